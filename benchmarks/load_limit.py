@@ -53,7 +53,7 @@ def main() -> int:
     _check_space(options)
     program = _program(options.rows)
     with (
-        ledger.directory("load-limit", options.place) as place,
+        ledger.directory("load-limit", options.place, 0o711) as place,
         PostgresEngine("postgres", embedded(), SETTINGS) as engine,
     ):
         _start(engine, place)

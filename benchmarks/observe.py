@@ -145,7 +145,7 @@ def _cost(pairs: int, slot_s: float) -> Cost:
     """Rates in slots with and without an observer, in pairs of random order of the two."""
     study = Case("cost", "tpcb", 8, "ssd-nvme-dc", "ssd-nvme-dc").study()
     ratios, shares, rates, dice = [], [], [], Random(1)
-    with ledger.directory("observe-cost", MEMORY) as place, engines.create("postgres", {}) as engine:
+    with ledger.directory("observe-cost", MEMORY, 0o711) as place, engines.create("postgres", {}) as engine:
         assert isinstance(engine, PostgresEngine)
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
         engine.init({role: _made(place / role.value) for role in engine.roles})

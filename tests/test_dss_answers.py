@@ -70,7 +70,7 @@ def in_sqlite(directory: Path) -> Iterator[tuple[Program, Execute]]:
 
 @contextmanager
 def loaded(engine: Engine, resolved: Program) -> Iterator[None]:
-    with ledger.directory("test-dss") as place, engine:
+    with ledger.directory("test-dss", mode=0o711) as place, engine:
         places = {role: place / role.value for role in engine.roles}
         for directory in places.values():
             directory.mkdir()

@@ -30,7 +30,10 @@ CUSTOMERS = 2500
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    with ledger.directory("test-load") as place, engines.create("postgres", {"fsync": "off"}) as server:
+    with (
+        ledger.directory("test-load", mode=0o711) as place,
+        engines.create("postgres", {"fsync": "off"}) as server,
+    ):
         places = {role: place / role.value for role in server.roles}
         for directory in places.values():
             directory.mkdir()

@@ -106,7 +106,7 @@ def test_bad_input_gives_one_line(arguments: list[str], message: str) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Engine]:
-    with ledger.directory("test-workloads") as place, engines.create("postgres") as engine:
+    with ledger.directory("test-workloads", mode=0o711) as place, engines.create("postgres") as engine:
         engine.init({Role.SYSTEM: place})
         engine.start()
         yield engine

@@ -42,7 +42,7 @@ class AdviceView(View[Advice]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline: the decision, and an explorer of all placements."""
-        write_file(Path(path), advice_page(self._surveyed()).encode())
+        write_file(Path(path), advice_page(self._surveyed()))
 
 
 class RecordedRun:

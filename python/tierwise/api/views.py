@@ -45,7 +45,7 @@ class View(Generic[T]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline."""
-        write_file(Path(path), to_html_page(self._page()).encode())
+        write_file(Path(path), to_html_page(self._page()))
 
 
 class Rows(View[Sequence[T]]):

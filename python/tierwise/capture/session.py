@@ -25,7 +25,7 @@ from tierwise.host.files import open_files
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
-from tierwise.recording import close_to_others, make_folder
+from tierwise.recording import make_folder
 
 _BUFFER_MB = 32
 _BURST_BUFFER_MB = 16
@@ -191,7 +191,6 @@ class Session:
         told = self._told(transactions, self._elapsed_s if elapsed_s is None else elapsed_s)
         self._say("writing")
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
-        close_to_others(self._out)
         self._finished = True
         return made
 

@@ -82,7 +82,6 @@ def write_file(path: Path, content: bytes) -> Path:
         TierwiseError: if it cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         output_files.write_file(path, content)
     except OSError as error:
         raise TierwiseError(f"{path}: {error.strerror}", "name a place that you may write to") from error

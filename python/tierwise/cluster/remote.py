@@ -104,7 +104,7 @@ def opened(uri: str) -> Iterator[Path]:
     if not is_uri(uri):
         yield Path(uri)
         return
-    with ledger.directory("tierwise-fleet", mode=0o700) as folder:
+    with ledger.directory("tierwise-fleet") as folder:
         with _problems_of(uri):
             store, path = _store(uri)
             for name in FILES:

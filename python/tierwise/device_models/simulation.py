@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tierwise import _core
 from tierwise.device_models.profiles import Profile
+from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import open_file
 from tierwise.results.measurements import Latency, Record
 
 
@@ -99,4 +103,18 @@ def simulate(profile: Profile, job: Job) -> Simulation:
 
 def simulate_core(core: _core.Profile, job: Job) -> Simulation:
     """The same on a compiled profile."""
-    return Simulation.model_validate_json(_core.simulate_device(core, json.dumps(asdict(job), default=str)))
+    with nullcontext() if job.times is None else _times_file(job.times) as times:
+        job = replace(job, times=times)
+        return Simulation.model_validate_json(
+            _core.simulate_device(core, json.dumps(asdict(job), default=str))
+        )
+
+
+@contextmanager
+def _times_file(path: Path) -> Iterator[Path]:
+    """A path of the file's descriptor, so that nobody else can turn it elsewhere."""
+    try:
+        with open_file(path, "append", 0o666) as file:
+            yield Path(f"/proc/self/fd/{file.fileno()}")
+    except OSError as error:
+        raise TierwiseError(f"{path}: {error.strerror}", "name a file that can be written") from error

@@ -7,6 +7,7 @@ is found later tells which commits are there, and whether each is there whole.
 from __future__ import annotations
 
 import mmap
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
 from tierwise.host.users import ServerUser, give
+from tierwise.model.output_files import open_file
 from tierwise.model.roles import Role
 
 MOST_COMMITS = 100_000
@@ -111,7 +113,8 @@ class CommitLedger:
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         """Map a ledger that :meth:`make` made; ``file`` is it, if it is open already."""
         self.path = path
-        with file or path.open("r+b") as opened:
+        flags = os.O_NOFOLLOW | os.O_CLOEXEC
+        with file or open(path, "r+b", opener=lambda name, how: os.open(name, how | flags)) as opened:
             mapped = mmap.mmap(opened.fileno(), 0)
         self._words = memoryview(mapped).cast("q")
 
@@ -119,7 +122,7 @@ class CommitLedger:
     def make(cls, path: Path, clients: int, user: ServerUser | None) -> Self:
         """Make an empty ledger that ``user`` may write to, in place of an earlier one."""
         path.unlink(missing_ok=True)
-        file = path.open("x+b")  # not opened again: the directory is the user's
+        file = open_file(path, "new", in_foreign=True)  # not opened again: the directory is the user's
         file.truncate(clients * (MOST_COMMITS + 1) * _WORD_BYTES)
         give(path, user)
         return cls(path, file)

@@ -60,6 +60,4 @@ class ServerDirectories:
 
     def _make(self, label: str, place: Path) -> ledger.Directory:
         users.require_reachable(label, place, self._user)
-        made = ledger.directory(f"{self._prefix}-{label}", parent=place.absolute(), mode=0o700)
-        users.give(made.path, self._user)
-        return made
+        return ledger.directory(f"{self._prefix}-{label}", parent=place, owner=users.ids(self._user))

@@ -22,14 +22,13 @@ from tierwise.fleet.options import DatabaseOptions, OptionsTask
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.input_files import read_bytes
-from tierwise.model.output_files import require_own_directory
+from tierwise.model.output_files import open_file, own_folder
 
 MOST_ROWS = 64
 """Databases in one file at most."""
 _FLUSHED_AFTER_S = 2.0
 """A result that comes so long after the last file was written is written at once."""
 _PART = re.compile(r"part-(\d{6,9})\.parquet")
-_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 _UNFINISHED = ".part.tmp"
 _FIX = "delete that file; its databases are done again"
 _MAPS = ("placement", "taken_along")
@@ -63,11 +62,9 @@ class Results:
         """
         require("cluster", "--results", ["pyarrow"])
         with _problems(folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder = folder.resolve()
-            require_own_directory(folder)
-            lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
+            own_folder(folder)
+            lock = open_file(folder / ".lock", "append")
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -75,8 +72,6 @@ class Results:
                     f"--results: another run writes to {folder}", "wait for it, or name another directory"
                 ) from None
             yield cls(folder)
-        finally:
-            os.close(lock)
 
     def known(self, tasks: Sequence[OptionsTask]) -> dict[int, DatabaseOptions]:
         """Index -> rows of the tasks that a former run has finished; all tasks belong to one question.
@@ -89,8 +84,7 @@ class Results:
         self._question = _digest(_question(tasks[0]))
         self._folder = self._root / f"question={self._question[:16]}"
         with _problems(self._root):
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            require_own_directory(self._folder)
+            own_folder(self._folder)
             (self._folder / _UNFINISHED).unlink(missing_ok=True)
             parts = sorted((int(match[1]), file) for file in self._folder.iterdir() if (match := _part(file)))
         self._next = parts[-1][0] + 1 if parts else 0
@@ -119,7 +113,7 @@ class Results:
         unfinished = self._folder / _UNFINISHED
         with _problems(self._root):
             try:
-                with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as file:
+                with open_file(unfinished, "new") as file:
                     pq.write_table(table, file)
                     file.flush()
                     os.fsync(file.fileno())

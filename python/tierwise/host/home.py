@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import IO
 
 from tierwise.host import ledger
-from tierwise.host.users import ServerUser, give
+from tierwise.host.users import ServerUser, ids
+from tierwise.model.output_files import new_folder, open_file
 
 _MOST_BYTES = 8 << 20
 """Read of a log; the rest stays on disk."""
@@ -27,13 +28,9 @@ class Home:
             prefix: begins its name.
             user: the program's account; ``None`` for the caller.
         """
-        self._made = ledger.directory(prefix, mode=0o700)
+        self._made = ledger.passage(prefix, user)
         self.user = user
-        if user is not None:
-            os.chown(self._made.path, -1, user.gid)
-            self._made.path.chmod(0o710)
-        self.own.mkdir(mode=0o700)
-        give(self.own, user)
+        new_folder(self.own, owner=ids(user))
 
     @property
     def own(self) -> Path:
@@ -75,5 +72,4 @@ def read_end(path: Path, start_bytes: int = 0) -> str:
 
 def open_log(path: Path) -> IO[bytes]:
     """Open a log to append to; create it if missing, and never follow a link."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "ab")
+    return open_file(path, "append")

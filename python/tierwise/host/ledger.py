@@ -7,21 +7,22 @@ owner, so that :func:`tierwise.host.clean.clean` undoes only the resources of de
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import re
 import secrets
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from tierwise.host import lock
+from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder, own_folder
 
 Kind = Literal["tracing", "disk", "process", "limit", "directory"]
 
@@ -35,15 +36,17 @@ def run_dir() -> Path:
     """Directory of tierwise's run-time state; made on first use.
 
     ``TIERWISE_RUN_DIR`` when set, ``/run/tierwise`` for root, else a directory of the user.
+
+    Raises:
+        TierwiseError: if another user could add an entry, and so have anything deleted.
     """
     path = _run_dir_path()
-    if not path.exists():
-        path.mkdir(parents=True, exist_ok=True)
-        path.chmod(0o755)  # also where the caller's umask is strict: servers pass through it
-    status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise TierwiseError(f"{path} belongs to another user", "set TIERWISE_RUN_DIR to a directory of yours")
-    if status.st_mode & _WRITABLE_BY_OTHERS:
+    try:
+        own_folder(path, 0o755)  # servers pass through it
+    except OSError as error:
+        fix = "set TIERWISE_RUN_DIR to a directory that can be made"
+        raise TierwiseError(f"{path}: {error.strerror}", fix) from error
+    if path.stat().st_mode & _WRITABLE_BY_OTHERS:
         raise TierwiseError(
             f"{path} can be written by others, who could have anything deleted", f"chmod go-w {path}"
         )
@@ -198,11 +201,14 @@ def _read(path: Path) -> Entry | None:
     return entry
 
 
-@contextlib.contextmanager
+@contextmanager
 def locked() -> Iterator[None]:
-    """Hold the ledger's lock, so that only one process undoes at a time."""
-    with (run_dir() / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold the ledger's lock, so that only one process undoes at a time.
+
+    Raises:
+        TierwiseError: naming the process that holds it, after :data:`tierwise.host.lock.WAITS_S`.
+    """
+    with lock.held(run_dir() / "lock"):
         yield
 
 
@@ -227,15 +233,35 @@ class Directory:
         self.remove()
 
 
-def directory(prefix: str, parent: Path | None = None, mode: int = 0o755) -> Directory:
-    """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's); survives no crash."""
+def directory(
+    prefix: str,
+    parent: Path | None = None,
+    mode: int = 0o700,
+    owner: tuple[int, int] | None = None,
+    *,
+    in_foreign: bool = False,
+) -> Directory:
+    """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's); survives no crash.
+
+    Raises:
+        TierwiseError: as :func:`tierwise.model.output_files.new_folder`, which has the other arguments.
+    """
     name = f"{prefix}-{secrets.token_hex(4)}"
-    path = (parent or Path(tempfile.gettempdir())) / name
+    path = (parent or Path(tempfile.gettempdir())).absolute() / name
     entry = add("directory", name, path=str(path))
     try:
-        path.mkdir(mode=0o700)
-        path.chmod(mode)
+        new_folder(path, mode, owner, in_foreign=in_foreign)
     except OSError as error:
         entry.remove()
         raise TierwiseError(f"{path}: {error.strerror}", "name a directory that can be written") from error
+    except BaseException:
+        entry.remove()
+        raise
     return Directory(path, entry)
+
+
+def passage(prefix: str, user: ServerUser | None, parent: Path | None = None) -> Directory:
+    """As :func:`directory`: only the caller may write to it, and only he and ``user`` may pass through it."""
+    if user is None:
+        return directory(prefix, parent)
+    return directory(prefix, parent, 0o710, (-1, user.gid))

@@ -17,6 +17,7 @@ from typing import Self
 
 from tierwise.host import ledger, mounts
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.output_files import new_folder
 
 _GONE_WITHIN_S = 30
 
@@ -47,7 +48,7 @@ class Tracing:
         point = _point(name)
         entry = ledger.add("tracing", name, mount=str(point))
         try:
-            point.mkdir(mode=0o700)
+            new_folder(point)
             mounts.mount("none", point, "tracefs")
         except BaseException:
             undo(entry)

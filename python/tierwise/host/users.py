@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.output_files import open_file
 
 ACCOUNT = "tierwise"
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -50,6 +51,12 @@ def server_user(effective_uid: int | None = None) -> ServerUser | None:
     return ServerUser(account.pw_name, account.pw_uid, account.pw_gid)
 
 
+def existing_account() -> ServerUser | None:
+    """The account of :func:`server_user` if it exists and the caller is root."""
+    account = _found() if os.geteuid() == 0 else None
+    return None if account is None else ServerUser(account.pw_name, account.pw_uid, account.pw_gid)
+
+
 def _found() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(ACCOUNT)
@@ -70,6 +77,11 @@ def _made() -> pwd.struct_passwd:
     if account is None:
         raise HostError(f"root has no account to run a server as: {problem[0]}", _BY_HAND)
     return account
+
+
+def ids(user: ServerUser | None) -> tuple[int, int] | None:
+    """User and group of an account; ``None`` for the caller."""
+    return None if user is None else (user.uid, user.gid)
 
 
 def unreachable_part(path: Path, user: ServerUser | None) -> Path | None:
@@ -115,6 +127,29 @@ def _may(status: os.stat_result, user: ServerUser, access: int) -> bool:
 
 
 def give(path: Path, user: ServerUser | None) -> None:
-    """Make ``user`` the owner of ``path`` (not of its contents); do nothing if that is the caller."""
-    if user is not None:
-        os.chown(path, user.uid, user.gid, follow_symlinks=False)
+    """Make ``user`` the owner of ``path`` (not of its contents); do nothing if that is the caller.
+
+    The path may lie in a directory of that user: what he has put there in the meantime is refused.
+
+    Raises:
+        TierwiseError: if it is not the caller's, or has a second name.
+    """
+    if user is None:
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        linked = status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
+        if status.st_uid != os.geteuid() or linked:
+            raise TierwiseError(f"{path} was replaced by another user", "see what runs as that user")
+        os.fchown(descriptor, user.uid, user.gid)
+    finally:
+        os.close(descriptor)
+
+
+def write_for(user: ServerUser | None, path: Path, text: str) -> None:
+    """Write a new file, which only ``user`` may read, also into a directory of his."""
+    with open_file(path, "new", in_foreign=True) as file:
+        file.write(text.encode())
+        if user is not None:
+            os.fchown(file.fileno(), user.uid, user.gid)

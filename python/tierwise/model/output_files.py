@@ -1,86 +1,193 @@
-"""Files that are written where another user may have put something: never through a link of his."""
+"""Files and folders that tierwise makes, so that no other user of the machine can turn them elsewhere.
+
+A path is walked from the root by descriptors. Each directory in it must belong to root or the caller, and for
+root, others must not be able to rename what is in it. Such a path stays the same file for as long as it is
+used. Under ``sudo``, the user who called it counts as the caller.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import pwd
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Literal
 
 from tierwise.model.errors import TierwiseError
 
-_ROOT = 0
+How = Literal["new", "replace", "append"]
+"""A file that must not exist yet; one whose content is replaced; one that is appended to."""
+
+_WALKED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe would wait for its reader.
+_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FLAGS: dict[How, int] = {"new": os.O_EXCL, "replace": 0, "append": os.O_APPEND}
+_MOST_LINKS = 40
 _PART_BYTES = 64 << 10
+_PARENTS_MODE = 0o755
+_PRIVATE = 0o700
+_ANOTHER = "name a directory of your own, to which nobody else may write"
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file: the old one stays until the new one is whole.
+def new_folder(
+    path: Path, mode: int = _PRIVATE, owner: tuple[int, int] | None = None, *, in_foreign: bool = False
+) -> None:
+    """Make a folder in an existing directory.
 
-    A link is followed if the caller or root made it. A pipe or a device is written to.
-
-    Raises:
-        TierwiseError: if another user made the link.
-        OSError: if it cannot be written.
-    """
-    try:
-        status = os.lstat(path)
-    except FileNotFoundError:
-        _put_in_place(path, content, None)
-        return
-    if stat.S_ISREG(status.st_mode):
-        _put_in_place(path, content, status if status.st_uid == os.geteuid() else None)
-        return
-    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    if stat.S_ISLNK(status.st_mode):
-        if status.st_uid not in (os.geteuid(), _ROOT):
-            raise TierwiseError(f"{path} is a link that another user made", "remove it, or name another file")
-        flags |= os.O_CREAT | os.O_TRUNC
-    else:
-        flags |= os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o666), "wb") as file:
-        os.set_blocking(file.fileno(), True)  # a pipe without a reader was refused
-        file.write(content)
-
-
-def open_own(path: Path, mode: Literal["a", "w"]) -> IO[bytes]:
-    """Open a file of the caller's own to append to it or write it anew; a new one is readable for him only.
+    Args:
+        path: of the folder.
+        mode: its permissions, whatever the umask.
+        owner: user and group that get it; -1 keeps one.
+        in_foreign: take a directory of another user, who may then rename the folder: use :func:`held`.
 
     Raises:
-        TierwiseError: if it is a link, no regular file, another user's, or has a second name.
-        OSError: if it cannot be opened.
+        TierwiseError: if others may write to the directory, or to one above it.
+        OSError: if it cannot be made, or exists.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    with _parent_of(path, foreign=in_foreign) as (parent, name):
+        os.mkdir(name, _PRIVATE, dir_fd=parent)
+        with _opened(name, _FOLDER, parent) as folder:
+            _require_own(os.fstat(folder), path)
+            os.fchmod(folder, mode)
+            if owner is not None:
+                os.fchown(folder, *owner)
+
+
+def own_folder(path: Path, mode: int = _PRIVATE) -> None:
+    """Make a folder and those above it; an existing one must be the caller's, and keeps its mode.
+
+    Raises:
+        TierwiseError: if it, or a directory above it, is another user's or can be written by others.
+        OSError: if it cannot be made.
+    """
+    _make_own(path, mode, empty=False)
+
+
+def empty_folder(path: Path) -> None:
+    """Make a folder that only its owner may enter; an existing one must be the caller's, and empty.
+
+    Raises:
+        TierwiseError: as :func:`own_folder`, or if it is not empty.
+        OSError: if it cannot be made.
+    """
+    _make_own(path, _PRIVATE, empty=True)
+
+
+def require_own_parents(path: Path) -> None:
+    """Refuse a path that another user can turn elsewhere; missing directories in it are made.
+
+    Raises:
+        TierwiseError: naming the directory that is another user's or can be written by others.
+        OSError: if one cannot be made.
+    """
+    with _parent_of(path, make=True):
+        pass
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[Path]:
+    """A path of a folder of the caller's that leads there even after somebody renamed it.
+
+    It is valid in this process only.
+
+    Raises:
+        TierwiseError: if the folder is no longer the caller's.
+        OSError: if it is gone.
+    """
+    with _opened(str(folder), _FOLDER, None) as descriptor:
+        _require_own(os.fstat(descriptor), folder)
+        yield Path(f"/proc/self/fd/{descriptor}")
+
+
+def open_file(path: Path, how: How, mode: int = 0o600, *, in_foreign: bool = False) -> IO[bytes]:
+    """Open a regular file of the caller's for writing, never through a link.
+
+    Args:
+        path: of the file, in an existing directory.
+        how: what to do with a file that exists.
+        mode: permissions of a new file, less the umask.
+        in_foreign: take a directory of another user, who may then rename the file: write to what is open.
+
+    Raises:
+        TierwiseError: if the file is another user's, a pipe or a device, or its directory is another user's.
+        OSError: if it cannot be opened, or is a link.
+    """
+    with _parent_of(path, foreign=in_foreign) as (parent, name):
+        try:
+            descriptor = os.open(name, _FILE | _FLAGS[how], mode, dir_fd=parent)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                raise _not_a_file(path) from None
+            raise
     try:
-        descriptor = os.open(path, flags | (os.O_APPEND if mode == "a" else 0), 0o600)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise _not_own(path) from None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise _not_a_file(path)
+        _require_own(status, path)
+        if how == "replace":
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
         raise
-    file = os.fdopen(descriptor, "a+b" if mode == "a" else "r+b")
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink != 1:
-        file.close()
-        raise _not_own(path)
-    if mode == "w":
-        file.truncate(0)
-    return file
+    return os.fdopen(descriptor, "a+b" if how == "append" else "w+b")
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append a line to a file of the caller's own and force it to disk; a last line cut short goes first.
+    """Append a line to a file of the caller's and force it to disk; a last line cut short goes first.
 
     Raises:
-        TierwiseError: as :func:`open_own`.
+        TierwiseError: as :func:`open_file`.
         OSError: if it cannot be written.
     """
-    with open_own(path, "a") as file:
+    with open_file(path, "append") as file:
         file.truncate(_whole_bytes(file))
         file.write(line + b"\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def write_file(path: Path, content: bytes | str) -> None:
+    """Write a file that others may read; make missing directories. An old file stays until the new is whole.
+
+    A pipe or a device is written to, and a link of the caller's or root's is followed.
+
+    Raises:
+        TierwiseError: as :func:`open_file`, or if another user made the link.
+        OSError: if it cannot be written.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    with _parent_of(path, make=True) as (parent, name):
+        status = _status(name, parent)
+        if status is not None:
+            _require_own(status, path)
+        if status is None or stat.S_ISREG(status.st_mode):
+            _replace(name, parent, data, status)
+            return
+        followed = 0 if stat.S_ISLNK(status.st_mode) else os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | followed
+        with os.fdopen(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
+            os.set_blocking(file.fileno(), True)  # a pipe without a reader was refused
+            file.write(data)
+
+
+def _replace(name: str, parent: int, data: bytes, old: os.stat_result | None) -> None:
+    draft = f".tierwise-{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(draft, flags, 0o666, dir_fd=parent), "wb") as file:
+            if old is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+            file.write(data)
+        os.replace(draft, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft, dir_fd=parent)
+        raise
 
 
 def require_own_directory(path: Path) -> None:
@@ -90,28 +197,93 @@ def require_own_directory(path: Path) -> None:
         TierwiseError: naming it.
         OSError: if there is none.
     """
-    status = os.lstat(path)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise _not_own(path)
-    if status.st_mode & stat.S_IWOTH:
-        raise TierwiseError(
-            f"every user may write to {path}", "run chmod o-w on it, or name another directory"
-        )
+    with _parent_of(path) as (parent, name), _opened(name, _FOLDER, parent) as folder:
+        _require_closed(os.fstat(folder), path)
 
 
-def _put_in_place(path: Path, content: bytes, old: os.stat_result | None) -> None:
-    draft = path.with_name(f".tierwise-{secrets.token_hex(8)}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+def _make_own(path: Path, mode: int, *, empty: bool) -> None:
+    with _parent_of(path, make=True, follow=True) as (parent, name):
+        made = _mkdir(name, parent)
+        with _opened(name, _FOLDER, parent) as folder:
+            _require_closed(os.fstat(folder), path)
+            if empty and _has_files(folder):
+                raise TierwiseError(f"{path} is not empty", "name a new directory")
+            if made or empty:
+                os.fchmod(folder, mode)
+
+
+def _has_files(folder: int) -> bool:
+    with os.scandir(folder) as entries:
+        return any(entries)
+
+
+def _mkdir(name: str, parent: int) -> bool:
     try:
-        with os.fdopen(os.open(draft, flags, 0o666), "wb") as file:
-            if old is not None:
-                os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
-            file.write(content)
-        draft.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
+        os.mkdir(name, _PRIVATE, dir_fd=parent)
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextmanager
+def _parent_of(
+    path: Path, *, make: bool = False, follow: bool = False, foreign: bool = False
+) -> Iterator[tuple[int, str]]:
+    """A descriptor of the directory that has the last part of a path, and that part.
+
+    Args:
+        path: to walk.
+        make: make missing directories.
+        follow: also follow a link in the place of the last part.
+        foreign: take directories of other users. Their links are never followed.
+    """
+    walked, left = Path("/"), list(reversed((Path.cwd() / path).parts[1:])) or ["."]
+    directory, links = os.open(walked, _WALKED), 0
+    try:
+        while True:
+            if not foreign:
+                _require_closed(os.fstat(directory), walked)
+            name = left.pop()
+            status = _status(name, directory)
+            if status is not None and stat.S_ISLNK(status.st_mode) and (left or follow):
+                _require_own(status, walked / name)
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+                target = Path(os.readlink(name, dir_fd=directory))
+                left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+                if target.is_absolute():
+                    walked, before = Path("/"), directory
+                    directory = os.open(walked, _WALKED)
+                    os.close(before)
+                continue
+            if not left:
+                yield directory, name
+                return
+            if status is None and make and _mkdir(name, directory):
+                _open_to_others(name, directory)
+            walked, before = walked / name, directory
+            directory = os.open(name, _WALKED, dir_fd=directory)
+            os.close(before)
+    except OSError as error:
+        if error.filename is not None:
+            error.filename = str(path)
         raise
+    finally:
+        os.close(directory)
+
+
+def _open_to_others(name: str, parent: int) -> None:
+    """Give a directory that was just made in passing the usual mode, whatever the umask."""
+    with _opened(name, _FOLDER, parent) as folder:
+        os.fchmod(folder, _PARENTS_MODE)
+
+
+def _status(name: str, directory: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
 def _whole_bytes(file: IO[bytes]) -> int:
@@ -126,8 +298,46 @@ def _whole_bytes(file: IO[bytes]) -> int:
     return 0
 
 
-def _not_own(path: Path) -> TierwiseError:
-    return TierwiseError(
-        f"{path} is a link or belongs to another user: nothing is written there",
-        "name a directory of your own",
-    )
+@contextmanager
+def _opened(name: str, flags: int, parent: int | None) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _require_closed(status: os.stat_result, path: Path) -> None:
+    """Refuse a directory in which another user could replace a file of the caller's."""
+    _require_own(status, path)
+    # Where it is sticky, only its owner renames a file. Some foreign file systems show each directory as open
+    # to all, so a caller without root decides for himself.
+    if status.st_mode & stat.S_ISVTX or os.geteuid() != 0:
+        return
+    # A group of the owner's number is his private one.
+    by_group = status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid
+    if status.st_mode & stat.S_IWOTH or by_group:
+        raise TierwiseError(f"{path} can be written by others", f"chmod go-w {path}, or {_ANOTHER}")
+
+
+def _require_own(status: os.stat_result, path: Path) -> None:
+    if status.st_uid not in callers():
+        raise TierwiseError(f"{path} belongs to {user_name(status.st_uid)}", _ANOTHER)
+
+
+def callers() -> set[int]:
+    """Root, the caller, and whoever called ``sudo``."""
+    sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return {0, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
+
+
+def user_name(uid: int) -> str:
+    """Name of an account, or its number."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _not_a_file(path: Path) -> TierwiseError:
+    return TierwiseError(f"{path} is a pipe, a device or has a second name", "name a new file")

@@ -13,6 +13,7 @@ from random import Random
 from tierwise import _core
 from tierwise.host import ledger, machine, priority
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import held
 from tierwise.model.progress import ProgressCallback
 from tierwise.probe import trouble
 from tierwise.probe.disk_fit import fit_disk
@@ -142,8 +143,16 @@ def opened(
             target = _device(place, options)
         else:
             size_bytes = choose_size_bytes(place, options.size_bytes, DEFAULT_SIZE_BYTES)
-            file = undo.enter_context(ledger.directory("tierwise-probe", parent=place.path)) / FILE
-            target = _core.ProbeTarget.create(str(file), size_bytes, options.engine)
+            # The directory may be a database's, whose account could move what is made in it.
+            folder = undo.enter_context(
+                ledger.directory("tierwise-probe", parent=place.path, in_foreign=True)
+            )
+            file = undo.enter_context(held(folder)) / FILE
+            try:
+                target = _core.ProbeTarget.create(str(file), size_bytes, options.engine)
+            except TierwiseError as error:
+                message = error.message.replace(str(file), str(folder / FILE))
+                raise type(error)(message, error.fix) from None
         undo.callback(target.close)
         if options.fill or file is not None:
             progress(f"filling {target.size_bytes >> 20} MiB")

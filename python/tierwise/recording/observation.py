@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
+from tierwise.model.output_files import open_file
 from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
 from tierwise.recording.recording import About, Losses, Machine, Recording
@@ -214,7 +215,14 @@ def open_source(path: Path) -> Recording | Observation:
 
 
 def write_observation(folder: Path, observation: Observation) -> None:
-    """Write an observation into an existing empty folder; only its owner may read it."""
-    file = folder / OBSERVATION_FILE
-    file.write_text(observation.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
-    file.chmod(0o600)
+    """Write an observation into an existing empty folder; only its owner may read it.
+
+    Raises:
+        TierwiseError: naming the file, if it cannot be written.
+    """
+    path = folder / OBSERVATION_FILE
+    try:
+        with open_file(path, "new") as file:
+            file.write(observation.model_dump_json(by_alias=True, indent=1).encode())
+    except OSError as error:
+        raise TierwiseError(f"{path}: {error.strerror}", "name a new directory with room") from error

@@ -14,6 +14,7 @@ from tierwise.model.device_chain import ChainLink
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
 from tierwise.model.input_files import open_regular
+from tierwise.model.output_files import empty_folder
 from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, break_down
 
@@ -196,28 +197,18 @@ def redact(path: Path, out: Path) -> None:
     """
     make_folder(out)
     _core.redact_recording(path, out)
-    close_to_others(out)
 
 
 def make_folder(out: Path) -> None:
     """Make the folder of a new recording, which only its owner may enter; an existing one must be empty.
 
     Raises:
-        TierwiseError: naming it.
+        TierwiseError: naming it, or the directory through which another user could replace it.
     """
     try:
-        out.mkdir(mode=0o700, parents=True, exist_ok=True)
-        used = any(out.iterdir())
+        empty_folder(out)
     except OSError as error:
         raise TierwiseError(f"{out}: {error.strerror}", "name a directory that can be made") from error
-    if used:
-        raise TierwiseError(f"{out} is not empty", "name a new directory")
-
-
-def close_to_others(folder: Path) -> None:
-    """Let only its owner read the files of a recording."""
-    for file in folder.iterdir():
-        file.chmod(0o600)
 
 
 def remove_recording(folder: Path) -> None:

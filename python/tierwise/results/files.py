@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
 from tierwise.model.input_files import read_lines, read_text
-from tierwise.model.output_files import append_line, open_own, require_own_directory
+from tierwise.model.output_files import append_line, open_file, require_own_directory
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 
@@ -57,7 +57,7 @@ def own_latest_in(directory: Path) -> Path | None:
 
 def write_study_info(path: Path, info: StudyInfo) -> None:
     """Write ``study.json``, replacing what was there."""
-    with open_own(path, "w") as file:
+    with open_file(path, "replace") as file:
         file.write(info.model_dump_json(indent=2).encode() + b"\n")
 
 
@@ -93,7 +93,7 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
     """
     draft = path.with_suffix(".draft")
     try:
-        with open_own(draft, "w") as file:
+        with open_file(draft, "replace") as file:
             file.writelines(result.model_dump_json().encode() + b"\n" for result in results)
             file.flush()
             os.fsync(file.fileno())
@@ -146,7 +146,7 @@ def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
             with lines.open("w", encoding="utf-8") as file:
                 file.writelines(result.model_dump_json() + "\n" for result in results)
             duckdb.read_json(str(lines), format="newline_delimited").write_parquet(str(table))
-            with open_own(draft, "w") as written:
+            with open_file(draft, "replace") as written:
                 written.write(table.read_bytes())
         draft.replace(path)
     except (OSError, duckdb.Error) as error:

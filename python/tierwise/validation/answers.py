@@ -137,7 +137,7 @@ def read_answers(folder: Path) -> list[Answered]:
 def write_answers(folder: Path, answers: Iterable[Answered]) -> None:
     """Keep the answers of a round beside its rows."""
     lines = [one.model_dump_json(exclude_defaults=True) for one in answers]
-    write_file(folder / ANSWERS_FILE, "".join(f"{line}\n" for line in lines).encode())
+    write_file(folder / ANSWERS_FILE, "".join(f"{line}\n" for line in lines))
 
 
 def _answer(prediction: Prediction, cores: int) -> Answer:

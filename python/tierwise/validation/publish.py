@@ -39,11 +39,10 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
             continue
         made[into] = one
         try:
-            into.mkdir(parents=True, exist_ok=True)
             for name in _FILES:
                 if (one.folder / name).exists():
                     text = read_text(one.folder / name, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
-                    write_file(into / name, text.replace(str(one.folder.absolute()), into.name).encode())
+                    write_file(into / name, text.replace(str(one.folder.absolute()), into.name))
         except OSError as error:
             raise TierwiseError(f"{into}: {error.strerror}", "name a folder that you may write") from error
     _publish_recordings(made, recordings_bytes)

@@ -18,7 +18,7 @@ from tierwise import probe
 from tierwise.host import machine, programs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
-from tierwise.model.output_files import require_own_directory, write_file
+from tierwise.model.output_files import own_folder, write_file
 from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import Record
 from tierwise.validation import control, own_run, session
@@ -237,7 +237,7 @@ def _own_profile(
         return
     progress("probing the machine's own storage")
     report = probe.probe(place.own, probe.Options(seconds=_PROBE_S), progress)
-    write_file(file, (report.profile or "").encode())
+    write_file(file, report.profile or "")
 
 
 def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
@@ -262,12 +262,10 @@ def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
         )
     started = wanted.model_copy(update={"seed": before.seed}) if before else wanted
     try:
-        place.own.mkdir(parents=True, exist_ok=True)
-        for made in (place.folder.resolve(), place.own):
-            require_own_directory(made)
-        write_file(place.folder / SPEC_FILE, f"{spec.model_dump_json(indent=1)}\n".encode())
+        own_folder(place.own, 0o755)
+        write_file(place.folder / SPEC_FILE, spec.model_dump_json(indent=1) + "\n")
         text = json.dumps(started.model_dump(), indent=2)
-        write_file(place.folder / PLAN_FILE, f"{text}\n".encode())
+        write_file(place.folder / PLAN_FILE, text + "\n")
     except OSError as error:
         raise TierwiseError(
             f"{place.folder}: {error.strerror}", "give --output a folder that you may write"

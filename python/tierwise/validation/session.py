@@ -16,6 +16,7 @@ from typing import Any
 from tierwise.host import machine, page_cache
 from tierwise.host.memory_limit import MemoryLimit
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import own_folder
 from tierwise.model.progress import ProgressCallback
 from tierwise.model.roles import Role
 from tierwise.results import ColdStart
@@ -148,7 +149,7 @@ def _template(database: Database, client: Client[Any], place: Place, progress: P
     progress(f"preparing {name}")
     made = folder.with_suffix(".part")
     shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True, mode=0o700)
+    own_folder(made)
     database.make(lambda: client.prepare(database), made)
     made.rename(folder)
     return folder

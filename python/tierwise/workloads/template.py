@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder, require_own_parents, write_file
 from tierwise.model.shipped import DATA
 
 _TEMPLATE = DATA / "templates" / "workload"
@@ -17,13 +18,14 @@ def write(folder: Path) -> list[Path]:
         TierwiseError: if the folder already exists or cannot be made.
     """
     try:
-        folder.mkdir(parents=True)
+        require_own_parents(folder)
+        new_folder(folder, 0o755)
         written = []
         for source in sorted(
             (DATA / "templates" / "workload").iterdir(), key=lambda one: one.name, reverse=True
         ):
             text = source.read_text("utf-8").replace("FOLDER", str(folder))
-            (folder / source.name).write_text(text, "utf-8")
+            write_file(folder / source.name, text)
             written.append(folder / source.name)
         return written
     except FileExistsError as error:

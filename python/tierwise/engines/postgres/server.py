@@ -14,7 +14,7 @@ from tierwise.engines.postgres.binaries import Binaries
 from tierwise.engines.postgres.errors import explain, fix_for, grave_lines
 from tierwise.engines.server_process import ServerProcess
 from tierwise.host import ledger
-from tierwise.host.users import ServerUser, give
+from tierwise.host.users import ServerUser, ids, write_for
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
 
@@ -81,9 +81,7 @@ class PostgresServer(ServerProcess):
     def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
         """Make a cluster in ``data`` whose superuser has the password."""
         password = self._home.outer / "password"
-        password.touch(mode=0o600, exist_ok=False)
-        password.write_text(self._secret, "ascii")
-        give(password, self._user)
+        write_for(self._user, password, self._secret)
         access: list[str | Path] = ["--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", password]
         self.run(self.bin / "initdb", ["-D", data, *access, *arguments], timeout_s)
         password.unlink()
@@ -100,8 +98,7 @@ class PostgresServer(ServerProcess):
         A killed server leaves its shared memory behind. In /dev/shm itself its owner would be unknown;
         in ``data`` it would cause I/O on the device under test.
         """
-        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, mode=0o700)
-        give(self._shared.path, self._user)
+        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, owner=ids(self._user))
         (data / "pg_dynshmem").rmdir()
         (data / "pg_dynshmem").symlink_to(self._shared.path)
 

@@ -10,6 +10,7 @@ from typing import Any
 from tierwise.device_models.profiles import Profile
 from tierwise.host.disk import teardown as disk_teardown
 from tierwise.host.disk.request import Partition
+from tierwise.model.output_files import new_folder, open_file, own_folder
 
 SPIN_US = 60.0
 """Longest busy wait before a deadline: 60 µs gave a median deadline overrun below 1 µs."""
@@ -31,8 +32,8 @@ def write(
         start: seed, state of the device, and whether it lies about flushes.
     """
     fuse = disk_teardown.fuse_directory(home)
-    fuse.mkdir(parents=True)
-    home.chmod(0o700)
+    own_folder(home)
+    new_folder(fuse)
     described = {
         "name": name,
         "mount": str(fuse),
@@ -47,5 +48,6 @@ def write(
         "write_back_s": WRITE_BACK_S,
     }
     config = disk_teardown.config_file(home)
-    config.write_text(json.dumps(described), encoding="utf-8")
+    with open_file(config, "new") as file:
+        file.write(json.dumps(described).encode())
     return config

@@ -27,6 +27,7 @@ from tierwise.host.disk.path import measure_path_us
 from tierwise.host.disk.request import WHOLE, Partition, checked_partitions, mount_points, require_unused
 from tierwise.host.disk.stats import DiskStats
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import own_folder
 
 __all__ = [
     "WHOLE",
@@ -271,8 +272,11 @@ class EmulatedDisk:
         wanted = {parent for point in self.mounts.values() for parent in (point, *point.parents)}
         missing = sorted(path for path in wanted if not path.exists())
         self.entry = self.entry.update(made=[str(path) for path in missing])
-        for path in missing:
-            path.mkdir(exist_ok=True)
+        for path in (*missing, *self.mounts.values()):
+            try:
+                own_folder(path, 0o755)
+            except OSError as error:
+                raise TierwiseError(f"{path}: {error.strerror}", "name another mount point") from error
 
 
 def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:

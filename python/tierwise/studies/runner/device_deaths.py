@@ -12,6 +12,7 @@ from tierwise.engines.commits import SQL_INDEX
 from tierwise.engines.salvage import Salvage, guide
 from tierwise.host import users
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder
 from tierwise.model.roles import Role
 from tierwise.results import DeviceDeath, IntegrityCheck
 from tierwise.results.device_deaths import Start
@@ -81,8 +82,7 @@ class DeathBed(FaultBed):
         self.storage.replace(device)
         self.set_timing(False)
         for gone in self.storage.roles_on(device):
-            self.engine.directories[gone].mkdir(mode=0o700)
-            users.give(self.engine.directories[gone], users.server_user())
+            new_folder(self.engine.directories[gone], owner=users.ids(users.server_user()))
         death = self._start_again(role, seed, load)
         self.set_timing(True)
         return death

@@ -18,7 +18,7 @@ from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import installed, require
 from tierwise.model.file_names import path_in
-from tierwise.model.output_files import open_own, require_own_directory
+from tierwise.model.output_files import new_folder, open_file, own_folder
 from tierwise.model.progress import ProgressCallback
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
@@ -163,7 +163,7 @@ def _held(directory: Path) -> Iterator[None]:
         TierwiseError: if another process holds the lock, or the directory is not writable.
     """
     try:
-        file = open_own(directory / _LOCK_FILE, "a")
+        file = open_file(directory / _LOCK_FILE, "append")
     except OSError as error:
         raise TierwiseError(
             f"{directory}: {error.strerror}", "give --output a directory that you may write"
@@ -195,7 +195,7 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
 def _require_writable(directory: Path) -> None:
     """Check before measuring that recordings can be written there."""
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(directory)
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
@@ -251,9 +251,8 @@ def results_in(directory: Path) -> list[RunResult]:
 def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
     directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     try:
-        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        require_own_directory(directory.parent)
-        directory.mkdir(mode=0o700)
+        own_folder(directory.parent)
+        new_folder(directory)
         write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
         latest = directory.parent / LATEST
         latest.unlink(missing_ok=True)

@@ -13,7 +13,9 @@ from tierwise.host import ledger
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.host.disk.stats import DiskStats, PartitionStats
 from tierwise.host.real import RealDevice, open_real_device
+from tierwise.host.users import server_user
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder
 from tierwise.model.roles import Role
 from tierwise.results import DeadlineOverrun, DeviceInfo, RoleIo
 from tierwise.studies.plan import RunPlan
@@ -168,7 +170,8 @@ def open_storage(
     """
     placed = [role for role in sorted(roles) if is_placed(role, plan.placement)]
     storage = Storage({role: plan.placement.device_of(role) for role in placed})
-    mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
+    # Whoever enters a mount keeps it from being unmounted: only the engines' account may.
+    mounts = undo.enter_context(ledger.passage("mnt", server_user(), ledger.run_dir()))
     real: dict[str, RealDevice] = {}
     for name in dict.fromkeys(storage.role_devices.values()):
         if study.devices[name].path is not None:
@@ -192,8 +195,7 @@ def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path
         profile = profiles.with_failed_member(profile)
     partitions = [Partition(str(role), study.size_bytes(role)) for role in storage.roles_on(name)]
     mount_dir = mounts / name
-    mount_dir.mkdir()
-    mount_dir.chmod(0o711)
+    new_folder(mount_dir, 0o711)
 
     def make() -> EmulatedDisk:
         return EmulatedDisk.up(
@@ -211,11 +213,10 @@ def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path
 
 def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> RealDevice:
     device = open_real_device(name, str(study.devices[name].path))
-    directory = undo.enter_context(ledger.directory("tierwise", parent=device.path))
+    directory = undo.enter_context(ledger.directory("tierwise", parent=device.path, mode=0o711))
     for role in storage.roles_on(name):
         storage.places[role] = directory / role
-        storage.places[role].mkdir()
-        storage.places[role].chmod(0o711)
+        new_folder(storage.places[role], 0o711)
     return device
 
 

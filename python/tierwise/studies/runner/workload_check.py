@@ -10,6 +10,7 @@ from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder
 from tierwise.model.roles import Role
 from tierwise.results.workload_check import Tried
 from tierwise.workloads import Workload
@@ -55,9 +56,8 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
         else:
             program = workload.resolve(scale, dialect=engine.dialect)
         yield Tried(name="resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}")
-        place = undo.enter_context(ledger.directory("tierwise-check")) / "database"
-        place.mkdir()
-        place.chmod(0o711)
+        place = undo.enter_context(ledger.directory("tierwise-check", mode=0o711)) / "database"
+        new_folder(place, 0o711)
         undo.enter_context(engine)
         engine.init({Role.SYSTEM: place})
         engine.start()

@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.host.users import give
+from tierwise.host.users import ids
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder
 from tierwise.validation.clients import percentiles
 from tierwise.validation.clients.base import Client, Load, command
 from tierwise.validation.servers.base import DATABASE
@@ -50,8 +51,7 @@ class Pgbench(Client[PostgresServer]):
         """Count transactions, and sample their latencies."""
         logs = database.home / "latencies"
         shutil.rmtree(logs, ignore_errors=True)
-        logs.mkdir()
-        give(logs, database.user)
+        new_folder(logs, owner=ids(database.user), in_foreign=True)
         sampling = ["-l", f"--sampling-rate={_SAMPLED}", f"--log-prefix={logs}/log"]
         text = self._work(database, seconds, sampling)
         done, rate = _TRANSACTIONS.search(text), _RATE.search(text)

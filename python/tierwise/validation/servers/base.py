@@ -13,8 +13,9 @@ from tierwise.capture import Target
 from tierwise.host import mounts, processes, programs
 from tierwise.host.home import Home
 from tierwise.host.interpreter import Command
-from tierwise.host.users import ServerUser, give, require_reachable, server_user, unreachable_part
+from tierwise.host.users import ServerUser, ids, require_reachable, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder
 from tierwise.model.roles import Role
 
 DATABASE = "bench"
@@ -109,8 +110,7 @@ class Database(ABC):
         """
         require_reachable(self.engine, parent, self.user)
         made = parent / name
-        made.mkdir(mode=0o700)
-        give(made, self.user)
+        new_folder(made, owner=ids(self.user))
         return made
 
     @abstractmethod

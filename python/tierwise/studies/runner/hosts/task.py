@@ -120,7 +120,7 @@ def _unpacked(task: RunTask) -> Iterator[Study]:
     if not task.files:
         yield study
         return
-    with ledger.directory("tierwise-study", mode=0o700) as folder:
+    with ledger.directory("tierwise-study") as folder:
         for parts, text in task.files.items():
             path = path_in(folder, *parts)
             path.parent.mkdir(parents=True, exist_ok=True)

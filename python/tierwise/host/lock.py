@@ -1,0 +1,66 @@
+"""A lock between processes of one user: private, waited for only so long, and its holder is named."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import open_file
+
+WAITS_S = 120.0
+"""The longest of what is done under the lock, taking down a disk whose server hangs, takes about a minute."""
+_TRIES_EACH_S = 0.02
+_PRIVATE = 0o600
+
+
+@contextmanager
+def held(file: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is made if it is missing.
+
+    Raises:
+        TierwiseError: naming the process that holds it, if it is not free within :data:`WAITS_S`.
+    """
+    deadline = time.monotonic() + WAITS_S
+    with open_file(file, "append") as opened:
+        descriptor = opened.fileno()
+        os.fchmod(descriptor, _PRIVATE)  # Former versions let others open it, who could hold the lock.
+        while not _taken(descriptor):
+            if time.monotonic() > deadline:
+                holder = _holder(os.fstat(descriptor))
+                raise TierwiseError(f"{file} has been locked for {WAITS_S:.0f} s by {holder}", "end it")
+            time.sleep(_TRIES_EACH_S)
+        yield
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(status: os.stat_result) -> str:
+    """Pid and command of the process that holds a lock of a file, as the kernel's list has it."""
+    wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in Path("/proc/locks").read_text("ascii").splitlines():
+        fields = line.split()
+        # "1: FLOCK ADVISORY WRITE 1234 08:02:5678 0 EOF"; one that waits has "->" after the number.
+        if fields[1] == "FLOCK" and fields[5] == wanted:
+            pid = fields[4]
+            return f"process {pid} ({_command(pid)})"
+    return "a process that /proc/locks does not show"
+
+
+def _command(pid: str) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return "which has ended: another one has its open file"
+    shown = " ".join(words).strip()[:200]
+    return "".join(letter if letter.isprintable() else "?" for letter in shown)
