@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from tierwise.host import cgroups, ledger, shared_memory
 from tierwise.host.home import open_log
-from tierwise.host.users import ServerUser
+from tierwise.host.users import ServerUser, existing_account
 from tierwise.model.errors import TierwiseError
 
 TOKEN = "TIERWISE_PROCESS"
@@ -184,7 +184,8 @@ def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
         TierwiseError: if a process survives ``timeout_s`` (blocked in the kernel); the entry stays.
     """
     deadline = time.monotonic() + timeout_s
-    segments = shared_memory.segments_made_by({*_members(entry), entry.facts.get("pid", 0)})
+    first = {entry.facts["pid"]} if "pid" in entry.facts else set()
+    segments = shared_memory.segments_made_by({*_members(entry), *first}, _accounts())
     while members := _members(entry):
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
@@ -217,11 +218,23 @@ def _members(entry: ledger.Entry) -> list[int]:
 
 
 def _carries(pid: int, token: str) -> bool:
+    """Whether a process has the token, and another user of the machine has not planted it in his own."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
+        return f"{TOKEN}={token}".encode() in environment.split(b"\0") and _real_user(pid) in _accounts()
     except OSError:
         return False
-    return f"{TOKEN}={token}".encode() in environment.split(b"\0")
+
+
+def _real_user(pid: int) -> int:
+    """Who started a process; a program with the set-user-ID bit runs as somebody else."""
+    status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+    return int(status.partition("\nUid:")[2].split()[0])
+
+
+def _accounts() -> set[int]:
+    """Users that tierwise's processes run as: the caller, and as root the servers' account too."""
+    return {os.geteuid(), *(() if (account := existing_account()) is None else (account.uid,))}
 
 
 def _process_table() -> dict[int, tuple[int, int]]:

@@ -10,13 +10,18 @@ from pathlib import Path
 _IPC_RMID = 0
 
 
-def segments_made_by(pids: Collection[int]) -> list[int]:
-    """Ids of the segments that these processes made, dead or alive: columns of /proc/sysvipc/shm."""
+def segments_made_by(pids: Collection[int], users: Collection[int]) -> list[int]:
+    """Ids of the segments that these processes made, dead or alive, as one of these users.
+
+    The user is checked because the kernel may have given a pid before, to a program of another user. A maker
+    in another pid namespace has the pid 0.
+    """
     found = []
     with contextlib.suppress(OSError):
         for line in Path("/proc/sysvipc/shm").read_text("ascii").splitlines()[1:]:
-            _, segment, _, _, maker, *_ = map(int, line.split())
-            if maker in pids:
+            # key shmid perms size cpid lpid nattch uid gid cuid …
+            _, segment, _, _, maker, _, _, _, _, user, *_ = map(int, line.split())
+            if maker != 0 and maker in pids and user in users:
                 found.append(segment)
     return found
 
