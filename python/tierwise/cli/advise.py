@@ -20,6 +20,7 @@ from tierwise.cli.options import (
     PricesFile,
     RecordedOn,
     Scheduler,
+    TrustScheduler,
     Workers,
     Years,
 )
@@ -55,6 +56,7 @@ def advise(
     fresh: Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     scheduler: Scheduler = None,
+    trust_scheduler: TrustScheduler = False,
     workers: Workers = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="write a page, advice.html, with every placement")
@@ -70,7 +72,7 @@ def advise(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )
     options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
-    with distributed(scheduler, workers) as distribute:
+    with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         opened: dict[Path, Predictor] = {}
 
         def ask(path: Path) -> Advice:

@@ -18,6 +18,7 @@ from tierwise.cli.options import (
     PricesFile,
     RecordedOn,
     Scheduler,
+    TrustScheduler,
     Workers,
     Years,
 )
@@ -67,6 +68,7 @@ def advise(
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     seed: FixedSeed = 0,
     scheduler: Scheduler = None,
+    trust_scheduler: TrustScheduler = False,
     workers: Workers = None,
     results: Annotated[
         Path | None, typer.Option("--results", metavar="DIR", help="keep finished databases here, and resume")
@@ -97,7 +99,7 @@ def advise(
     found, left_out = catalogue(recordings)
     with ExitStack() as stack:
         kept = stack.enter_context(Results.opened(results)) if results else None
-        engine = stack.enter_context(executor(scheduler, workers))
+        engine = stack.enter_context(executor(scheduler, workers, trusted=trust_scheduler))
         progress = stack.enter_context(counted("recordings", progress_console(to_stderr=True)))
         advice = advise_fleet(
             found,

@@ -53,7 +53,13 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="simulate on a Dask cluster: tcp://HOST:PORT, or local: processes of this machine",
+        help="simulate on a Dask cluster: tls://HOST:PORT, or local: processes of this machine",
+    ),
+]
+TrustScheduler = Annotated[
+    bool,
+    typer.Option(
+        "--trust-scheduler", help="connect to tcp:// on another machine, whose scheduler can run code here"
     ),
 ]
 Workers = Annotated[

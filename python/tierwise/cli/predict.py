@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.cli.options import Png, Scheduler, Workers
+from tierwise.cli.options import Png, Scheduler, TrustScheduler, Workers
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.predict_joint import predict_joint
 from tierwise.cli.printing import echo
@@ -77,6 +77,7 @@ def predict(
     ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     scheduler: Scheduler = None,
+    trust_scheduler: TrustScheduler = False,
     workers: Workers = None,
     png: Png = None,
     format: FormatOption = Format.TEXT,
@@ -110,7 +111,7 @@ def predict(
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
     placements = [parse_place(one) for one in place or []]
-    with distributed(scheduler, workers) as distribute:
+    with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         predictor = Predictor.open(
             recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None
         )

@@ -11,7 +11,7 @@ import typer
 
 from tierwise import studies
 from tierwise.capture import DEFAULT_DUTY, parse_duty
-from tierwise.cli.options import DropCaches, Duration, Output, Seed, duration_s
+from tierwise.cli.options import DropCaches, Duration, Output, Seed, TrustScheduler, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import echo
 from tierwise.cli.progress import StudyProgress
@@ -21,6 +21,7 @@ from tierwise.cluster import dask_hosts
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+from tierwise.model.output_files import own_folder
 from tierwise.model.suggestions import names_in
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
@@ -136,10 +137,11 @@ def run(
     hosts: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="run on the lab workers of this Dask scheduler, tcp://HOST:PORT"
+            metavar="ADDRESS", help="run on the lab workers of this Dask scheduler, tls://HOST:PORT"
         ),
     ] = None,
     drop_caches: DropCaches = False,
+    trust_scheduler: TrustScheduler = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="check the study and list its runs without running them")
     ] = False,
@@ -178,7 +180,7 @@ def run(
         _run_all(options, output, seed, begun)
         return
     recordings = None if record is None else runner.Recordings(record, parse_duty(duty))
-    with nullcontext() if hosts is None else dask_hosts.hosts(hosts) as found:
+    with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as found:
         _run(
             options.applied_to(studies.load(study)),
             output,
@@ -200,7 +202,7 @@ def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -
         names = ", ".join(check.name for check in missing)
         echo(f"Cannot emulate devices here (missing: {names}); running on this machine's own storage.")
         own = output / "own-storage"
-        own.mkdir(parents=True, exist_ok=True)
+        own_folder(own, 0o755)
     options = StudyOptions(repeats=repeats, own_storage=own)
     for name in DEMO:
         _run(options.applied_to(studies.load(name)), output, seed)

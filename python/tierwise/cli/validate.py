@@ -10,7 +10,7 @@ import typer
 
 from tierwise import validation as validate
 from tierwise.cli import printing
-from tierwise.cli.options import DropCaches, Scheduler, Seed, Workers
+from tierwise.cli.options import DropCaches, Scheduler, Seed, TrustScheduler, Workers
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.settings import progress_console
 from tierwise.cli.validate_progress import RoundProgress
@@ -75,6 +75,7 @@ def run(
     ] = False,
     drop_caches: DropCaches = False,
     scheduler: Scheduler = None,
+    trust_scheduler: TrustScheduler = False,
     workers: Workers = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -99,7 +100,7 @@ def run(
         _run(spec, cases, output, left_out=left_out, drop_caches=drop_caches, **begun)
     rounds = validate.rounds_in(output)
     with (
-        distributed(scheduler, workers) as distribute,
+        distributed(scheduler, workers, trusted=trust_scheduler) as distribute,
         progress_console().status("predicting") as status,
     ):
         accuracy, calibrated = validate.judge(rounds, status.update, distribute=distribute)

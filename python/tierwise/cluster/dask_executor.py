@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from tierwise import _core
+from tierwise.cluster import scheduler_address
 from tierwise.cluster.call import Call
 from tierwise.host import ledger
 from tierwise.model import processors
@@ -34,7 +35,6 @@ _WORKER_TIMEOUT_S = 30
 _REPLACED_EVERY_S = 2
 _LEAST_AHEAD = 1000
 _AHEAD_OF_EACH_THREAD = 4
-ADDRESS = re.compile(r"(tcp|tls)://\S+:\d+")
 _DASK_LOG = re.compile(r"distributed(\.|$)")
 _LOOPBACK = "127.0.0.1"
 _SAFE_PATH = "PYTHONSAFEPATH"
@@ -42,12 +42,13 @@ _DIES = "each worker that began it died"
 
 
 @contextmanager
-def executor(scheduler: str | None, workers: int | None) -> Iterator[Executor]:
+def executor(scheduler: str | None, workers: int | None, *, trusted: bool = False) -> Iterator[Executor]:
     """The executor that a user asked for, closed on exit with all that it started.
 
     Args:
         scheduler: address of a Dask scheduler, ``local`` for processes of this host, none for threads.
         workers: number of processes of a local cluster; by default that of the usable processors.
+        trusted: the user vouches for the scheduler (:mod:`tierwise.cluster.scheduler_address`).
 
     Raises:
         HostError: a package of the extra is not installed.
@@ -61,10 +62,7 @@ def executor(scheduler: str | None, workers: int | None) -> Iterator[Executor]:
             raise TierwiseError(
                 "--workers: the scheduler has its own workers", "leave out one of --workers and --scheduler"
             )
-        if not ADDRESS.fullmatch(scheduler):
-            raise TierwiseError(
-                f"--scheduler: {scheduler!r} is no address", "write local, or for example tcp://host:8786"
-            )
+        scheduler_address.check(scheduler, "--scheduler", trusted)
     modules = ["distributed"] if scheduler not in (None, LOCAL) else ["distributed", "cryptography"]
     require("cluster", "--scheduler" if scheduler else "--workers", modules)
     with ExitStack() as stack:
@@ -181,10 +179,7 @@ def connected(address: str, security: Any) -> Iterator[Any]:
             address, security=security, timeout=CONNECT_TIMEOUT_S, set_as_default=False, name="tierwise-fleet"
         )
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
-        raise TierwiseError(
-            f"--scheduler: {address} does not answer as a Dask scheduler",
-            "start one with dask scheduler, or check address, firewall and TLS settings",
-        ) from error
+        raise scheduler_address.no_answer(address, "--scheduler") from error
     try:
         _require_worker(client, address)
         yield client
@@ -215,7 +210,7 @@ def _local(workers: int) -> Iterator[Any]:
     dask, distributed, ioloop = map(import_module, ("dask", "distributed", "tornado.ioloop"))
     with (
         _safe_path(),
-        ledger.directory("tierwise-dask", mode=0o700) as folder,
+        ledger.directory("tierwise-dask") as folder,
         dask.config.set(
             {
                 "distributed.scheduler.http.routes": [],

@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
+from tierwise.cluster import scheduler_address
 from tierwise.cluster.call import Call
-from tierwise.cluster.dask_executor import ADDRESS, connected, quiet
+from tierwise.cluster.dask_executor import connected, quiet
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.extras import require
 
@@ -24,15 +25,18 @@ _TIMEOUT_S = 10
 
 
 @contextmanager
-def hosts(scheduler: str) -> Iterator[DaskHosts]:
+def hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
     """The hosts of a cluster that runs.
+
+    Args:
+        scheduler: its address.
+        trusted: the user vouches for it (:mod:`tierwise.cluster.scheduler_address`).
 
     Raises:
         HostError: a package of the extra is not installed.
         TierwiseError: a wrong address, no answer, or no worker with the resource.
     """
-    if not ADDRESS.fullmatch(scheduler):
-        raise TierwiseError(f"--hosts: {scheduler!r} is no address", "write for example tcp://host:8786")
+    scheduler_address.check(scheduler, "--hosts", trusted)
     require("cluster", "--hosts", ["distributed"])
     with quiet(), connected(scheduler, None) as client:
         found = DaskHosts(client)

@@ -97,12 +97,13 @@ class ClusterReplay:
 
 
 @contextmanager
-def distributed(scheduler: str | None, workers: int | None) -> Iterator[Distribute]:
+def distributed(scheduler: str | None, workers: int | None, *, trusted: bool = False) -> Iterator[Distribute]:
     """A function that moves the simulations of an opened recording to a cluster; none, if none was asked for.
 
     Args:
         scheduler: as :func:`~tierwise.cluster.dask_executor.executor`.
         workers: likewise.
+        trusted: likewise.
 
     Raises:
         HostError: a package of the extra is not installed.
@@ -111,7 +112,7 @@ def distributed(scheduler: str | None, workers: int | None) -> Iterator[Distribu
     if scheduler is None and workers is None:
         yield lambda *_: None
         return
-    with executor(scheduler, workers) as engine:
+    with executor(scheduler, workers, trusted=trusted) as engine:
         yield _distribute_to(engine)
 
 
