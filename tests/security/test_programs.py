@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import re
 import shutil
 import stat
 import subprocess
@@ -30,7 +31,7 @@ from tierwise.host import users
 from tierwise.host.disk import server as disk_server
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.validation import clients
+from tierwise.validation import clients, servers
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to lose")
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -231,6 +232,85 @@ def test_no_variable_of_the_caller_reaches_a_program(
     assert planted.users() == set()
 
 
+# Clients of other projects
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.Server]:
+    """A server that is not started."""
+    if why := servers.missing(request.param):
+        pytest.skip(why)
+    made = servers.create(request.param, request.param, {})
+    assert isinstance(made, servers.Server)
+    monkeypatch.setattr(made, "execute", lambda _: None)
+    yield made
+    made.remove()
+
+
+SHOWS_ITSELF = "#!/bin/sh\nid -u >&2; tr '\\0' ' ' </proc/$$/cmdline >&2; exit 1\n"
+
+
+@needs_root
+def test_go_tpc_runs_as_the_account_without_a_password_on_its_command_line(
+    server: servers.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "go-tpc"
+    program.write_text(SHOWS_ITSELF)
+    program.chmod(0o755)
+    monkeypatch.setenv("TIERWISE_GO_BIN", str(tmp_path))
+    client = clients.create("go-tpc", {}, 1)
+    assert client.missing() is None
+    with pytest.raises(TierwiseError) as caught:
+        client.warm_up(server, 1)
+    words = caught.value.message.removeprefix("go-tpc: ").split()
+    assert int(words[0]) == pwd.getpwnam(users.ACCOUNT).pw_uid
+    assert "run" in words and not {"-p", "--password"} & set(words)
+
+
+@needs_root
+def test_go_compiles_as_the_account_and_the_caller_keeps_the_program(
+    planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = planted.directory / "go"
+    go.write_text(
+        f"#!/bin/sh\necho $(id -u) $* >>{planted.marker}; env >&2\n"
+        'echo made >"$GOBIN/go-tpc"; chmod 777 "$GOBIN/go-tpc"\n'
+    )
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", str(planted.directory), prepend=os.pathsep)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GONOSUMDB", "*")
+    assert clients.create("go-tpc", {}, 1).missing() is None
+    assert planted.users() == {pwd.getpwnam(users.ACCOUNT).pw_uid}
+    assert re.search(r" install github.com/pingcap/go-tpc/cmd/go-tpc@v\d", planted.marker.read_text())
+    (kept,) = (path for path in tmp_path.rglob("go-tpc") if path.is_file())
+    assert (kept.stat().st_uid, stat.S_IMODE(kept.stat().st_mode)) == (0, 0o755)
+
+
+@needs_root
+def test_duckdb_as_a_client_runs_as_the_account(
+    planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a statement of its own, since its extension cannot be fetched everywhere."""
+    from tierwise.validation.clients import duckdb_tpch
+    from tierwise.validation.servers.library import Library
+
+    monkeypatch.setattr(
+        duckdb_tpch, "_MAKE", duckdb_tpch._MAKE.replace("LOAD tpch; CALL dbgen", "SELECT abs")
+    )
+    monkeypatch.setattr(duckdb_tpch, "_MAKE", duckdb_tpch._MAKE.replace("(sf=", "("))
+    monkeypatch.setattr(duckdb_tpch, "_extensions", lambda: tmp_path / "extensions", raising=False)
+    (tmp_path / "extensions").mkdir()
+    database = Library("duckdb", {})
+    try:
+        database.places = {Role.DATA: database.own_directory(planted.directory, "data")}
+        clients.create("duckdb-tpch", {}, 1).prepare(database)
+        (file,) = database.directory(Role.DATA).iterdir()
+        assert file.stat().st_uid == pwd.getpwnam(users.ACCOUNT).pw_uid
+    finally:
+        database.remove()
+
+
 # The one function
 
 
@@ -327,14 +407,19 @@ def test_the_search_path_has_no_directory_that_others_may_write(
 
 
 @needs_root
-def test_a_tierwise_that_others_may_write_starts_no_python_as_root(
+def test_an_installation_that_others_may_write_starts_no_python_as_root(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tierwise.host import interpreter
 
-    package = planted.directory / "tierwise"
+    package = planted.directory / "package"
     package.mkdir()
     package.chmod(0o777)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "path", [str(package), *sys.path])
+        patch.setattr(interpreter.sysconfig, "get_paths", lambda: {"purelib": str(package)})
+        with pytest.raises(TierwiseError, match=f"{package} can be written by others"):
+            interpreter.own("tierwise.host.disk.server")
     monkeypatch.setattr(interpreter, "_PACKAGE", package)
     with pytest.raises(TierwiseError, match=f"{package} can be written by others"):
         interpreter.own("tierwise.host.disk.server")

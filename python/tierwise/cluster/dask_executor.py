@@ -193,7 +193,7 @@ def _require_worker(client: Any, address: str) -> None:
         client.wait_for_workers(1, timeout=_WORKER_TIMEOUT_S)
     except TimeoutError:
         raise TierwiseError(
-            f"--scheduler: {address} has no worker", f"start some with dask worker {address}"
+            f"--scheduler: {address} has no worker", f"start some with PYTHONSAFEPATH=1 dask worker {address}"
         ) from None
 
 

@@ -43,7 +43,8 @@ def hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
         if not found.present():
             raise TierwiseError(
                 f"--hosts: no worker of {scheduler} has the resource {RESOURCE}",
-                f'start some with dask worker {scheduler} --nthreads 1 --resources "{RESOURCE}=1"',
+                f"start some with PYTHONSAFEPATH=1 dask worker {scheduler} --nthreads 1 "
+                f'--resources "{RESOURCE}=1"',
             )
         yield found
 

@@ -12,6 +12,7 @@ import os
 import pwd
 import stat
 import sys
+import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ def unprivileged(
         imports: modules that the code needs.
 
     Raises:
-        TierwiseError: if others may write to tierwise's own directory, and root calls.
+        TierwiseError: as :func:`search_path`.
     """
     user = server_user()
     path = search_path()
@@ -67,7 +68,7 @@ def own(module: str, arguments: Sequence[str | Path] = ()) -> Command:
     """``main`` of one of tierwise's own modules, as the caller.
 
     Raises:
-        TierwiseError: if others may write to tierwise's own directory, and root calls.
+        TierwiseError: as :func:`search_path`.
     """
     return Command(_argv(module, search_path(), [f"from {module} import main; main()"], arguments), None)
 
@@ -79,19 +80,27 @@ def search_path() -> list[str]:
     a third user may write.
 
     Raises:
-        TierwiseError: if others may write to tierwise's own directory, and root calls.
+        TierwiseError: if others may write to tierwise or to the directories of Python and its packages, and
+            root calls.
     """
-    if os.geteuid() == 0 and (open_part := part_others_may_write(_PACKAGE)) is not None:
-        raise TierwiseError(
-            f"{open_part} can be written by others, who could have their code run as root",
-            f"chmod go-w {open_part}, or install tierwise elsewhere",
-        )
     working = _working_directory()
     entries = [Path(entry).resolve() for entry in sys.path if Path(entry).is_absolute()]
     kept = [path for path in entries if path == _TIERWISE or (path.exists() and path != working)]
     if os.geteuid() == 0:
+        installed = {Path(path).resolve() for path in sysconfig.get_paths().values()}
+        for needed in (_PACKAGE, *(path for path in kept if path in installed)):
+            _require_unwritable(needed)
         kept = [path for path in kept if path == _TIERWISE or part_others_may_write(path) is None]
     return list(dict.fromkeys(map(str, kept if _TIERWISE in kept else [_TIERWISE, *kept])))
+
+
+def _require_unwritable(path: Path) -> None:
+    part = part_others_may_write(path)
+    if part is not None:
+        raise TierwiseError(
+            f"{part} can be written by others, who could have their code run as root",
+            f"chmod go-w {part} if it is yours, or install tierwise elsewhere",
+        )
 
 
 def part_others_may_write(path: Path) -> Path | None:
