@@ -194,7 +194,7 @@ def test_a_planted_link_is_not_written_through(name: str, there: Place) -> None:
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_link_in_an_own_directory_is_refused_too(name: str, there: Place) -> None:
     (there.own / name).symlink_to(there.secret)
-    with pytest.raises(TierwiseError, match=r"is a link|exists"):
+    with pytest.raises((TierwiseError, OSError), match=r"symbolic links|exists"):
         WRITERS[name](there.own / name)
     assert there.untouched
 
@@ -206,7 +206,7 @@ def test_neither_a_pipe_nor_a_file_of_another_user_is_written(there: Place) -> N
     give(there.own / "pipe")
     (there.own / "file").write_text("theirs")
     give(there.own / "file")
-    for name, problem in (("pipe", "is a link, a pipe"), ("file", r"belongs to nobody|Permission denied")):
+    for name, problem in (("pipe", "is a pipe"), ("file", r"belongs to nobody|Permission denied")):
         with pytest.raises(TierwiseError, match=problem):
             to_page(there.own / name)
     assert (there.own / "file").read_text() == "theirs"
