@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from support.paths import RECORDINGS
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.replayer import Replayer
 
-RECORDING = Path(__file__).parents[1] / "examples/recordings/keyed-update"
+RECORDING = RECORDINGS / "keyed-update"
 
 
 def elapsed_s(*without: str) -> float:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import altair as alt
 import pytest
-from fake_replay import predictor
 from typer.testing import CliRunner
 
+from support.fake_replay import predictor
+from support.paths import RECORDINGS, ROOT
 from tierwise import open_recording
 from tierwise.advise import Goal, Terms, advise
 from tierwise.cli import app
@@ -27,8 +28,8 @@ from tierwise.report.advice.steps import FOLDER, guide
 from tierwise.report.charts.look import PAGE_WIDE, finish, plot
 from tierwise.report.document import Text
 
-EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
-TOOLS = Path(__file__).parents[1] / "tools"
+EXAMPLES = RECORDINGS
+TOOLS = ROOT / "tools"
 FEW = ("nvme-dc", "gp3", "io2")
 MANY = [
     *("hdd-10k-sas", "hdd-15k-sas", "hdd-7k2", "hdd-7k2-20t-nearline", "ssd-nvme-consumer", "ssd-nvme-dc"),

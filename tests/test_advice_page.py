@@ -11,9 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import card, chromium, column, needs_browser, placement, show, tile, until, wait, webdriver
-from fake_replay import FakeReplay, about
 
+from support.browsers import (
+    card,
+    chromium,
+    column,
+    needs_browser,
+    placement,
+    show,
+    tile,
+    until,
+    wait,
+    webdriver,
+)
+from support.fake_replay import FakeReplay, about
 from tierwise.advise import Terms, advise
 from tierwise.predict import RECORDED, Predictor
 from tierwise.predict.model_error import ModelError

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-
 import pytest
-from fake_replay import GB, REQUESTS, SERVICE_US, predictor, service_us
 
+from support.every_placement import cost, everything, rate
+from support.fake_replay import REQUESTS, SERVICE_US, predictor
 from tierwise.advise import Goal, Terms, advise
-from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import SECONDS_PER_MONTH
 from tierwise.advise.option import MARGIN
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED, Scenario
+from tierwise.predict import RECORDED
 
 DEVICES = ["nvme-dc", "sata-dc", "gp3"]
-FULL = ["ssd-nvme-dc", "ssd-sata-dc", "volume-aws-gp3"]
-SIZES = {Role.LOG: GB, Role.DATA: 40 * GB, Role.INDEX: 10 * GB, Role.TEMP: GB}
-
-COSTS = Costs(SIZES)
-
-
-def rate(placement: dict[Role, str]) -> float:
-    devices = {role: placement.get(Role(role), RECORDED) for role in REQUESTS}
-    return 1e6 / service_us(devices)
-
-
-def everything() -> list[dict[Role, str]]:
-    """Every placement, by itself."""
-    return [
-        {role: device for role, device in zip(SIZES, choice, strict=True) if device != RECORDED}
-        for choice in itertools.product([RECORDED, *FULL], repeat=len(SIZES))
-    ]
-
-
-@functools.cache
-def costs() -> dict[frozenset[tuple[Role, str]], float]:
-    """Cost of every placement, with the wear of its devices."""
-    scenarios = [Scenario(placement={role.value: name for role, name in one.items()}) for one in everything()]
-    return {
-        frozenset(one.items()): COSTS.bill_of(answer).cost_per_month
-        for one, answer in zip(everything(), predictor().predict(scenarios), strict=True)
-    }
-
-
-def cost(placement: dict[Role, str]) -> float:
-    return costs()[frozenset(placement.items())]
 
 
 def as_good(budget: float | None) -> list[dict[Role, str]]:

@@ -11,8 +11,8 @@ import pytest
 from nbclient import NotebookClient
 
 import tierwise as tw
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 RECORDING = ROOT / "examples" / "recordings" / "keyed-update"
 
 

@@ -8,11 +8,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from rust_modules import circles, module_graph
 
+from support.paths import ROOT
+from support.rust_modules import circles, module_graph
 from tierwise import engines
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "tierwise"
 
 # A module may import what stands above it in this list, and its own line; never what stands below.

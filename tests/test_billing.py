@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_replay import GB, FakeReplay, about
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.fake_replay import GB, FakeReplay, about
 from tierwise.advise import Terms
 from tierwise.advise.costs import Costs
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes

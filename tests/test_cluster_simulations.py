@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from fleet_factory import EXAMPLES, GP3, NVME
 from typer.testing import CliRunner
-from validation_factory import row
 
+from support.fleet_factory import EXAMPLES, GP3, NVME
+from support.validation_factory import row
 from tierwise.cli import app
 from tierwise.cluster import open_recordings, simulations
 from tierwise.cluster.dask_executor import executor

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import typer
-from lap_results import LAPS_S, lap_runs
-from results_factory import study_runs
 from typer.testing import CliRunner
 
+from support.lap_results import LAPS_S, lap_runs
+from support.results_factory import study_runs
 from tierwise.cli.compare import compare, in_format
 from tierwise.cli.report import RESULTS_FILE
 from tierwise.model import statistics

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from test_schema import problems
 from typer.testing import CliRunner
 
 import tierwise as tw
+from support.paths import RECORDINGS
+from support.schemas import problems
 from tierwise.advise import Advice, LoadAdvice, advise, advise_day
 from tierwise.capture import BurstCost, DayPlan, Limits, Schedule, Taken
 from tierwise.cli import app
@@ -25,7 +26,7 @@ from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day
 from tierwise.report.recording.day_advice import agreement_sentence
 
-EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
+EXAMPLES = RECORDINGS
 
 
 def copied(folder: Path, source: str, name: str, started_at: str) -> Path:

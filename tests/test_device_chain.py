@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fake_sysfs import FakeSysfs
 
+from support.fake_sysfs import FakeSysfs
 from tierwise.capture import about
 from tierwise.capture.devices import Devices
 from tierwise.capture.facts import FileFacts

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from results_factory import MACHINE, Make, run
-from test_durability import LOAD
 from typer.testing import CliRunner
 
+from support.results_factory import MACHINE, Make, run
 from tierwise import engines, studies
 from tierwise.advise import deaths as advised
 from tierwise.advise.deaths import DeathCounts, ShownDeaths
@@ -28,12 +27,14 @@ from tierwise.results import DeviceDeath, DeviceDeaths, DeviceInfo, IntegrityChe
 from tierwise.results.files import read_results
 from tierwise.studies import runner
 from tierwise.studies.plan import plan_runs
-from tierwise.studies.runner.commit_books import Books
+from tierwise.studies.runner.commit_books import Books, Load
 from tierwise.studies.runner.device_deaths import Attempt, described
 
 STEP = Salvage(step="mend", roles=[Role.LOG], source="the manual")
 CHECKED = IntegrityCheck(name="check")
 OWED = 9
+MS = 1_000_000
+LOAD = Load(first=0, begun=[4], acknowledged_ns=[[10 * MS, 20 * MS, 30 * MS]], cut_ns=50 * MS)
 
 
 def attempt(step: Salvage | None, lost: int | None = None, damage: str | None = None) -> Attempt:

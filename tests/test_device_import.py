@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from support.paths import GOLDEN
 from tierwise.cli.schema import SCHEMAS
 from tierwise.device_models import profiles
 from tierwise.device_models.measured_drives import import_drive
 from tierwise.model.errors import TierwiseError
 
-GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "hdd"
 SEEK = "distance_cylinders,seek_ms\n1,1.0\n4,1.5\n99,6.0\n"
 
 

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
+from support.paths import GOLDEN
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate
 from tierwise.model.errors import TierwiseError
-
-GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "hdd"
 
 MEMORY = """
 kind = "ram"

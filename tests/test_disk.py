@@ -17,31 +17,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from support.disk_files import append
+from support.disk_traces import NAME, traces
 from tierwise.cli import app
 from tierwise.device_models import profiles
-from tierwise.host import cgroups, ledger, loop, mounts, processes
-from tierwise.host.disk import server as disk_server
-from tierwise.host.disk import teardown as disk_teardown
+from tierwise.host import mounts, processes
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
 from tierwise.model.errors import TierwiseError
 
 pytestmark = pytest.mark.privileged
 
 MIB = 1 << 20
-NAME = f"test-{os.getpid()}"
 TWO = [Partition("log", 64 * MIB), Partition("data", 128 * MIB)]
-
-
-def traces(name: str, mount_dir: Path) -> list[str]:
-    """Everything of a disk that is still on the machine."""
-    home = disk_teardown.home_of(name)
-    found = [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(mount_dir)]
-    found += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(home)]
-    found += [f"loop {device}" for device in loop.attached_below(home)]
-    found += [f"server {pid}" for pid in disk_server.find(disk_teardown.config_file(home))]
-    found += [f"file {path}" for path in (home, mount_dir) if path.exists()]
-    found += [f"entry {entry.name}" for entry in ledger.entries("disk") if entry.name == name]
-    return found + [f"group {path}" for path in cgroups.ROOT.glob(f"*/tierwise/{name}")]
 
 
 @pytest.fixture
@@ -54,24 +41,6 @@ def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
     with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir) as up:
         yield up
     assert traces(NAME, mount_dir) == []
-
-
-def append(path: Path, count: int) -> float:
-    """Median time of an append of 8 KiB with a flush, to a file that has its blocks; in ms.
-
-    From end to end: who ends one late has the next one that much sooner, and the median stays where it was.
-    """
-    with path.open("wb") as file:
-        file.write(bytes(8192 * count))
-        os.fsync(file.fileno())
-    descriptor = os.open(path, os.O_WRONLY)
-    ends_ms = [time.monotonic() * 1e3]
-    for number in range(count):
-        os.pwrite(descriptor, b"x" * 8192, 8192 * number)
-        os.fdatasync(descriptor)
-        ends_ms.append(time.monotonic() * 1e3)
-    os.close(descriptor)
-    return statistics.median(end - before for before, end in itertools.pairwise(ends_ms))
 
 
 @pytest.mark.timed

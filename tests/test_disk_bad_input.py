@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_disk import NAME, traces
 
+from support.disk_traces import NAME, traces
 from tierwise.device_models import profiles
 from tierwise.host import doctor, ledger, mounts
 from tierwise.host.disk.disk import EmulatedDisk, Partition

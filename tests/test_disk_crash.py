@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_disk import traces
 
+from support.disk_traces import traces
 from tierwise.host import ledger
 from tierwise.host.clean import clean
 from tierwise.host.disk import server as disk_server

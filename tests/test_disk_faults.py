@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disk_files import error_of, flushed_file, read_sector, write_without_flush
-from test_disk import NAME, append, traces
 
+from support.disk_files import append, error_of, flushed_file, read_sector, write_without_flush
+from support.disk_traces import NAME, traces
 from tierwise.device_models import profiles
 from tierwise.host import loop
 from tierwise.host.disk import place as disk_place

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disk_files import error_of, read_sector
-from test_disk import NAME, traces
 from typer.testing import CliRunner
 
+from support.disk_files import error_of, read_sector
+from support.disk_traces import NAME, traces
 from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.host.disk.disk import EmulatedDisk, Partition

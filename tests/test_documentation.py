@@ -11,13 +11,13 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from engine_contract import open_directory, places_in
 
+from support.engine_contract import open_directory, places_in
+from support.paths import ROOT
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import tracing
 
-ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANSWERED = {0, 1}
 """Also 1: a recording of six seconds may have an answer of no."""

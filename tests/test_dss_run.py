@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tiny_study import Watcher, tiny_study
 
+from support.tiny_study import Watcher, tiny_study
 from tierwise import _core
 from tierwise.studies import runner
 from tierwise.workloads.dss.parameters import QUERIES

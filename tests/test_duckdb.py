@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from embedded_adapter import open_in
 
+from support.duckdb_items import INSERT, ITEM, opened
+from support.paths import TESTS
 from tierwise.engines.base import Limits
 from tierwise.engines.duckdb.adapter import DuckAdapter
 from tierwise.engines.duckdb.client import DuckSession
@@ -17,16 +18,7 @@ from tierwise.engines.duckdb.engine import DuckEngine
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.roles import Role
 
-ITEM = "CREATE TABLE item (id BIGINT, body VARCHAR, weight DOUBLE)"
-INSERT = "INSERT INTO item VALUES (?, ?, 0.5)"
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range < 0"
-
-
-def opened(
-    directory: Path, settings: dict[str, str] | None = None, limits: Limits | None = None
-) -> DuckAdapter:
-    roles = (Role.DATA, Role.TEMP, Role.SYSTEM)
-    return open_in(DuckAdapter(), directory, roles, settings, limits or Limits())
 
 
 @pytest.fixture
@@ -188,8 +180,8 @@ def test_counters_tell_commits_and_space_tells_blocks(adapter: DuckAdapter, sess
 def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_duckdb import INSERT, ITEM, opened
+sys.path.insert(0, {str(TESTS)!r})
+from support.duckdb_items import INSERT, ITEM, opened
 from tierwise.model.roles import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
 adapter.execute(Role.DATA, ITEM)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from results_factory import MACHINE, Make, run
 
+from support.results_factory import MACHINE, Make, run
 from tierwise import engines, studies
 from tierwise.advise import durability as advised
 from tierwise.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from embedded_toy import ToyEngine, toy_path
-from engine_contract import ledger_names, until
 
+from support.embedded_toy import ToyEngine, toy_path
+from support.engine_contract import ledger_names, until
 from tierwise.engines.base import Limits
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
@@ -134,7 +134,7 @@ def test_an_adapter_that_cannot_be_loaded_is_told(open_path: Path, monkeypatch: 
 def test_the_worker_exits_when_its_owner_is_killed(open_path: Path) -> None:
     script = f"""
 import os, pathlib
-from embedded_toy import ToyEngine
+from support.embedded_toy import ToyEngine
 from tierwise.model.roles import Role
 engine = ToyEngine("toy")
 engine.init({{Role.SYSTEM: pathlib.Path({str(open_path)!r})}})
@@ -151,7 +151,7 @@ os.kill(os.getpid(), 9)
 def test_an_interrupt_ends_a_request_and_the_worker(open_path: Path) -> None:
     script = f"""
 import pathlib
-from embedded_toy import ToyEngine
+from support.embedded_toy import ToyEngine
 from tierwise.model.roles import Role
 try:
     with ToyEngine("toy") as engine:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from engine_cases import CASES
-from engine_contract import (
+
+from support.engine_cases import CASES
+from support.engine_contract import (
     BODY_BYTES,
     ROWS,
     EngineCase,
@@ -31,7 +32,6 @@ from engine_contract import (
     until,
     wait_until_down,
 )
-
 from tierwise.engines.base import Engine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from support.paths import RECORDINGS
 from tierwise.advise import advise
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording
 from tierwise.report.recording.advice_words import first_sentence
 
-FOLDER = Path(__file__).parents[1] / "examples" / "recordings"
+FOLDER = RECORDINGS
 RECORDINGS = sorted(file.parent for file in FOLDER.glob("*/about.json"))
 MOST_BYTES = 4 << 20
 

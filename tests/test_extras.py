@@ -9,12 +9,12 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from extras_promises import PROMISES, SMALL, names_the_line, run
-from only_extras import PROJECT, ROOT, brought, environment, modules_of, requirements
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from support.extras_promises import PROMISES, SMALL, names_the_line, run
+from support.only_extras import PROJECT, ROOT, brought, environment, modules_of, requirements
 from tierwise.model import extras
 
 OPTIONAL = PROJECT["optional-dependencies"]

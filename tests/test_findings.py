@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 
 import pytest
-from lap_results import lap_runs, sweep_runs
 
+from support.lap_results import lap_runs, sweep_runs
+from support.paths import ROOT
 from tierwise import studies as study
 from tierwise.predict import Estimate, Scenario
 from tierwise.report.papers.findings import Check, Finding, Outcome, Point, judge, to_markdown
 from tierwise.report.papers.predicted_papers import PredictedPaper, predicted_to_markdown
 from tierwise.results import RunResult
 
-SPEC = tomllib.loads((Path(__file__).parents[1] / "benchmarks" / "findings.toml").read_text("utf-8"))
-PAPERS = tomllib.loads((Path(__file__).parents[1] / "benchmarks" / "papers.toml").read_text("utf-8"))
+SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))
+PAPERS = tomllib.loads((ROOT / "benchmarks" / "papers.toml").read_text("utf-8"))
 FINDINGS = [Finding.model_validate(one) for one in SPEC["findings"]]
 
 

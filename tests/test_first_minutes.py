@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browsers import BROWSER, DRIVER, card, chromium, column, placement, show, tile, webdriver
-from engine_contract import open_directory, places_in
 
+from support.browsers import BROWSER, DRIVER, card, chromium, column, placement, show, tile, webdriver
+from support.engine_contract import open_directory, places_in
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import tracing

@@ -7,16 +7,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from fake_replay import predictor
-from fleet_factory import EXAMPLES, GP3, advised, chosen, database, option, recorded, write_recordings
 from syrupy.assertion import SnapshotAssertion
-from test_advise import FULL, cost, everything, rate
-from test_schema import problems
-from typer.testing import CliRunner
 
+from support.every_placement import FULL, cost, everything, rate
+from support.fake_replay import predictor
+from support.fleet_command import invoke
+from support.fleet_factory import EXAMPLES, GP3, advised, chosen, database, option, recorded, write_recordings
+from support.schemas import problems
 from tierwise.advise import Goal, Terms
 from tierwise.advise.moves import LEAST_STEP
-from tierwise.cli import app
 from tierwise.fleet import (
     DatabaseOptions,
     LeftOutRecording,
@@ -48,13 +47,6 @@ def recordings(tmp_path: Path) -> Path:
 
 def weights(**of: Weight) -> Weights:
     return Weights(of, Path("weights.toml"))
-
-
-def invoke(*arguments: str) -> str:
-    done = CliRunner().invoke(app, ["fleet", "advise", *arguments], env={"COLUMNS": "160"})
-    if done.exception:
-        raise done.exception
-    return done.stdout
 
 
 @needs_scipy

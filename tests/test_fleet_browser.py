@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import chromium, needs_browser
-from fleet_factory import advised, database, option
-from test_report_browser import overflow_px, show
 
+from support.browsers import chromium, needs_browser, overflow_px, show_file
+from support.fleet_factory import advised, database, option
 from tierwise.model.roles import Role
 from tierwise.report.fleet.page import fleet_page
 from tierwise.report.render import to_html_page
@@ -37,7 +36,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width_px", [400, 1280, 3840])
 def test_the_page_opens_at_the_advice_and_fits(browser: Any, page: Path, width_px: int, dark: bool) -> None:
-    show(browser, page, width_px, dark)
+    show_file(browser, page, width_px, dark)
     said = browser.find_element("css selector", "h1").text.replace("\u2060", "")
     assert said.startswith("Move the logs of 12 databases and the data of 4")
     shown = [one for one in browser.find_elements("css selector", "#budget svg") if one.is_displayed()]

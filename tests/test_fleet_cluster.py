@@ -18,9 +18,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fleet_factory import EXAMPLES, GP3, NVME, database, option, write_recordings
-from test_fleet import invoke
 
+from support.fleet_command import invoke
+from support.fleet_factory import EXAMPLES, GP3, NVME, database, option, write_recordings
 from tierwise.advise import AdviceOptions, Goal, Terms
 from tierwise.cluster import dask_executor
 from tierwise.cluster.dask_executor import Dask, connected, executor

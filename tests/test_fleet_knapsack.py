@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from fleet_factory import advised, database, option, recorded
 
+from support.fleet_factory import advised, database, option, recorded
 from tierwise.fleet.draws import DRAWS, drawn_speedups
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fleet_factory import EXAMPLES, NVME, write_recordings
 
+from support.fleet_factory import EXAMPLES, NVME, write_recordings
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.cluster import remote
 from tierwise.fleet import (

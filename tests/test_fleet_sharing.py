@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from fleet_factory import EXAMPLES, GP3, NVME, advised, database, option, recorded
 from syrupy.assertion import SnapshotAssertion
-from test_schema import problems
 from typer.testing import CliRunner
 
+from support.fleet_factory import EXAMPLES, GP3, NVME, advised, database, option, recorded
+from support.schemas import problems
 from tierwise.advise import Terms
 from tierwise.advise.goal import Verdict
 from tierwise.cli import app

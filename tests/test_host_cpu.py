@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine_contract import open_directory
 
+from support.engine_contract import open_directory
 from tierwise.host.cpu import process_cpu_s, tree_cpu_s
 from tierwise.host.users import ACCOUNT, ServerUser, server_user, unreachable_part
 

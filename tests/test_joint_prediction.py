@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from support.paths import RECORDINGS
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario, predict_together
 from tierwise.predict.joint import shared_devices
 
-EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
+EXAMPLES = RECORDINGS
 
 
 @pytest.fixture(scope="module")

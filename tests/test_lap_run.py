@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_study import tiny_study
 
+from support.tiny_study import tiny_study
 from tierwise import engines
 from tierwise.engines import Engine
 from tierwise.model.errors import TierwiseError

@@ -14,8 +14,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from engine_sessions import superuser_dsn
 
+from support.engine_sessions import superuser_dsn
 from tierwise import _core, engines
 from tierwise.engines.base import Engine
 from tierwise.engines.postgres.engine import PostgresEngine

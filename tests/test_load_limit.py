@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-PROGRAM = Path(__file__).parents[1] / "benchmarks" / "load_limit.py"
+from support.paths import ROOT
+
+PROGRAM = ROOT / "benchmarks" / "load_limit.py"
 
 
 def test_200_clients_lose_nothing() -> None:

@@ -1,4 +1,4 @@
-"""A short run of malformed inputs; the long one is ``python tests/malformed.py``."""
+"""A short run of malformed inputs; the long one is `make robust`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from malformed import KINDS, Kind, attempt
 
+from support.malformed import KINDS, Kind, attempt
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from engine_cases.mariadb import CASES
-from engine_contract import Load, files_under, open_directory, places_in
-from engine_sessions import client_of
 
+from support.engine_cases.mariadb import CASES
+from support.engine_contract import Load, files_under, open_directory, places_in
+from support.engine_sessions import client_of
 from tierwise import engines
 from tierwise.engines.base import Limits
 from tierwise.engines.mariadb.binaries import MariadbBinaries, installed

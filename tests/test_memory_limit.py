@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine_contract import until
 
+from support.engine_contract import until
 from tierwise.host import cgroups, ledger, page_cache, processes
 from tierwise.host.clean import clean
 from tierwise.host.files import files_below, open_files

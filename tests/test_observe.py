@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engine_contract import open_directory, until
 
+from support.engine_contract import open_directory, until
 from tierwise.capture.dsn import parse
 from tierwise.capture.observe import Told, observe
 from tierwise.capture.observe.postgres import APPLICATION

@@ -7,10 +7,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from engine_cases.mariadb import CASES
-from engine_contract import open_directory, places_in, until
-from engine_sessions import client_of
 
+from support.engine_cases.mariadb import CASES
+from support.engine_contract import open_directory, places_in, until
+from support.engine_sessions import client_of
 from tierwise.capture.dsn import Dsn, parse
 from tierwise.capture.observe import Told, observe
 from tierwise.engines.mariadb.binaries import installed

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_replay import FakeReplay, predictor
 from typer.testing import CliRunner
 
+from support.fake_replay import FakeReplay, predictor
 from tierwise.advise import Terms, advise
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError

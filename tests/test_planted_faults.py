@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from support.paths import ROOT
+
 COPY = ROOT / "target" / "planted"
 """Where the models are copied to; always the same, so that a second run builds little."""
 

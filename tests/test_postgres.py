@@ -11,8 +11,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engine_contract import files_under, open_directory, places_in
 
+from support.engine_contract import files_under, open_directory, places_in
+from support.paths import ROOT
 from tierwise.engines.postgres import binaries as postgres_binaries
 from tierwise.engines.postgres.binaries import Binaries, embedded
 from tierwise.engines.postgres.engine import PostgresEngine
@@ -23,7 +24,6 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
-ROOT = Path(__file__).parents[1]
 AS_A_USER = (
     "contract.py::test_what_a_statement_creates_goes_to_its_role[postgres]",
     "contract.py::test_a_crash_loses_nothing_that_was_acknowledged[postgres-kill]",

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engine_cases.postgres import CASES
-from engine_contract import Load, files_under, open_directory, places_in, rows_of, until
 
+from support.engine_cases.postgres import CASES
+from support.engine_contract import Load, files_under, open_directory, places_in, rows_of, until
 from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.engines.postgres.binaries import embedded

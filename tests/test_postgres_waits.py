@@ -13,8 +13,8 @@ from typing import get_args
 
 import psycopg
 import pytest
-from engine_contract import open_directory
 
+from support.engine_contract import open_directory
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.waits import _EVENTS, classify

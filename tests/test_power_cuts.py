@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from power_cuts import CLIENTS, cut_bed, small
-from test_disk import traces
 
+from support.disk_traces import traces
+from support.paths import ROOT
+from support.power_cuts import CLIENTS, cut_bed, small
 from tierwise import engines
 from tierwise.results import PowerCut
 
@@ -21,7 +22,7 @@ NAME = f"cut-{os.getpid()}"
 VOLATILE = "hdd-7k2-sata-2009"
 LOAD_S = 0.6
 MOST_CUTS = 50
-PLANTED = Path(__file__).parents[1] / "benchmarks" / "skipped_fsync.py"
+PLANTED = ROOT / "benchmarks" / "skipped_fsync.py"
 needs_xfs = pytest.mark.skipif(
     shutil.which("mkfs.xfs", path="/usr/sbin:/sbin") is None, reason="mkfs.xfs is missing"
 )

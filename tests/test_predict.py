@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 import pytest
-from fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
 
+from support.fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import parse_place
 from tierwise.predict import ModelError, Scenario, growth, rank, resolve

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_replay import CPU_US, GB, REQUESTS, SERVICE_US, FakeReplay, predictor
 
+from support.fake_replay import CPU_US, GB, REQUESTS, SERVICE_US, FakeReplay, predictor
 from tierwise.predict import ModelError, Prediction, Scenario, bounds, mean_value, rank
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.residue import CHANCE, Residue, carried_us

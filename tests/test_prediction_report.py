@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_replay import REQUESTS, FakeReplay, about, predictor
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
+from support.fake_replay import REQUESTS, FakeReplay, about, predictor
 from tierwise.advise import Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.cli.output import print_document

@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from witness import Witness
 
+from support.witness import Witness
 from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_replay import FakeReplay, predictor
-from recording_factory import ONE_COMMIT, write_recording
 from rich.console import Console
 from typer.testing import CliRunner
 
+from support.fake_replay import FakeReplay, predictor
+from support.paths import RECORDINGS
+from support.recording_factory import ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError
@@ -25,7 +26,7 @@ from tierwise.report.recording.profile_tables import common_directory
 from tierwise.report.render import to_html_page
 
 RUNNER = CliRunner()
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples" / "recordings").glob("*/about.json"))
+EXAMPLES = sorted(RECORDINGS.glob("*/about.json"))
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tiny_study import tiny_study
 
+from support.tiny_study import tiny_study
 from tierwise.engines import Engine
 from tierwise.model.roles import Role
 from tierwise.results import RunResult

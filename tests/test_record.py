@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from support.committer import _COMMITS, SQLITE, committing
 from tierwise import _core
 from tierwise.capture import Schedule, Session, Target, of_pid, record_command, record_running
 from tierwise.capture import rules as rule_files
@@ -22,21 +23,6 @@ from tierwise.capture.running import Enough
 from tierwise.host import clean, ledger, mounts, tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
-
-SQLITE = "sqlite"
-
-# Writes a page and makes it durable, again and again, as a log does.
-_COMMITS = """
-import os, sys, time
-file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
-end = time.monotonic() + float(sys.argv[2])
-number = 0
-while time.monotonic() < end:
-    os.pwrite(file, b"x" * 4096, number % 100 * 4096)
-    os.fdatasync(file)
-    number += 1
-    time.sleep(0.001)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -47,18 +33,6 @@ def possible(run_dir: Path) -> None:
 
 def quiet(_: str) -> None:
     """Nobody listens."""
-
-
-@contextmanager
-def committing(file: Path, seconds: float = 60) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, "-c", _COMMITS, str(file), str(seconds)])
-    try:
-        while not file.exists():
-            time.sleep(0.01)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def recording_target(process: subprocess.Popen[bytes]) -> Target:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engine_cases.mariadb import CASES
-from engine_contract import open_directory, places_in
-from engine_sessions import root_of, superuser_dsn
 
+from support.engine_cases.mariadb import CASES
+from support.engine_contract import open_directory, places_in
+from support.engine_sessions import root_of, superuser_dsn
 from tierwise.capture import (
     EngineCounters,
     Schedule,

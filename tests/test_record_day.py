@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from engine_contract import open_directory, places_in
-from test_record import SQLITE, committing
 
+from support.committer import SQLITE, committing
+from support.engine_contract import open_directory, places_in
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import clean, ledger, tracing

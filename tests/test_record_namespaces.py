@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import namespaces
 import pytest
 
+from support import namespaces
 from tierwise.capture import Schedule, of_engine, of_pid, record_running
 from tierwise.capture.target import first_processes
 from tierwise.host import mounts, tracing

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from engine_contract import open_directory, places_in
 
+from support.engine_contract import open_directory, places_in
+from support.paths import ROOT
 from tierwise.capture import Schedule, of_pid, record_running
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
@@ -23,7 +24,6 @@ from tierwise.predict import Predictor, Scenario
 from tierwise.predict.usability import MOST_FOREIGN_CPU_SHARE
 from tierwise.recording import About, Recording
 
-ROOT = Path(__file__).parents[1]
 PREFIX = "tierwise-record-"
 MOST_BYTES = 10_000_000
 LOAD_S = 16.0

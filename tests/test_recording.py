@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from recording_factory import COLUMNS, ONE_COMMIT, write_recording
 
+from support.paths import ROOT
+from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import TABLES, Recording
 
-PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "recordings.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import chromium, needs_browser
-from lap_results import SWEEP_INFO, lap_runs
-from results_factory import INFO, PLACEMENTS, study_runs
 
+from support.browsers import chromium, needs_browser, overflow_px, show_file
+from support.lap_results import SWEEP_INFO, lap_runs
+from support.results_factory import INFO, PLACEMENTS, study_runs
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.page import answer_page
@@ -43,24 +43,9 @@ def write(directory: Path, runs: list[RunResult]) -> Path:
     return path
 
 
-def show(browser: Any, page: Path, width_px: int, dark: bool = False) -> None:
-    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width_px, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-    )
-    browser.get(page.as_uri())
-
-
-def overflow_px(browser: Any) -> int:
-    root = "document.documentElement"
-    return int(browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth"))
-
-
 @pytest.mark.parametrize("width_px", WIDTHS)
 def test_opens_offline_without_a_complaint(browser: Any, page: Path, width_px: int) -> None:
-    show(browser, page, width_px)
+    show_file(browser, page, width_px)
     assert browser.get_log("browser") == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     headline = browser.find_element("css selector", "h1")
@@ -70,7 +55,7 @@ def test_opens_offline_without_a_complaint(browser: Any, page: Path, width_px: i
 
 @pytest.mark.parametrize("width_px", WIDTHS)
 def test_every_chart_is_drawn_once_and_nothing_sticks_out(browser: Any, page: Path, width_px: int) -> None:
-    show(browser, page, width_px)
+    show_file(browser, page, width_px)
     for name in FIGURES:
         shown = [
             svg
@@ -101,7 +86,7 @@ def test_long_names_and_many_placements_stay_inside(browser: Any, tmp_path: Path
         return run.model_copy(update={"placement": LONG_NAMES.get(run.placement, run.placement)})
 
     runs = [renamed(run) for run in study_runs(placements=list(PLACEMENTS))]
-    show(browser, write(tmp_path, runs), width_px)
+    show_file(browser, write(tmp_path, runs), width_px)
     assert overflow_px(browser) == 0
     table, section = (
         browser.find_element("css selector", f"section:first-of-type{x}") for x in (" .cards", "")
@@ -122,7 +107,7 @@ def lap_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("width_px", WIDTHS)
 def test_laps_and_sweeps_stay_inside(browser: Any, lap_page: Path, width_px: int) -> None:
-    show(browser, lap_page, width_px)
+    show_file(browser, lap_page, width_px)
     assert overflow_px(browser) == 0 and browser.get_log("browser") == []
     for svg in browser.find_elements("css selector", "figure svg"):
         if svg.size["width"] > 0:
@@ -130,7 +115,7 @@ def test_laps_and_sweeps_stay_inside(browser: Any, lap_page: Path, width_px: int
 
 
 def test_text_of_charts_can_be_selected(browser: Any, page: Path) -> None:
-    show(browser, page, 1280)
+    show_file(browser, page, 1280)
     script = """
         const svg = document.querySelector('#c1-elapsed .wide svg');
         const range = document.createRange(); range.selectNodeContents(svg);
@@ -144,7 +129,7 @@ def test_text_of_charts_can_be_selected(browser: Any, page: Path) -> None:
 
 
 def test_settings_fold_and_unfold(browser: Any, page: Path) -> None:
-    show(browser, page, 1280)
+    show_file(browser, page, 1280)
     settings = browser.find_element("xpath", "//details[contains(summary, 'settings of')]")
     inside = settings.find_element("css selector", "dl")
     assert not inside.is_displayed()
@@ -156,7 +141,7 @@ def test_settings_fold_and_unfold(browser: Any, page: Path) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_ground_and_ink_contrast_in_light_and_dark(browser: Any, page: Path, dark: bool) -> None:
-    show(browser, page, 1280, dark)
+    show_file(browser, page, 1280, dark)
     script = "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
     ground, ink = (luminance(colour) for colour in browser.execute_script(script))
     assert (ground < ink) is dark
@@ -176,7 +161,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width_px", WIDTHS)
 def test_screenshot_is_not_blank(browser: Any, page: Path, width_px: int, dark: bool) -> None:
-    show(browser, page, width_px, dark)
+    show_file(browser, page, width_px, dark)
     shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
     assert len(set(pixels(base64.b64decode(shot["data"])))) > 50
 
@@ -194,6 +179,6 @@ def pixels(png: bytes) -> Iterator[bytes]:
 
 
 def test_prints_on_paper(browser: Any, page: Path) -> None:
-    show(browser, page, 1280, dark=True)
+    show_file(browser, page, 1280, dark=True)
     printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert printed.startswith(b"%PDF") and len(printed) > 50_000

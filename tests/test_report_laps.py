@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from lap_results import LAP_INFO, LAPS_S, SWEEP_INFO, lap_runs, sweep_runs
-from results_factory import INFO, study_runs
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
-from test_report_page import Page
 
+from support.html import Page
+from support.lap_results import LAP_INFO, LAPS_S, SWEEP_INFO, lap_runs, sweep_runs
+from support.results_factory import INFO, study_runs
 from tierwise.cli import report
 from tierwise.cli.output import print_document
 from tierwise.model.statistics import Bound, Verdict

@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
-from results_factory import INFO, study_runs
-from test_report_answer import OUTCOMES
 
+from support.html import Page
+from support.outcomes import OUTCOMES
+from support.results_factory import INFO, study_runs
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, to_svg
 from tierwise.report.palette import DARK, LIGHT, placement_names
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.page import answer_page
 from tierwise.results import RunResult
-
-VOID = {"meta", "br", "hr", "img", "input", "link"}
-
-
-class Page(HTMLParser):
-    """Tags with attributes, text, and whether every tag was closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.open: list[str] = []
-        self.feed(text)
-        assert not self.open, f"not closed: {self.open}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all(self, name: str) -> list[dict[str, str | None]]:
-        return [attrs for tag, attrs in self.tags if tag == name]
 
 
 def page_of(runs: list[RunResult]) -> str:

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from results_factory import INFO, study_runs
-from test_report_page import Page
 
+from support.html import Page
+from support.results_factory import INFO, study_runs
 from tierwise.model.roles import Role
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, to_svg
 from tierwise.report.comparison.sets import compare_sets

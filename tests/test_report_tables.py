@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from results_factory import INFO, study_runs
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
+from support.results_factory import INFO, study_runs
 from tierwise.cli import report
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError

@@ -6,14 +6,14 @@ import inspect
 import re
 import types
 import typing
-from pathlib import Path
 
 import pytest
 
+from support.paths import ROOT
 from tierwise import results
 from tierwise.report.study.paper import COMPARABLE
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 PAGE = (DOCS / "reference" / "results.md").read_text("utf-8")
 RECORDS = [
     record

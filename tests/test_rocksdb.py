@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from embedded_adapter import open_in
 
-from tierwise.engines.base import Limits
+from support.paths import TESTS
+from support.rocksdb_pilots import INSERT, PILOT, opened
 from tierwise.engines.objects import encoding
 from tierwise.engines.objects.client import ObjectClient
 from tierwise.engines.objects.operations import Value, parse_kind
@@ -23,16 +23,6 @@ from tierwise.engines.rocksdb.files import role_of
 from tierwise.engines.rocksdb.group_commit import GroupCommit
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.roles import Role
-
-PILOT = "OBJECT pilot KEY id FIELDS (id integer, name text, points integer) INDEXES (name, points)"
-INSERT = "INSERT pilot (id, name, points) VALUES (:id, :name, :points)"
-
-
-def opened(
-    directory: Path, settings: dict[str, str] | None = None, memory: int | None = None
-) -> RocksAdapter:
-    roles = (Role.LOG, Role.DATA, Role.SYSTEM)
-    return open_in(RocksAdapter(), directory, roles, settings, Limits(memory_bytes=memory))
 
 
 @pytest.fixture
@@ -210,8 +200,8 @@ def test_each_role_has_its_files_and_they_are_told_by_name(tmp_path: Path) -> No
 def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_rocksdb import INSERT, PILOT, opened
+sys.path.insert(0, {str(TESTS)!r})
+from support.rocksdb_pilots import INSERT, PILOT, opened
 from tierwise.model.roles import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
 adapter.execute(Role.DATA, PILOT)

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tiny_study import Watcher
 
+from support.tiny_study import Watcher
 from tierwise import studies as study
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError

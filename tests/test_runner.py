@@ -10,8 +10,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tiny_study import Watcher
 
+from support.tiny_study import Watcher
 from tierwise import studies as study
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
-from results_factory import INFO, study_runs
 from typer.testing import CliRunner
 
+from support.paths import ROOT
+from support.results_factory import INFO, study_runs
+from support.schemas import problems, schema
 from tierwise.cli import app
 from tierwise.cli.output import as_json
 from tierwise.model.shipped import DATA
@@ -20,22 +21,11 @@ from tierwise.recording import Recording
 from tierwise.report.recording.recorded import Recorded
 from tierwise.results.files import append_result, write_study_info
 
-ROOT = Path(__file__).parents[1]
 RECORDING = str(ROOT / "examples" / "recordings" / "keyed-update")
 OTHER = str(ROOT / "examples" / "recordings" / "order-entry")
 LARGE = str(ROOT / "examples" / "recordings" / "pgbench-10gb")
 STUDIES = sorted((DATA / "studies").glob("*.toml"))
 WORKLOADS = sorted((DATA / "workloads").glob("*/workload.toml"))
-
-
-def schema(name: str) -> Draft202012Validator:
-    found = json.loads(CliRunner().invoke(app, ["schema", name]).stdout)
-    Draft202012Validator.check_schema(found)
-    return Draft202012Validator(found)
-
-
-def problems(name: str, value: Any) -> list[str]:
-    return [f"{error.json_path}: {error.message}" for error in schema(name).iter_errors(value)]
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)

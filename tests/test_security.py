@@ -17,9 +17,10 @@ import duckdb
 import psycopg
 import pymysql
 import pytest
-from engine_contract import open_directory, places_in
-from engine_sessions import client_of
 
+from support.engine_contract import open_directory, places_in
+from support.engine_sessions import client_of
+from support.paths import RECORDINGS
 from tierwise import engines
 from tierwise.device_models import profiles
 from tierwise.engines.base import Engine
@@ -37,7 +38,7 @@ from tierwise.studies import study
 from tierwise.workloads import Workload
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to be attacked as")
-EXAMPLE = Path(__file__).parents[1] / "examples" / "recordings" / "keyed-update"
+EXAMPLE = RECORDINGS / "keyed-update"
 SERVERS = ("postgres", "mariadb")
 LIBRARIES = ("sqlite", "duckdb", "rocksdb")
 

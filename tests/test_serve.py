@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from engine_contract import until
-from live_server import JSON, RECORDING, LiveServer, live_server
 from typer.testing import CliRunner
 
+from support.engine_contract import until
+from support.live_server import JSON, RECORDING, LiveServer, live_server
 from tierwise.cli import app
 from tierwise.predict import Predictor, Scenario
 

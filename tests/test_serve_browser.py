@@ -7,18 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browsers import needs_browser, wait
-from live_server import RECORDING, LiveServer, live_server
-from test_report_browser import browser, overflow_px
+
+from support.browsers import chromium, needs_browser, overflow_px, wait
+from support.live_server import RECORDING, LiveServer, live_server
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytestmark = needs_browser
 
-__all__ = ["browser"]
-
-
 KNOB_PX = 16
 """Width of a slider's knob, whose middle is at the value."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_replay import FakeReplay, predictor
 
+from support.fake_replay import FakeReplay, predictor
 from tierwise.predict import Scenario
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")

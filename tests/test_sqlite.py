@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from engine_cases.sqlite import CASES
-from engine_contract import Load, files_under, open_directory, places_in, rows_of
 
+from support.engine_cases.sqlite import CASES
+from support.engine_contract import Load, files_under, open_directory, places_in, rows_of
 from tierwise import engines
 from tierwise.engines.base import Engine, Limits
 from tierwise.engines.sqlite.settings import pragmas

@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from lab_hosts import lab
-from results_factory import INFO, Make, run, study_runs
 from typer.testing import CliRunner
 
+from support.lab_hosts import lab
+from support.results_factory import INFO, Make, run, study_runs
 from tierwise import studies as study
 from tierwise.cli import app
 from tierwise.host import clean, ledger

@@ -15,10 +15,10 @@ import duckdb
 import psycopg
 import pymysql
 import pytest
-from engine_cases.mariadb import CASES
-from engine_contract import open_directory, places_in
-from engine_sessions import client_of
 
+from support.engine_cases.mariadb import CASES
+from support.engine_contract import open_directory, places_in
+from support.engine_sessions import client_of
 from tierwise.capture import Schedule, Session, Target
 from tierwise.capture import rules as rule_files
 from tierwise.engines.base import Engine

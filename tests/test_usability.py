@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import FakeReplay, about
-from recording_factory import write_recording
 from typer.testing import CliRunner
 
+from support.fake_replay import FakeReplay, about
+from support.recording_factory import write_recording
 from tierwise.cli import app
 from tierwise.predict import ModelError, Predictor
 from tierwise.predict.counting import counted_over_shown, parse_unit

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from validation_factory import TOML, row
 
+from support.paths import ROOT
+from support.validation_factory import TOML, Watcher, row
 from tierwise import validation as validate
 from tierwise.model.errors import TierwiseError
 from tierwise.validation import Row, clients, control
@@ -34,28 +35,6 @@ def _file(directory: Path, text: str) -> Path:
     file = directory / "cases.toml"
     file.write_text(text, "utf-8")
     return file
-
-
-class Watcher:
-    """Remembers what a round said."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-        self.skipped: dict[str, str] = {}
-        self.estimated_s = 0.0
-
-    def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
-        self.estimated_s = estimated_s
-
-    def session_started(self, session: Session) -> None: ...
-
-    def phase_started(self, what: str) -> None: ...
-
-    def left_out(self, what: str, reason: str) -> None:
-        self.skipped[what] = reason
-
-    def run_finished(self, row: Row) -> None:
-        self.rows.append(row)
 
 
 def _runs(session: Session, spec: ValidationSpec, place: Any, base: Row, progress: Any) -> Iterator[Row]:
@@ -101,7 +80,7 @@ def test_a_further_round_has_other_placements(spec: ValidationSpec, everything_i
 
 
 def test_the_cases_of_the_page_can_be_read(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "evidence" / "validation.md").read_text("utf-8")
+    page = (ROOT / "docs" / "evidence" / "validation.md").read_text("utf-8")
     example = page.partition("```toml\n")[2].partition("```")[0]
     assert len(validate.load(_file(tmp_path, example)).cases) == 2
 

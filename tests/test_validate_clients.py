@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_validate import Watcher
 
+from support.validation_factory import Watcher
 from tierwise import validation as validate
 from tierwise.host import cpu, ledger
 from tierwise.model.errors import TierwiseError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from validation_factory import TOML
 
+from support.validation_factory import TOML
 from tierwise.cli import app
 
 

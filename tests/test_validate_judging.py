@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import FakeReplay, about, service_us
-from validation_factory import TOML, pair, row
 
+from support.fake_replay import FakeReplay, about, service_us
+from support.paths import RECORDINGS
+from support.validation_factory import TOML, pair, row
 from tierwise import validation as validate
 from tierwise.predict import Estimate, ModelError
 from tierwise.predict.replayer import Replayer
@@ -24,7 +25,7 @@ from tierwise.validation.scores import crps, interval_score
 from tierwise.validation.session import Place
 from tierwise.validation.truth import truth_of
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "recordings" / "keyed-update"
+EXAMPLE = RECORDINGS / "keyed-update"
 
 ROLES = ("log", "data", "index", "temp")
 DEVICES = {

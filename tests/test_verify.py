@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from test_schema import problems
 from typer.testing import CliRunner
 
+from support.paths import ROOT
+from support.schemas import problems
 from tierwise.advise import Verification
 from tierwise.advise import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
-ROOT = Path(__file__).parents[1]
 RECORDING = ROOT / "examples" / "recordings" / "order-entry"
 ONE_STATEMENT = (
     ROOT

@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 import pytest
-from engine_contract import until
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from support.engine_contract import until
 from tierwise.results import WaitClass
 from tierwise.results.wait_sampling import CLASSES, WaitSampler, profile_of
 

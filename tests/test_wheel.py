@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from support.paths import ROOT
+
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["package"]["version"]
 INFO = f"tierwise-{VERSION}.dist-info"
 SOURCES = ("Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "pyproject.toml", ".cargo/config.toml")

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from support.paths import ROOT
 from tierwise import _core
 from tierwise import workloads as workload
 from tierwise.model.errors import TierwiseError
@@ -94,7 +95,7 @@ def test_a_folder_of_the_users_own(write: Write) -> None:
 
 
 def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "reference" / "workloads.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "workloads.md").read_text("utf-8")
     files = re.findall(r"^`(\S+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     for name, text in files:
         (tmp_path / name).write_text(text, "utf-8")
@@ -103,7 +104,7 @@ def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
 
 
 def test_the_documentation_names_every_generator_and_field() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "reference" / "workloads.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "workloads.md").read_text("utf-8")
     for model in get_args(get_args(Generator)[0]):
         kind = get_args(model.model_fields["kind"].annotation)[0]
         row = next(line for line in page.splitlines() if line.startswith(f"| `{kind}` |"))
@@ -112,7 +113,7 @@ def test_the_documentation_names_every_generator_and_field() -> None:
 
 @pytest.mark.parametrize("model", [WorkloadSpec, Transaction, Step, LapSpec, ObjectKind, ObjectOperation])
 def test_the_documentation_names_every_field(model: type[BaseModel]) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "reference" / "workloads.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "workloads.md").read_text("utf-8")
     fields = [field.alias or name for name, field in model.model_fields.items()]
     assert [name for name in fields if not re.search(rf"`[^`\n]*\b{name}\b|^{name} = ", page, re.M)] == []
 

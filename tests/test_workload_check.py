@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
+from support.paths import ROOT
 from tierwise import engines
 from tierwise.cli import app
 from tierwise.cli.schema import SCHEMAS
@@ -22,7 +23,7 @@ from tierwise.results.workload_check import Tried
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload, names
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = ROOT / "examples"
 
 
 def invoke(*arguments: str) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from results_factory import INFO, PLACEMENTS, Make, _io, _waits, run
 
+from support.results_factory import INFO, PLACEMENTS, Make, _io, _waits, run
 from tierwise.model.roles import Role
 from tierwise.results import Counters, LapResult, PaperValue, RoleProof, RunResult, SpaceUse, StudyInfo
 

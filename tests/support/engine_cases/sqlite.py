@@ -1,6 +1,6 @@
 """SQLite, with a write-ahead log."""
 
-from engine_contract import EngineCase
+from support.engine_contract import EngineCase
 
 CASES = [
     EngineCase(

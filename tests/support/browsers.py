@@ -75,3 +75,19 @@ def column(browser: Any, device: int) -> Any:
     found = browser.find_element("css selector", f"[data-device='{device}']")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
     return found
+
+
+def show_file(browser: Any, page: Path, width_px: int, dark: bool = False) -> None:
+    """Open a page that has no chart to wait for."""
+    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width_px, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    browser.get(page.as_uri())
+
+
+def overflow_px(browser: Any) -> int:
+    root = "document.documentElement"
+    return int(browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth"))

@@ -1,6 +1,6 @@
 """Malformed inputs of ten kinds: each must end in one line, within 5 s and 500 MB.
 
-``python tests/malformed.py --count 10000`` is the long run; ``tests/test_malformed.py`` a short one.
+``python -m support.malformed --count 10000`` is the long run of `make robust`; a test makes a short one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from results_factory import Make, run
 from typer.testing import CliRunner
 
+from support.paths import ROOT
+from support.results_factory import Make, run
 from tierwise.advise.forecast_file import read_forecasts
 from tierwise.cli import app
 from tierwise.device_models import profiles
@@ -36,7 +37,6 @@ from tierwise.studies import study
 from tierwise.validation import spec as validation
 from tierwise.workloads import Workload
 
-ROOT = Path(__file__).parents[1]
 SHIPPED = ROOT / "python" / "tierwise" / "data"
 EXAMPLE = ROOT / "examples" / "recordings" / "keyed-update"
 LONGEST_S = 5

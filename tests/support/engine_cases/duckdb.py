@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from engine_contract import SQL, EngineCase
+from support.engine_contract import SQL, EngineCase
 
 # From the least and the greatest id DuckDB knows that no sum of ids is negative.
 ENDLESS = "SELECT count(*) FROM item a, item b, item c WHERE hash(a.id, b.id, c.id) = 0"

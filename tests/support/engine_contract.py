@@ -1,7 +1,7 @@
 """What the contract suite needs to know of an engine, and how its tests look at files from outside.
 
-A new engine adds a module to ``tests/engine_cases`` with a list ``CASES``; nothing else changes. The suite's
-few statements are written twice: :data:`SQL`, which every SQL engine here takes as it is, and
+A new engine adds a module to ``tests/support/engine_cases`` with a list ``CASES``; nothing else changes.
+The suite's few statements are written twice: :data:`SQL`, which every SQL engine here takes as it is, and
 :data:`OBJECTS`, their twins for the dialect ``objects``. All work is done by the engine's own clients, so a
 case needs no connection of its own.
 

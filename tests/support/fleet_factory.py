@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from support.paths import RECORDINGS
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.advise.goal import Verdict
 from tierwise.fleet import DatabaseOptions, FleetAdvice, FleetOption, LeftOutRecording, Weights, best_moves
@@ -13,7 +14,7 @@ from tierwise.model.money import parse_monthly
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate
 
-EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
+EXAMPLES = RECORDINGS
 NVME, GP3 = "ssd-nvme-dc", "volume-aws-gp3"
 ONE = Estimate(value=1, low=1, high=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from engine_contract import EngineCase
+from support.engine_contract import EngineCase
 
 CASES: list[EngineCase] = [
     case

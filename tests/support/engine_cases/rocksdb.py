@@ -1,6 +1,6 @@
 """RocksDB, which takes operations on objects."""
 
-from engine_contract import OBJECTS, EngineCase
+from support.engine_contract import OBJECTS, EngineCase
 
 CASES = [
     EngineCase(

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-RECORDING = Path(__file__).parents[1] / "examples" / "recordings" / "small-objects"
+from support.paths import RECORDINGS
+
+RECORDING = RECORDINGS / "small-objects"
 SMALL: Mapping[str, list[str]] = {
     "predict": ["predict", "{recording}", "--place", "log=nvme-dc"],
     "advise": ["advise", "{recording}", "--devices", "nvme-dc", "-o", "{tmp}/advice.html"],

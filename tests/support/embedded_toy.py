@@ -7,9 +7,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
+from support.paths import TESTS
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.model.errors import TierwiseError
@@ -64,7 +64,7 @@ class ToyAdapter:
 class ToyEngine(EmbeddedEngine):
     roles: ClassVar = frozenset({Role.DATA, Role.SYSTEM})
     dialect: ClassVar = "toy"
-    adapter: ClassVar = "embedded_toy:ToyAdapter"
+    adapter: ClassVar = "support.embedded_toy:ToyAdapter"
     package: ClassVar = "pytest"
     reserved: ClassVar = frozenset({"directory"})
 
@@ -74,4 +74,4 @@ class ToyEngine(EmbeddedEngine):
 
 def toy_path() -> str:
     """What must be in PYTHONPATH for the worker to find this module."""
-    return str(Path(__file__).parent)
+    return str(TESTS)

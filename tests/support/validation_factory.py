@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from tierwise.predict import Estimate
 from tierwise.validation import Pair, Row
 from tierwise.validation.control import Reading
+from tierwise.validation.order import Session
 
 TOML = """
 repeats = 2
@@ -85,3 +87,25 @@ def pair(
     }  # fmt: skip
     facts |= {"placement": placement, "measured": measured, "predicted": estimate or None}
     return Pair.model_validate(facts | given)
+
+
+class Watcher:
+    """Remembers what a round said."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.skipped: dict[str, str] = {}
+        self.estimated_s = 0.0
+
+    def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
+        self.estimated_s = estimated_s
+
+    def session_started(self, session: Session) -> None: ...
+
+    def phase_started(self, what: str) -> None: ...
+
+    def left_out(self, what: str, reason: str) -> None:
+        self.skipped[what] = reason
+
+    def run_finished(self, row: Row) -> None:
+        self.rows.append(row)

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-RECORDING = Path(__file__).parents[1] / "examples" / "recordings" / "order-entry"
+from support.paths import RECORDINGS
+
+RECORDING = RECORDINGS / "order-entry"
 JSON = {"Content-Type": "application/json"}
 
 

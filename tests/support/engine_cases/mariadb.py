@@ -1,6 +1,6 @@
 """MariaDB, the system's."""
 
-from engine_contract import EngineCase
+from support.engine_contract import EngineCase
 
 CASES = [
     EngineCase(
