@@ -223,7 +223,6 @@ def pair(program: Path, possible: None) -> Iterator[tuple[Path, Path]]:
         yield home / "static", home / "python"
 
 
-@pytest.mark.timed
 def test_it_records_as_tierwise_record_does_and_gives_its_answers(pair: tuple[Path, Path]) -> None:
     static, ours = (Recording.open(path, whole=True).about for path in pair)
     assert_described_alike(static, ours)

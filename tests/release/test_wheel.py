@@ -75,7 +75,6 @@ def test_sqlite_is_compiled_with_the_flags_of_the_project() -> None:
     subprocess.run(checked, check=True)
 
 
-@pytest.mark.privileged
 @pytest.mark.skipif(not shutil.which("mmdebstrap"), reason="needs Debian's package mmdebstrap")
 def test_a_newcomer_and_an_image_get_answers_without_a_compiler(wheel: Path) -> None:
     program = [sys.executable, ROOT / "compat" / "fresh_root.py", "install", "predict"]

@@ -23,6 +23,11 @@ def test_importing_takes_no_time_and_changes_nothing() -> None:
     assert all(getattr(tw, name) is not None for name in tw.__all__)
 
 
+def test_a_recorder_that_cannot_begin_raises_its_line(tmp_path: Path) -> None:
+    with pytest.raises(tw.TierwiseError), tw.record(tmp_path / "out", pid=2**22 + 1):
+        pass
+
+
 def test_the_tour_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     notebook = nbformat.read(ROOT / "docs" / "tour.ipynb", as_version=4)

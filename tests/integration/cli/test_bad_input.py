@@ -105,7 +105,6 @@ def test_option_out_of_range() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.privileged
 def test_full_disk(tmp_path: Path) -> None:
     file = tmp_path / "full.toml"
     text = STUDY.format(engine="postgres", workload="order_entry", path="/unused", setting="")
@@ -119,7 +118,6 @@ def test_full_disk(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.privileged
 @pytest.mark.parametrize("size", ["0", "0G", "-4G", "many"])
 def test_impossible_size_of_a_disk(tmp_path: Path, size: str) -> None:
     done = tierwise("disk", "up", "bad", "--profile", "ram", f"--size={size}", "--mount", tmp_path / "m")
@@ -127,7 +125,6 @@ def test_impossible_size_of_a_disk(tmp_path: Path, size: str) -> None:
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.privileged
 def test_mount_in_use() -> None:
     done = tierwise("disk", "up", "bad", "--profile", "ram", "--size", "64M", "--mount", "/proc")
     assert_refused(done, "/proc", "mounted")

@@ -188,7 +188,6 @@ def test_a_wrong_statement_is_one_line(served: Served) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.timed
 def test_idle_sessions_wait_for_their_client(served: Served) -> None:
     nobody = served.engine.sampler()
     nobody.start()
@@ -208,7 +207,6 @@ def test_idle_sessions_wait_for_their_client(served: Served) -> None:
     assert 0 < sampler.own_cpu_s < 0.5
 
 
-@pytest.mark.timed
 def test_the_shares_of_a_wait_profile_add_up(served: Served) -> None:
     sampler = served.engine.sampler()
     with Load(served.case, served.engine, clients=2) as load:

@@ -119,7 +119,6 @@ def test_commits_and_pages_written_twice_are_counted(engine: MariadbEngine) -> N
     assert 0 < (done.doublewrite_bytes or 0) <= done.pages_written * done.page_bytes
 
 
-@pytest.mark.timed
 def test_a_session_behind_another_waits_for_a_lock(engine: MariadbEngine) -> None:
     with session(engine) as holder, holder.cursor() as first:
         first.execute("BEGIN")

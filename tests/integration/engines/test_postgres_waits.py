@@ -77,7 +77,6 @@ def profile(engine: PostgresEngine, seconds: float = 1) -> WaitProfile:
     return seen
 
 
-@pytest.mark.timed
 def test_a_session_at_work_is_on_the_processor(engine: PostgresEngine) -> None:
     with session(engine, "SELECT count(*) FROM generate_series(1, 1000000000)"):
         assert profile(engine).shares["cpu"].share > 0.9
@@ -99,7 +98,6 @@ WORK_AND_REST = "SELECT count(*) FROM (SELECT generate_series(1, 50000)) AS work
 """Takes milliseconds, for a look at the sessions takes tenths of one: shorter work would go on meanwhile."""
 
 
-@pytest.mark.timed
 def test_sampled_processor_time_agrees_with_the_kernel(engine: PostgresEngine, tmp_path: Path) -> None:
     """schedstat counts the time that a process ran and the time it queued for a processor."""
     sessions = 6

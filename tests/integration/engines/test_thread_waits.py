@@ -14,8 +14,6 @@ import pytest
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.model.roles import Role
 
-pytestmark = pytest.mark.timed
-
 SCRIPT = """
 import ctypes, fcntl, os, select, sys, threading, time
 held = open(sys.argv[2] + "/data", "w")

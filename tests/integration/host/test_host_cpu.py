@@ -28,7 +28,6 @@ input()
 """
 
 
-@pytest.mark.timed
 def test_live_and_ended_children_count_once() -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT.format(burn=BURN)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

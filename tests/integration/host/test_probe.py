@@ -55,7 +55,6 @@ def test_the_text_shows_the_median_latency_of_every_line(report: ProbeReport) ->
     assert f"flush: {report.flush.verdict}" in shown
 
 
-@pytest.mark.timed
 def test_rates_and_latencies_agree(tmp_path: Path) -> None:
     """Little's law: rate × latency is the depth, less the time that handing over the next ones takes."""
     for name, results in probe(tmp_path, QUICK).patterns.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from tierwise import studies as study
@@ -44,8 +43,6 @@ def finished(chosen: study.Study, out: Path) -> tuple[Path, list[RunResult]]:
     return directory, read_results(directory / runner.RESULTS_FILE)
 
 
-@pytest.mark.timed
-@pytest.mark.privileged
 def test_emulated_devices_differ_as_their_profiles_do(tmp_path: Path) -> None:
     _, results = finished(study.parse(TEXT.replace("repeats = 2", "repeats = 1"), "s.toml"), tmp_path)
     rates = {run.placement: run.patterns["rnd4k-q1t1-write"].rate_per_s for run in results}

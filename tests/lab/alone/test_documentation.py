@@ -69,7 +69,6 @@ def run(command: str, directory: Path) -> None:
     assert done.returncode in _ANSWERED, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.privileged
 @pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])

@@ -17,9 +17,6 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import tracing
 
 pytestmark = [
-    pytest.mark.privileged,
-    pytest.mark.timed,
-    pytest.mark.flaky(reruns=2),
     pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here"),
 ]
 

@@ -27,8 +27,6 @@ from tierwise.probe.disk_fit import fit_disk
 from tierwise.probe.measure import opened
 from tierwise.probe.place import look
 
-pytestmark = pytest.mark.privileged
-
 NAME = f"probe-{os.getpid()}"
 MIB = 1 << 20
 SSD = """
@@ -79,7 +77,6 @@ def near(value: float, witness: Witness, share: float = 0.1) -> Any:
     return pytest.approx(value, rel=share)
 
 
-@pytest.mark.timed
 def test_a_disk_is_found_again(tmp_path: Path) -> None:
     profile = profiles.load("hdd-10k-18g-fc")
     true = tomllib.loads(profile.text)
@@ -102,7 +99,6 @@ def rate(profile: dict[str, Any], zone: int) -> float:
     return float(profile["zones"][zone]["sectors_per_track"] * profile["mechanics"]["rpm"])
 
 
-@pytest.mark.timed
 def test_a_write_cache_is_seen(tmp_path: Path) -> None:
     text = profiles.load("hdd-10k-18g-fc").text.replace("write_cache = false", "write_cache = true")
     profile = profiles.parse(text, tmp_path / "cached.toml")
@@ -118,7 +114,6 @@ def test_a_write_cache_is_seen(tmp_path: Path) -> None:
     assert fit.rpm.estimate == near(10_000, witness)
 
 
-@pytest.mark.timed
 def test_an_ssd_is_found_again(tmp_path: Path) -> None:
     profile = ssd_profile(tmp_path)
     true = tomllib.loads(profile.text)
@@ -147,7 +142,6 @@ def latency_us(profile: dict[str, Any]) -> float:
     return float(profile["read_overhead_us"] + profile["read_us"] + 4096 / profile["link_mb_per_s"])
 
 
-@pytest.mark.timed
 def test_a_dropped_flush_is_found_out(tmp_path: Path) -> None:
     """A disk with a cache whose kernel was told that there is none: flushes never reach it."""
     text = profiles.load("hdd-10k-18g-fc").text.replace("write_cache = false", "write_cache = true")

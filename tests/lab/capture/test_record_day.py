@@ -42,8 +42,6 @@ def await_recordings(folder: Path, count: int, recorder: subprocess.Popen[str]) 
         time.sleep(0.05)
 
 
-@pytest.mark.privileged
-@pytest.mark.timed
 def test_a_day_goes_on_after_a_restart(tmp_path: Path) -> None:
     out = tmp_path / "day"
     with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as server:

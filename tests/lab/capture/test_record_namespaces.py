@@ -55,8 +55,6 @@ def server(kind: str, home: Path, mount: str) -> Iterator[namespaces.Server]:
             yield running
 
 
-@pytest.mark.privileged
-@pytest.mark.timed
 @pytest.mark.parametrize("kind", ["private /tmp", "own root"])
 def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
     out = home / "recording"
@@ -82,8 +80,6 @@ def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
     assert {role for role, _, _ in traffic} >= {"log", "data"}, "extents were read through the server's root"
 
 
-@pytest.mark.privileged
-@pytest.mark.timed
 def test_a_server_with_users_of_its_own(home: Path) -> None:
     out, place = home / "recording", home / "place"
     place.mkdir()
@@ -95,7 +91,6 @@ def test_a_server_with_users_of_its_own(home: Path) -> None:
     assert_right_files(out, held[0] if held else None)
 
 
-@pytest.mark.privileged
 def test_servers_of_several_containers_are_listed(home: Path) -> None:
     for name in ("one", "other"):
         (home / name).mkdir()

@@ -30,7 +30,7 @@ from tierwise.host import tracing
 from tierwise.model.roles import Role
 from tierwise.predict.replayer import Replayer
 
-pytestmark = [pytest.mark.privileged, pytest.mark.usefixtures("run_dir")]
+pytestmark = pytest.mark.usefixtures("run_dir")
 
 ROUNDS = 40
 TABLE = [(Role.DATA, "CREATE TABLE item (id integer PRIMARY KEY, n integer NOT NULL)")]

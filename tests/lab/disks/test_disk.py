@@ -25,8 +25,6 @@ from tierwise.host import mounts, processes
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
 from tierwise.model.errors import TierwiseError
 
-pytestmark = pytest.mark.privileged
-
 MIB = 1 << 20
 TWO = [Partition("log", 64 * MIB), Partition("data", 128 * MIB)]
 
@@ -43,7 +41,6 @@ def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
     assert traces(NAME, mount_dir) == []
 
 
-@pytest.mark.timed
 def test_one_writer_commits_once_a_revolution(disk: EmulatedDisk) -> None:
     """A sector passes the head at one angle: who comes late ends late or turns later, all others there."""
     revolution_s = 60 / 7200
@@ -101,7 +98,6 @@ def test_bytes_come_back_from_the_device(disk: EmulatedDisk) -> None:
     assert disk.stats().partitions["data"].read_bytes >= len(content)
 
 
-@pytest.mark.timed
 def test_without_timing_nothing_waits_and_with_it_everything_does(disk: EmulatedDisk) -> None:
     disk.set_timing(False)
     fast = append(disk.mounts["log"] / "fast", 50)
@@ -198,7 +194,6 @@ while True:
 """
 
 
-@pytest.mark.timed
 def test_a_read_does_not_wait_for_a_flush_that_the_device_does_beside_it(
     mount_dir: Path, tmp_path: Path
 ) -> None:

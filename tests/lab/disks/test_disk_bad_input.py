@@ -25,7 +25,6 @@ def up(mount_dir: Path, **options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.privileged
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -49,7 +48,6 @@ def test_bad_options(tmp_path: Path, options: dict[str, str], named: str) -> Non
     assert traces(NAME, tmp_path / "mount") == []
 
 
-@pytest.mark.privileged
 def test_a_name_in_use(tmp_path: Path) -> None:
     with EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "first"):
         result = up(tmp_path / "second")
@@ -60,7 +58,6 @@ def test_a_name_in_use(tmp_path: Path) -> None:
     assert traces(NAME, tmp_path / "first") == []
 
 
-@pytest.mark.privileged
 def test_a_disk_of_a_live_process_is_not_taken_down_by_another(tmp_path: Path) -> None:
     with EmulatedDisk.up(
         NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount"
@@ -71,7 +68,6 @@ def test_a_disk_of_a_live_process_is_not_taken_down_by_another(tmp_path: Path) -
         assert disk.stats().name == NAME
 
 
-@pytest.mark.privileged
 def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise TierwiseError("no file system today", "come back")
@@ -82,7 +78,6 @@ def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert traces(NAME, tmp_path / "mount") == []
 
 
-@pytest.mark.privileged
 def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profile = profiles.load("ram")
     object.__setattr__(profile, "text", "kind = 'ram'")

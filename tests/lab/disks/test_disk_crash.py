@@ -20,8 +20,6 @@ from tierwise.host.clean import clean
 from tierwise.host.disk import server as disk_server
 from tierwise.host.disk import teardown as disk_teardown
 
-pytestmark = pytest.mark.privileged
-
 MOMENTS = 20
 MOMENTS_OF_CUTS = 8
 LAST_MOMENT_S = 2.5

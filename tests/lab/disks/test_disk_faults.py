@@ -23,8 +23,6 @@ from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
 from tierwise.host.disk.place import rotates
 from tierwise.model.errors import TierwiseError
 
-pytestmark = pytest.mark.privileged
-
 MIB = 1 << 20
 VOLATILE = "hdd-7k2-sata-2009"
 TWO = [Partition("log", 64 * MIB), Partition("data", 128 * MIB)]
@@ -128,7 +126,6 @@ def test_a_lying_disk_loses_what_it_said_was_flushed(mount_dir: Path) -> None:
         assert not (disk.mounts["data"] / "log").exists()
 
 
-@pytest.mark.timed
 def test_a_cut_fails_what_is_inside_and_a_slow_disk_is_slow(disk: EmulatedDisk) -> None:
     path = disk.mounts["log"] / "wal"
     normal_ms = append(path, 20)

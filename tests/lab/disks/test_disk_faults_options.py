@@ -20,8 +20,6 @@ from tierwise.device_models import profiles
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.model.errors import TierwiseError
 
-pytestmark = pytest.mark.privileged
-
 MIB = 1 << 20
 VOLATILE = "hdd-7k2-sata-2009"
 

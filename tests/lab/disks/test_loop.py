@@ -12,8 +12,6 @@ from tierwise.host.loop import attach, detach, number
 from tierwise.host.mounts import device_in_use_by, make_file_system, mount, unmount
 from tierwise.model.errors import TierwiseError
 
-pytestmark = pytest.mark.privileged
-
 
 def namespace(pid: int | str) -> Path:
     return Path(f"/proc/{pid}/ns/mnt").readlink()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from tierwise.cli import app
@@ -14,7 +13,6 @@ from tierwise.model.roles import Role
 from tierwise.results.files import read_results
 
 
-@pytest.mark.privileged
 def test_a_lost_log_costs_commits_and_a_lost_temporary_file_none(tmp_path: Path) -> None:
     out = tmp_path / "deaths"
     arguments = ["study", "run", "device-death", "--engine", "sqlite", "--set", "dying=log,temp"]

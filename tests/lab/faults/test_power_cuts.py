@@ -16,8 +16,6 @@ from support.power_cuts import CLIENTS, cut_bed, small
 from tierwise import engines
 from tierwise.results import PowerCut
 
-pytestmark = pytest.mark.privileged
-
 NAME = f"cut-{os.getpid()}"
 VOLATILE = "hdd-7k2-sata-2009"
 LOAD_S = 0.6

@@ -18,8 +18,6 @@ from tierwise.results import RunResult
 from tierwise.results.files import read_results
 from tierwise.studies import runner
 
-pytestmark = pytest.mark.privileged
-
 LATEST_MOMENT_S = 6.0
 STUDY = """
 name = "crash"

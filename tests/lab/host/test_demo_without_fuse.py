@@ -6,10 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 
-
-@pytest.mark.privileged
 def test_a_machine_without_fuse_runs_the_demo_on_its_own_storage(open_path: Path) -> None:
     """In a mount namespace of its own, /dev holds no fuse; two runs are enough to see where data goes."""
     script = f"""

@@ -44,7 +44,6 @@ def mounted(*arguments: str) -> Iterator[Path]:
         subprocess.run(["umount", arguments[-1]], check=True)
 
 
-@pytest.mark.privileged
 @pytest.mark.parametrize("count", [1, 2])
 def test_btrfs_has_all_of_its_devices(tmp_path: Path, count: int) -> None:
     if shutil.which("mkfs.btrfs") is None:
@@ -72,7 +71,6 @@ def test_btrfs_has_all_of_its_devices(tmp_path: Path, count: int) -> None:
             assert f"btrfs on loop {sorted(names)[0]} ({tmp_path}/disk" in look(top / "v").label
 
 
-@pytest.mark.privileged
 def test_an_overlay_has_the_device_of_its_upper_directory(tmp_path: Path) -> None:
     for name in ("lower", "upper,it", "work", "mnt"):
         (tmp_path / name).mkdir()
@@ -91,7 +89,6 @@ def test_an_overlay_has_the_device_of_its_upper_directory(tmp_path: Path) -> Non
         assert devices.known[device].name == upper.devices[0].name
 
 
-@pytest.mark.privileged
 def test_a_bind_mount_is_the_device_that_it_shows(tmp_path: Path) -> None:
     for name in ("data", "elsewhere"):
         (tmp_path / name).mkdir()

@@ -21,7 +21,7 @@ from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
 limits = pytest.mark.skipif(impossible() is not None, reason=f"no memory limits: {impossible()}")
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("run_dir")]
+pytestmark = pytest.mark.usefixtures("run_dir")
 
 # A child is forked first, which must be confined too; it is the one that reads.
 READER = """

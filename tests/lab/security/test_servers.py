@@ -204,7 +204,6 @@ def words_of(recording: Path) -> str:
     return "\n".join(found)
 
 
-@pytest.mark.privileged
 @pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")
 def test_a_recording_holds_no_statement_and_is_its_owners(postgres: PostgresEngine, tmp_path: Path) -> None:
     secret = "hunter2-in-a-statement"

@@ -19,7 +19,7 @@ from tierwise.results import RunResult
 from tierwise.studies import runner
 from tierwise.studies.runner.role_requests import RoleRequests
 
-pytestmark = [pytest.mark.privileged, pytest.mark.usefixtures("run_dir")]
+pytestmark = pytest.mark.usefixtures("run_dir")
 
 STUDY = """
 name = "shared"

@@ -64,7 +64,6 @@ def two_run_dirs(open_path: Path) -> Iterator[dict[str, Path]]:
             assert not ledger.entries()
 
 
-@pytest.mark.privileged
 @pytest.mark.skipif(
     find_spec("distributed") is None or os.geteuid() != 0 or not shutil.which("ip"),
     reason="needs the extra cluster, root and iproute2",

@@ -19,8 +19,6 @@ from tierwise.validation.clients import percentiles
 from tierwise.validation.servers import Server
 from tierwise.validation.session import Place
 
-pytestmark = pytest.mark.privileged
-
 HEAD = """
 repeats = 1
 seconds = 1

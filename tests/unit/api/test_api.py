@@ -52,8 +52,6 @@ def test_errors_have_one_base_and_a_fix(recording: tw.api.recordings.RecordedRun
     with pytest.raises(tw.TierwiseError) as raised:
         recording.predict({"data": "nvem-dc"})
     assert "nvme-dc" in raised.value.fix
-    with pytest.raises(tw.TierwiseError), tw.record("/nonexistent/out", engine="postgres"):
-        pass
 
 
 def test_devices_and_studies() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from support.commands import tierwise
 from tierwise.cli import app
 from tierwise.host import ledger, tracing
 from tierwise.model.errors import TierwiseError
@@ -61,8 +60,7 @@ def test_options_that_make_no_sense(run_dir: Path, tmp_path: Path, arguments: li
 
 
 def test_one_line_and_status_2(run_dir: Path) -> None:
-    command = [sys.executable, "-m", "tierwise", "record", "-o", "x", "--pid", "4194305"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = tierwise("record", "-o", "x", "--pid", "4194305")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.commands import tierwise
 from tierwise import cli
 from tierwise.cli.commands import all_commands
 from tierwise.cli.output import Format
@@ -29,13 +26,6 @@ def leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 COMMANDS = dict(leaf for name, command in all_commands() for leaf in leaves(name, command))
-
-
-def tierwise(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tierwise", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}, timeout=120
-    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -63,9 +53,12 @@ def test_the_help_fits_and_names_every_command() -> None:
 def test_the_manual_has_every_command() -> None:
     page = tierwise("manual").stdout
     assert all(f".SS tierwise {name}".replace("-", "\\-") in page for name in COMMANDS)
-    if shutil.which("man") and shutil.which("groff"):
-        shown = subprocess.run(["man", "-l", "-"], input=page, capture_output=True, text=True, check=True)
-        assert "tierwise study run STUDY" in shown.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_there(shell: str) -> None:
+    script = tierwise("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert script.returncode == 0 and "COMPLETE" in script.stdout, script
 
 
 def test_defaults_come_from_the_environment_and_a_file(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """``tierwise device import``: a drive's files become a profile that loads; a fault is named in one line."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from support.commands import Finished, tierwise
 from support.paths import GOLDEN
 from tierwise.cli.schema import SCHEMAS
 from tierwise.device_models import profiles
@@ -62,9 +61,8 @@ def write(folder: Path, geometry: object, seek: str = SEEK) -> tuple[Path, Path]
     return files
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tierwise", "device", "import", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def run(*arguments: str | Path) -> Finished:
+    return tierwise("device", "import", *arguments)
 
 
 def test_an_imported_drive_loads_as_a_profile(tmp_path: Path) -> None:

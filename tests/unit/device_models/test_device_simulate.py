@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.commands import Finished, tierwise
 from support.paths import GOLDEN
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate
@@ -35,9 +34,8 @@ link_mb_per_s = "estimated: chosen to be easy to add up"
 """
 
 
-def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tierwise", "device", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def cli(*arguments: str | Path) -> Finished:
+    return tierwise("device", *arguments)
 
 
 @pytest.fixture

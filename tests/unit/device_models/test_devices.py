@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+from support.commands import tierwise
 from tierwise.device_models import profiles
 from tierwise.device_models import summary as device_summary
 from tierwise.device_models.summary import DeviceSummary
 
 
 def cli(*arguments: str) -> str:
-    command = [sys.executable, "-m", "tierwise", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = tierwise(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")

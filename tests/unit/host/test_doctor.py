@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
+from support.commands import tierwise
 from tierwise.host import doctor
 
 
@@ -36,12 +35,8 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 
 
 def test_json_has_every_check() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tierwise", "doctor", "--format", "json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = tierwise("doctor", "--format", "json")
+    assert done.returncode == 0, done.stderr
     assert [check["name"] for check in json.loads(done.stdout)["checks"]] == [
         check.name for check in doctor.examine()
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.paths import ROOT
+from support.paths import ROOT, TESTS
 from support.rust_modules import circles, module_graph
 from tierwise import engines
 
@@ -82,6 +82,7 @@ CIRCLE_FREE = {"device"}
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))
 RUST_SOURCES = sorted((ROOT / "crates").glob("*/src/**/*.rs"))
+TEST_SOURCES = sorted(TESTS.rglob("*.py"))
 
 
 def part_of(path: Path) -> str:
@@ -107,11 +108,14 @@ def imported_parts(path: Path) -> set[str]:
     return {name.split(".")[1] for name in names if name.startswith("tierwise.")}
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if p.parent != PACKAGE or p.stem != "__init__"], ids=str)
-def test_imports_go_one_way(path: Path) -> None:
-    own = layer_of(part_of(path))
-    below = {part for part in imported_parts(path) if layer_of(part) > own}
-    assert not below, f"{path.relative_to(ROOT)} imports {below}, which stand below it"
+def test_imports_go_one_way() -> None:
+    wrong = {
+        str(path.relative_to(ROOT)): below
+        for path in SOURCES
+        if path != PACKAGE / "__init__.py"
+        and (below := {part for part in imported_parts(path) if layer_of(part) > layer_of(part_of(path))})
+    }
+    assert not wrong, "these import what stands below them"
 
 
 def test_report_reads_results_only() -> None:
@@ -127,19 +131,19 @@ def test_engines_and_workloads_do_not_know_each_other() -> None:
         assert not [name for name in engines.names() if name in text], f"{path} names an engine"
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if part_of(p) != "cli"], ids=str)
-def test_libraries_never_print(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert not re.search(r"(?<![\w.])print\(|sys\.std(out|err)|rich\.console", text)
+def test_libraries_never_print() -> None:
+    prints = re.compile(r"(?<![\w.])print\(|sys\.std(out|err)|rich\.console")
+    libraries = [path for path in SOURCES if part_of(path) != "cli"]
+    assert not [path for path in libraries if prints.search(path.read_text("utf-8"))]
 
 
 LIBRARY_SOURCES = [p for p in RUST_SOURCES if p.parts[-3] != "bin" and p.parent.name != "tests"]
 """A test says why it skips itself."""
 
 
-@pytest.mark.parametrize("path", LIBRARY_SOURCES, ids=str)
-def test_crates_never_print(path: Path) -> None:
-    assert not re.search(r"\be?print(ln)?!|\bdbg!", path.read_text("utf-8"))
+def test_crates_never_print() -> None:
+    prints = re.compile(r"\be?print(ln)?!|\bdbg!")
+    assert not [path for path in LIBRARY_SOURCES if prints.search(path.read_text("utf-8"))]
 
 
 @pytest.mark.parametrize("crate", ["device", "work", "replay"])
@@ -185,10 +189,10 @@ def test_every_crate_is_placed() -> None:
     assert {path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml")} == set(CRATES)
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *RUST_SOURCES], ids=str)
-def test_files_have_one_reason_to_exist(path: Path) -> None:
-    lines = len(path.read_text("utf-8").splitlines())
-    assert lines <= 300, f"{path.relative_to(ROOT)} has {lines} lines: split it by reason to change"
+def test_files_have_one_reason_to_exist() -> None:
+    sources = [*SOURCES, *RUST_SOURCES]
+    lines = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in sources}
+    assert not {path: count for path, count in lines.items() if count > 300}, "split them by reason to change"
 
 
 def test_architecture_page_names_every_part() -> None:
@@ -207,3 +211,25 @@ def test_folders_say_what_they_hold(folder: Path) -> None:
 def test_the_package_holds_folders_only() -> None:
     loose = {path.name for path in PACKAGE.glob("*.py")}
     assert loose == {"__init__.py", "__main__.py"}, "each module belongs into a folder"
+
+
+def test_no_test_module_imports_another() -> None:
+    """What several need is in tests/support."""
+    imports = re.compile(
+        r"^\s*(from|import) (\.|tests\b|unit\b|integration\b|lab\b|release\b|\S*test_)", re.M
+    )
+    assert not [path for path in TEST_SOURCES if imports.search(path.read_text("utf-8"))]
+
+
+def test_what_a_test_costs_follows_from_its_folder() -> None:
+    marked = re.compile(r"pytest\.mark\.(?!parametrize|skipif|skip|usefixtures|timeout)\w+")
+    conftest = TESTS / "conftest.py"
+    assert not [path for path in TEST_SOURCES if path != conftest and marked.search(path.read_text("utf-8"))]
+    assert {path.name for path in TESTS.iterdir() if path.is_dir() and path.name != "__pycache__"} == {
+        "unit", "integration", "lab", "release", "support",
+    }  # fmt: skip
+
+
+def test_unit_tests_lie_in_folders_of_the_package() -> None:
+    folders = {path.relative_to(TESTS / "unit").parts[0] for path in (TESTS / "unit").rglob("test_*.py")}
+    assert folders <= {path.name for path in PACKAGE.iterdir() if path.is_dir()} | {"project", "security"}

@@ -139,7 +139,6 @@ class TurningDisk:
         self.closed = True
 
 
-@pytest.mark.timed
 def test_the_sampler_keeps_its_rate_and_closes_its_probe() -> None:
     probe = TurningDisk(0.0123)
     sampler = WaitSampler(probe, rate_hz=100)
@@ -154,7 +153,6 @@ def test_the_sampler_keeps_its_rate_and_closes_its_probe() -> None:
     assert probe.threads.isdisjoint({threading.get_ident()})
 
 
-@pytest.mark.timed
 def test_a_disk_that_turns_in_step_with_the_rate_is_seen_from_all_sides() -> None:
     """At an exact 100 Hz this disk would be seen at one angle, and its share as 0 or 1."""
     sampler = WaitSampler(TurningDisk(0.010), rate_hz=100)

@@ -42,6 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A round of two families with a fake recording in every block."""
     monkeypatch.setattr(Replayer, "open", lambda *_, **__: Replayer(FakeReplay()))
     monkeypatch.setattr("tierwise.validation.answers.Recording.open", lambda _: _Recording())
+    monkeypatch.setattr("tierwise.validation.answers.model_name", lambda: "abc")
     spec_file = tmp_path / "cases.toml"
     spec_file.write_text(TOML, "utf-8")
     folder = tmp_path / "round"
