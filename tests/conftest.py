@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item, parts in folders.items():
         if "lab" in parts and missing:
             item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
-        if (group := _group_of(item, parts)) is not None:
+        if parts[0] != "unit" and (group := _group_of(item, parts)) is not None:
             item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from tierwise.cli import app
 
 
+@cache
 def schema(name: str) -> Draft202012Validator:
     found = json.loads(CliRunner().invoke(app, ["schema", name]).stdout)
     Draft202012Validator.check_schema(found)

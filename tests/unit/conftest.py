@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support import drawings
 from support.capabilities import without_capabilities
 
 COSTLY = frozenset(
@@ -52,3 +53,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             return (yield)
     finally:
         _refusing = False
+
+
+@pytest.fixture(autouse=True, scope="module")
+def undrawn() -> Iterator[None]:
+    """Charts are left empty, unless a test asks for ``drawn``."""
+    with drawings.left_empty():
+        yield
+
+
+@pytest.fixture
+def drawn() -> Iterator[None]:
+    """Charts are drawn."""
+    with drawings.drawn():
+        yield

@@ -12,8 +12,8 @@ import pymysql
 import pytest
 
 from support.engine_cases.mariadb import CASES
-from support.engine_contract import Load, files_under, open_directory, places_in
-from support.engine_sessions import client_of
+from support.engine_contract import Load, files_under, open_directory, places_in, until
+from support.engine_sessions import client_of, root_of
 from tierwise import engines
 from tierwise.engines.base import Limits
 from tierwise.engines.mariadb.binaries import MariadbBinaries, installed
@@ -124,22 +124,28 @@ def test_a_session_behind_another_waits_for_a_lock(engine: MariadbEngine) -> Non
         first.execute("BEGIN")
         first.execute("UPDATE item SET body = 'x' WHERE id = 1")
         with session(engine) as behind, behind.cursor() as second:
-            second.execute("SET innodb_lock_wait_timeout = 1")
-            waiting = threading.Thread(target=execute_in_vain, args=(second, "DELETE FROM item"))
+            waiting = threading.Thread(
+                target=second.execute, args=("UPDATE item SET body = 'y' WHERE id = 1",)
+            )
             waiting.start()
+            until(lambda: lock_waits(engine) == 1)
             sampler = engine.sampler()
             sampler.start()
             time.sleep(0.5)
             profile = sampler.stop()
+            holder.rollback()
             waiting.join()
     assert profile is not None
-    assert profile.shares["client"].share == pytest.approx(0.5, abs=0.2)
-    assert profile.shares["lock"].share == pytest.approx(0.5, abs=0.2)
+    assert profile.shares["client"].share == pytest.approx(0.5, abs=0.05)
+    assert profile.shares["lock"].share == pytest.approx(0.5, abs=0.05)
 
 
-def execute_in_vain(cursor: pymysql.cursors.Cursor, sql: str) -> None:
-    with pytest.raises(pymysql.Error):
-        cursor.execute(sql)
+def lock_waits(engine: MariadbEngine) -> int:
+    with root_of(engine) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM information_schema.innodb_lock_waits")
+        found = cursor.fetchone()
+    assert found is not None
+    return int(found[0])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")

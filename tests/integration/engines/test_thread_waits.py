@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.engine_contract import until
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.model.roles import Role
 
@@ -62,7 +62,6 @@ def running(request: pytest.FixtureRequest, directory: Path) -> Iterator[int]:
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.3)
         yield process.pid
         process.kill()
 
@@ -78,6 +77,12 @@ def seen(pid: int, *, sessions: int = 1, helped: bool = False) -> list[str]:
         return sorted(probe.sample(0.01))
     finally:
         os.sched_setscheduler(0, *before)
+
+
+def assert_seen(pid: int, expected: list[str], *, sessions: int = 1, helped: bool = False) -> None:
+    """Once each thread is where it stays, it is seen there each time."""
+    until(lambda: seen(pid, sessions=sessions, helped=helped) == expected)
+    assert [seen(pid, sessions=sessions, helped=helped) for _ in range(5)] == [expected] * 5
 
 
 @pytest.mark.parametrize(
@@ -96,34 +101,34 @@ def seen(pid: int, *, sessions: int = 1, helped: bool = False) -> list[str]:
     indirect=["running"],
 )
 def test_a_thread_is_seen_where_it_is(running: int, expected: str) -> None:
-    assert seen(running) == [expected]
+    assert_seen(running, [expected])
 
 
 @pytest.mark.parametrize("running", ["read,cpu/other-thread,log/other-thread"], indirect=True)
 def test_threads_of_another_name_do_not_count(running: int) -> None:
-    assert seen(running) == ["data_read"]
+    assert_seen(running, ["data_read"])
 
 
 @pytest.mark.parametrize("running", ["read"], indirect=True)
 def test_a_session_without_a_thread_waits_for_its_client(running: int) -> None:
-    assert seen(running, sessions=3) == ["client", "client", "data_read"]
+    assert_seen(running, ["client", "client", "data_read"], sessions=3)
     assert len(seen(running, sessions=200)) == 50
 
 
 @pytest.mark.parametrize("running", ["log,futex,futex"], indirect=True)
 def test_who_waits_while_another_flushes_the_log_waits_for_that_flush(running: int) -> None:
-    assert seen(running, sessions=3) == ["log_lock", "log_lock", "log_sync"]
+    assert_seen(running, ["log_lock", "log_lock", "log_sync"], sessions=3)
 
 
 @pytest.mark.parametrize("running", ["futex,read/helper,log/helper,read/helper,futex/helper"], indirect=True)
 def test_a_client_is_seen_through_the_threads_that_work_for_it(running: int) -> None:
-    assert seen(running) == ["lock"]
-    assert seen(running, helped=True) == ["data_read"]
+    assert_seen(running, ["lock"])
+    assert_seen(running, ["data_read"], helped=True)
 
 
 @pytest.mark.parametrize("running", ["futex,sleep/helper"], indirect=True)
 def test_a_client_whose_helpers_do_nothing_waits_for_something_else(running: int) -> None:
-    assert seen(running, helped=True) == ["other"]
+    assert_seen(running, ["other"], helped=True)
 
 
 def test_a_process_that_is_gone_is_an_error() -> None:

@@ -55,9 +55,9 @@ def test_the_text_shows_the_median_latency_of_every_line(report: ProbeReport) ->
     assert f"flush: {report.flush.verdict}" in shown
 
 
-def test_rates_and_latencies_agree(tmp_path: Path) -> None:
+def test_rates_and_latencies_agree(report: ProbeReport) -> None:
     """Little's law: rate × latency is the depth, less the time that handing over the next ones takes."""
-    for name, results in probe(tmp_path, QUICK).patterns.items():
+    for name, results in report.patterns.items():
         depth = int(name.split("-q")[1].split("t")[0])
         found = [one.rate_per_s * latency_us(one) / 1e6 for one in results]
         # Whoever hands over waits for a processor too.

@@ -54,7 +54,8 @@ def test_errors_have_one_base_and_a_fix(recording: tw.api.recordings.RecordedRun
     assert "nvme-dc" in raised.value.fix
 
 
-def test_devices_and_studies() -> None:
+def test_devices_and_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierwise.device_models.profiles.names", lambda: ["hdd-7k2", "ssd-nvme-dc"])
     devices = tw.devices()
     assert "ssd-nvme-dc" in list(devices.to_pandas()["device"])
     assert tw.device("nvme-dc").simulate("randread-4k-qd32", count=2_000).iops > 100_000

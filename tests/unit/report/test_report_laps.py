@@ -182,6 +182,7 @@ def test_page_shows_laps_counters_proof_and_sweep(page: Page) -> None:
     assert {"s1-levels", "s1-ratios-1", "s1-ratios-3"} <= figures
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("look", [PAGE_WIDE, PAGE_NARROW], ids=["wide", "narrow"])
 def test_bars_of_capped_queries_are_hollow_and_say_so(look: object) -> None:
     times = {"all-hdd": QUERIES, "all-ssd": {name: t / 3 for name, t in QUERIES.items()}}
@@ -194,6 +195,7 @@ def test_bars_of_capped_queries_are_hollow_and_say_so(look: object) -> None:
     assert f'width="{look.width_px}"' in svg  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_marks_of_anomalies_are_drawn() -> None:
     (sweep,) = answer_of(sweep_runs({"64M": 1.0, "1G": 1.3}, repeats=3), SWEEP_INFO).sweeps
     svg = to_svg(figures_of_sweep(sweep, "all-hdd")["levels"].draw(PAGE_WIDE), "x", "d")

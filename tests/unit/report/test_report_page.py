@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from support import drawings
 from support.html import Page
 from support.outcomes import OUTCOMES
 from support.results_factory import INFO, study_runs
@@ -23,7 +24,8 @@ def page_of(runs: list[RunResult]) -> str:
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return page_of(study_runs())
+    with drawings.drawn():
+        return page_of(study_runs())
 
 
 def test_needs_nothing_from_outside(text: str) -> None:
@@ -63,6 +65,7 @@ def test_says_everything_it_must(text: str) -> None:
         assert phrase in seen
 
 
+@pytest.mark.usefixtures("drawn")
 def test_same_results_same_page(text: str) -> None:
     assert page_of(study_runs()) == text
 
@@ -97,6 +100,7 @@ def test_what_no_one_measured_is_absent_and_said_to_be() -> None:
         assert f"No valid run {phrase}." in page.text
 
 
+@pytest.mark.usefixtures("drawn")
 def test_charts_hold_their_width_and_their_labels() -> None:
     (comparison,) = build_answer(study_runs(), INFO).comparisons
     for figure in figures_of(comparison).values():
@@ -125,12 +129,14 @@ def test_real_devices_show_their_totals() -> None:
     assert any("busy" in (svg["aria-label"] or "") for svg in page.all("svg"))
 
 
+@pytest.mark.usefixtures("drawn")
 def test_interval_bars_end_where_the_interval_ends() -> None:
     (comparison,) = build_answer(study_runs(), INFO).comparisons
     svg = to_svg(figures_of(comparison)["speedup"].draw(PAGE_WIDE), "x", "d")
     assert 'stroke-width="9"' in svg and 'stroke-linecap="round"' not in svg
 
 
+@pytest.mark.usefixtures("drawn")
 def test_marks_of_invalid_runs_can_be_seen_on_both_grounds() -> None:
     runs = study_runs()
     runs[3] = runs[3].model_copy(update={"status": "invalid", "problems": ["too late"]})

@@ -33,6 +33,7 @@ def only(runs: list[RunResult]) -> Comparison:
     return comparison
 
 
+@pytest.mark.usefixtures("drawn")
 def test_runs_of_fixed_duration_are_never_faster() -> None:
     answer = build_answer([of_fixed_duration(run) for run in study_runs()], INFO)
     text = " ".join(Page(to_html_page(answer_page(answer))).text.split())
@@ -109,6 +110,7 @@ def test_two_devices_for_one_role_are_told_apart() -> None:
     assert words.advice == "Move the log to an NVMe SSD (ssd-nvme-dc) first."
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("look", [PAGE_WIDE, PAGE_NARROW], ids=["wide", "narrow"])
 def test_axes_have_plain_numbers(look: Any) -> None:
     def busier(run: RunResult) -> RunResult:

@@ -56,6 +56,7 @@ def results_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("drawn")
 def test_command_prints_the_answer_and_writes_page_and_pictures(results_dir: Path, tmp_path: Path) -> None:
     app = typer.Typer()
     app.command()(report.report)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from support.engine_contract import until
-from tierwise.results import WaitClass
+from tierwise.results import WaitClass, WaitProfile
 from tierwise.results.wait_sampling import CLASSES, WaitSampler, profile_of
 
 ON = CLASSES.index("log_sync")
@@ -112,10 +112,32 @@ def test_too_few_ticks_tell_nothing() -> None:
     assert all(part.sampling_error == 1 for part in profile.shares.values())
 
 
+class VirtualTime:
+    """Time that passes only where the probe waits; it takes the place of the sampler's module ``time``."""
+
+    thread_time = staticmethod(time.thread_time)
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
+    made = VirtualTime()
+    monkeypatch.setattr("tierwise.results.wait_sampling.time", made)
+    return made
+
+
 class TurningDisk:
     """A probe of one session that waits for its disk during the first half of each period."""
 
-    def __init__(self, period_s: float, fails_after: int | None = None, slow_s: float = 0.0) -> None:
+    def __init__(
+        self, clock: VirtualTime, period_s: float, fails_after: int | None = None, slow_s: float = 0.0
+    ) -> None:
+        self.clock = clock
         self.period_s = period_s
         self.fails_after = fails_after
         self.slow_s = slow_s
@@ -126,8 +148,8 @@ class TurningDisk:
     def sample(self, delay_s: float) -> list[WaitClass]:
         if self.fails_after is not None and len(self.looks) >= self.fails_after:
             raise ConnectionError("gone")
-        time.sleep(delay_s + self.slow_s)
-        self.looks.append(time.monotonic())
+        self.clock.now_s += delay_s + self.slow_s
+        self.looks.append(self.clock.now_s)
         self.threads.add(threading.get_ident())
         turned = self.looks[-1] / self.period_s % 1
         return ["log_sync" if turned < 0.5 else "client"]
@@ -139,43 +161,42 @@ class TurningDisk:
         self.closed = True
 
 
-def test_the_sampler_keeps_its_rate_and_closes_its_probe() -> None:
-    probe = TurningDisk(0.0123)
+def sampled(probe: TurningDisk, seconds: float) -> tuple[WaitProfile, WaitSampler]:
+    """A profile of that many seconds at least."""
     sampler = WaitSampler(probe, rate_hz=100)
     sampler.start()
-    time.sleep(1)
+    until(lambda: probe.clock.now_s > seconds)
     profile = sampler.stop()
-    assert profile is not None and probe.closed
-    assert profile.rate_hz == pytest.approx(100, rel=0.1)
+    assert profile is not None
+    return profile, sampler
+
+
+def test_the_sampler_keeps_its_rate_and_closes_its_probe(clock: VirtualTime) -> None:
+    probe = TurningDisk(clock, 0.0123)
+    profile, sampler = sampled(probe, 10)
+    assert probe.closed
+    assert profile.rate_hz == pytest.approx(100, rel=0.01)
     assert profile.ticks == len(probe.looks)
     assert sampler.engine_cpu_s == pytest.approx(profile.ticks * 0.001)
     assert sampler.own_cpu_s > sampler.engine_cpu_s
     assert probe.threads.isdisjoint({threading.get_ident()})
 
 
-def test_a_disk_that_turns_in_step_with_the_rate_is_seen_from_all_sides() -> None:
+def test_a_disk_that_turns_in_step_with_the_rate_is_seen_from_all_sides(clock: VirtualTime) -> None:
     """At an exact 100 Hz this disk would be seen at one angle, and its share as 0 or 1."""
-    sampler = WaitSampler(TurningDisk(0.010), rate_hz=100)
-    sampler.start()
-    time.sleep(2)
-    profile = sampler.stop()
-    assert profile is not None
-    assert profile.shares["log_sync"].share == pytest.approx(0.5, abs=0.17)
+    profile, _ = sampled(TurningDisk(clock, 0.010), 20)
+    assert profile.shares["log_sync"].share == pytest.approx(0.5, abs=0.05)
 
 
-def test_ticks_that_were_missed_are_not_made_up_for() -> None:
-    probe = TurningDisk(0.01, slow_s=0.03)
-    sampler = WaitSampler(probe, rate_hz=100)
-    sampler.start()
-    time.sleep(0.5)
-    profile = sampler.stop()
-    assert profile is not None
+def test_ticks_that_were_missed_are_not_made_up_for(clock: VirtualTime) -> None:
+    probe = TurningDisk(clock, 0.01, slow_s=0.03)
+    profile, _ = sampled(probe, 5)
     assert profile.rate_hz < 40
     assert min(b - a for a, b in zip(probe.looks, probe.looks[1:], strict=False)) > 0.029
 
 
-def test_a_probe_that_fails_ends_the_sampling() -> None:
-    probe = TurningDisk(0.01, fails_after=5)
+def test_a_probe_that_fails_ends_the_sampling(clock: VirtualTime) -> None:
+    probe = TurningDisk(clock, 0.01, fails_after=5)
     sampler = WaitSampler(probe, rate_hz=1000)
     sampler.start()
     until(lambda: sampler.failure is not None)
@@ -184,7 +205,7 @@ def test_a_probe_that_fails_ends_the_sampling() -> None:
     assert probe.closed
 
 
-def test_a_sampler_that_was_never_started_gives_nothing() -> None:
-    probe = TurningDisk(0.01)
+def test_a_sampler_that_was_never_started_gives_nothing(clock: VirtualTime) -> None:
+    probe = TurningDisk(clock, 0.01)
     assert WaitSampler(probe).stop() is None
     assert probe.closed

@@ -154,6 +154,7 @@ def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Pa
     assert page.index("## Seen while building") < page.index("## First run after the freeze")
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_page_says_what_was_found(folder: Path) -> None:
     accuracy, _ = _judged(folder)
     rows = validate.read_rows(folder)
