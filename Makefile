@@ -74,7 +74,7 @@ bench: env  ## the bars: simulator, replay, live disk, clients; the findings of 
 	$(BIN)/python benchmarks/dss_answers.py
 
 robust: env  ## 10,000 malformed inputs, 1,000 kills and 200 interrupts at random moments; needs root and an hour and a half
-	$(BIN)/python tests/malformed.py --count 10000
+	PYTHONPATH=tests $(BIN)/python -m support.malformed --count 10000
 	$(BIN)/python benchmarks/kills.py --count 1000
 	$(BIN)/python benchmarks/kills.py --count 200 --signal INT --out results/interrupts.jsonl
 

@@ -1,4 +1,13 @@
-"""What every test may lean on."""
+"""What every test may lean on, and what follows from the folder that a test lies in.
+
+- ``unit``: no process, no socket, no privilege; its own conftest refuses them.
+- ``integration``: processes and sockets of this machine.
+- ``lab``: needs root, FUSE and loop devices; without them its tests are skipped. ``lab/alone`` changes or
+  times what the whole machine shares, so no other test runs beside it.
+- ``release``: builds what is published.
+
+Nobody marks a test by hand.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +19,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from support.paths import TESTS
 from tierwise.host import ledger, loop, mounts
 from tierwise.host.doctor import examine, missing_for_emulation
 
-TRIES = 4
-"""Of a test that measures real time: what a busy machine adds comes and goes, a defect stays."""
+ONE_FOR_ALL = {"browser"}
+"""Folders whose tests share what a fixture of the whole run has started: one worker runs them all."""
 
 # A slow machine is no defect.
 hypothesis.settings.register_profile(
@@ -24,13 +34,30 @@ hypothesis.settings.load_profile("tierwise")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs privileges where there are none, and say which; repeat what measures real time."""
-    missing = ", ".join(check.name for check in missing_for_emulation(examine()))
-    for item in items:
-        if missing and item.get_closest_marker("privileged"):
+    """Skip what needs privileges where there are none, and keep together what shares a server."""
+    folders = {item: item.path.relative_to(TESTS).parts[:-1] for item in items}
+    if any("lab" in parts for parts in folders.values()):
+        missing = ", ".join(check.name for check in missing_for_emulation(examine()))
+    for item, parts in folders.items():
+        if "lab" in parts and missing:
             item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
-        if item.get_closest_marker("timed"):
-            item.add_marker(pytest.mark.flaky(reruns=TRIES - 1, reruns_delay=1))
+        if parts[0] != "unit" and (group := _group_of(item, parts)) is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group_of(item: pytest.Item, folders: tuple[str, ...]) -> str | None:
+    """Tests of a module that share a server run in one worker; all others wherever a worker is idle."""
+    shared = ONE_FOR_ALL.intersection(folders)
+    if shared:
+        return shared.pop()
+    known = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
+    names = sorted(name for name, found in known.items() if found[-1].scope == "module")
+    if not names:
+        return None
+    indices = item.callspec.indices if hasattr(item, "callspec") else {}
+    return "/".join(
+        [*folders, item.path.stem, *(f"{name} {indices[name]}" for name in names if name in indices)]
+    )
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,4 +1,4 @@
-"""Pages of the documentation that are generated: commands from the help, formats from the JSON Schemas.
+"""Generated parts of the documentation: commands from the help, formats and results from the JSON Schemas.
 
 MkDocs calls the two functions at the end (mkdocs.yml).
 """
@@ -52,6 +52,18 @@ def formats() -> str:
     return "\n".join(lines) + "\n"
 
 
+def results() -> str:
+    """The fields of all records of a study, for the end of the page on results."""
+    lines: list[str] = []
+    schemas = [SCHEMAS[name]() for name in ("result", "study-info")]
+    records = {schema["title"]: schema for schema in schemas}
+    for schema in schemas:
+        records |= {name: part for name, part in schema["$defs"].items() if "properties" in part}
+    for name, record in records.items():
+        lines += ["", f"## {name}", "", _paragraph(record), *_fields(record)]
+    return "\n".join(lines) + "\n"
+
+
 def _paragraph(schema: Mapping[str, Any]) -> str:
     values = ", ".join(f"`{one}`" for one in schema.get("enum", []))
     return " ".join([*schema.get("description", "").split(), f"One of {values}." if values else ""])
@@ -95,7 +107,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Name files of the repository that are outside docs/; the site does not have them.
+    """Add generated parts, and name files of the repository outside docs/, which the site does not have.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -109,4 +121,6 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
             raise FileNotFoundError(f"docs/{page.file.src_uri}: there is no {path}")
         return f"{link[1]} (`{path}` in the repository)"
 
+    if page.file.src_uri == "reference/results.md":
+        markdown += results()
     return _LINK.sub(named, markdown)

@@ -19,8 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 
-from extras_promises import PROMISES, SMALL, names_the_line, run  # noqa: E402
 from lowest import lowest  # noqa: E402
+
+from support.extras_promises import PROMISES, SMALL, names_the_line, run  # noqa: E402
 
 _TOOLS = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
 

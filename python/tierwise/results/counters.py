@@ -112,7 +112,9 @@ class WaitShare(Record):
 class WaitProfile(Record):
     """Sampled states of the load's sessions.
 
-    ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the sampling moments.
+    ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the sampling moments. Classes
+    of waits: ``cpu`` (running or runnable), ``log_sync``, ``log_lock``, ``data_read``, ``data_write``,
+    ``lock``, ``client`` (waiting for the next request), ``other``.
     """
 
     ticks: int

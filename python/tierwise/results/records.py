@@ -9,7 +9,7 @@ cannot report is ``None``, never zero.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from tierwise.model.roles import Role
 from tierwise.results.cold_start import ColdStart, WarmFile
@@ -71,7 +71,7 @@ __all__ = [
     "WorkloadInfo",
 ]  # fmt: skip
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION: Final = 3
 """Raised by one whenever a field changes its name, its unit or its meaning."""
 
 
@@ -110,9 +110,15 @@ class LapResult(Record):
 
 
 class RunResult(Record):
-    """One execution of one workload under one placement."""
+    """One execution of one workload under one placement.
 
-    schema_version: Literal[2] = 2
+    If a run has several timed laps, ``io``, ``counters``, ``cpu`` and ``waits`` are the sums over these laps,
+    without the work between them. ``io`` then has no latencies, because percentiles do not add up, and the
+    deadline overrun of a device is that of its worst lap. Laps of concurrent streams have no counters of
+    their own; their stage has.
+    """
+
+    schema_version: Literal[2, 3] = SCHEMA_VERSION
     study: str
     run_id: str
     placement: str
@@ -185,7 +191,7 @@ class PaperValue(Record):
 class StudyInfo(Record):
     """The data of a study that a report needs besides its runs; stored beside them as ``study.json``."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[2, 3] = SCHEMA_VERSION
     name: str
     question: str
     baseline: str

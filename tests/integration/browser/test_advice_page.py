@@ -1,0 +1,243 @@
+"""The page of an advice in a real browser: drag, keys, links, filters, exports, print, access, names."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.browsers import (
+    card,
+    chromium,
+    column,
+    needs_browser,
+    placement,
+    show,
+    tile,
+    until,
+    wait,
+    webdriver,
+)
+from support.fake_replay import FakeReplay, about
+from tierwise.advise import Terms, advise
+from tierwise.predict import RECORDED, Predictor
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.report.advice import Subject, advice_page, subject
+
+ActionChains, Keys = webdriver.ActionChains, webdriver.Keys
+pytestmark = needs_browser
+
+DEVICES = ["nvme-dc", "gp3", "io2"]
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+WIDTHS = [400, 1280, 3840]
+MOST_BYTES = 1_500_000
+
+
+def made(recording: str = "shop", **facts: Any) -> Subject:
+    """An advice on the toy recording, whose files are on a slow disk."""
+    toy = Predictor(about(**facts), [], Replayer(FakeReplay()), model_error=ModelError())
+    return subject(toy, advise(toy, DEVICES), Terms(), Path(recording))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("advice") / "advice.html"
+    file.write_text(advice_page(made()), "utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def driver(downloads: Path) -> Iterator[Any]:
+    with chromium() as started:
+        allow = {"behavior": "allow", "downloadPath": str(downloads)}
+        started.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+        yield started
+
+
+@pytest.fixture
+def browser(driver: Any) -> Iterator[Any]:
+    """The browser; afterwards its console must be empty and nothing must have been asked of a network."""
+    driver.get_log("browser")
+    yield driver
+    assert driver.get_log("browser") == []
+    assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def centre(browser: Any, element: Any) -> dict[str, float]:
+    script = (
+        "const b = arguments[0].getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}"
+    )
+    found: dict[str, float] = browser.execute_script(script, element)
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width_px", WIDTHS)
+def test_the_page_opens_at_the_advice_and_fits(browser: Any, page: Path, width_px: int, dark: bool) -> None:
+    show(browser, page, width_px, dark)
+    advised = {"log": "ssd-nvme-dc", "data": "ssd-nvme-dc", "index": "ssd-nvme-dc"}
+    assert placement(browser) == advised
+    headline = browser.find_element("css selector", "h1").text.replace("\u2060", "")
+    said = r"Move .* to ssd-nvme-dc: [\d.]+ times the throughput for [\d.]+\s\$ a month\."
+    assert re.fullmatch(said, headline)
+    root = "document.documentElement"
+    assert browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth") == 0
+
+
+def test_a_drag_by_mouse_changes_every_figure_at_once(browser: Any, page: Path) -> None:
+    show(browser, page)
+    before = [tile(browser, name) for name in ("rate", "p50", "p99", "cost")]
+    to = column(browser, 3)
+    held = ActionChains(browser).click_and_hold(card(browser, "log")).move_to_element(to)
+    held.perform()
+    while_held = [tile(browser, name) for name in ("rate", "p50", "p99", "cost")]
+    ActionChains(browser).release().perform()
+    after = [tile(browser, name) for name in ("rate", "p50", "p99", "cost")]
+    assert placement(browser)["log"] == "volume-aws-io2"
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert while_held == after
+    assert card(browser, "log") in to.find_elements("css selector", "[data-role]")
+
+
+def test_a_drag_by_touch_on_the_grip(browser: Any, page: Path) -> None:
+    show(browser, page)
+    end = centre(browser, column(browser, 0))
+    start = centre(browser, card(browser, "log").find_element("css selector", ".grip"))
+    for kind, points in (("touchStart", [start]), ("touchMove", [end]), ("touchEnd", [])):
+        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    until(browser, "tierwise.explorer.placement().log === 'recorded'")
+
+
+def test_arrow_keys_move_a_card_and_say_so(browser: Any, page: Path) -> None:
+    show(browser, page)
+    card(browser, "log").send_keys(Keys.ARROW_RIGHT)
+    assert placement(browser)["log"] == "volume-aws-gp3"
+    assert browser.switch_to.active_element == card(browser, "log")
+    said = browser.find_element("id", "said").get_attribute("textContent")
+    assert said.startswith("log to volume-aws-gp3: ") and "a month" in said
+    card(browser, "log").send_keys(Keys.HOME)
+    card(browser, "log").send_keys(Keys.ARROW_LEFT)
+    assert placement(browser)["log"] == RECORDED
+
+
+def test_the_explorer_shows_what_a_prediction_says(browser: Any, page: Path) -> None:
+    """Whatever is dragged, its figures are those of its own placement."""
+    found = made().survey
+    show(browser, page)
+    for number, prediction in list(enumerate(found.predictions))[::5]:
+        assert prediction and prediction.rate_per_s and prediction.p99_us
+        shown = browser.execute_script(f"return tierwise.placements.at({number})")
+        assert shown["rate"] == pytest.approx(prediction.rate_per_s.value, rel=1e-3)
+        assert shown["p99_us_high"] == pytest.approx(prediction.p99_us.high, rel=1e-3)
+        names = browser.execute_script(f"return tierwise.placements.asObject({number})")
+        assert names == {role: prediction.scenario.placement.get(role, RECORDED) for role in names}
+
+
+def test_a_link_brings_the_placement_and_the_filters_back(browser: Any, page: Path) -> None:
+    show(browser, page)
+    card(browser, "data").send_keys(Keys.HOME)
+    browser.find_element("id", "filter-cost").send_keys("50")
+    chosen, link = placement(browser), browser.current_url
+    show(browser, page, fragment="#" + link.partition("#")[2])
+    assert placement(browser) == chosen
+    assert browser.find_element("id", "filter-cost").get_attribute("value") == "50"
+    show(browser, page, fragment="#log=no-such-device&p99=-3&power=%3Cb%3E&lasts=x")
+    assert placement(browser)["log"] == "ssd-nvme-dc", "what a link says wrongly is left out"
+
+
+def test_filters_leave_what_passes(browser: Any, page: Path) -> None:
+    show(browser, page)
+    every = browser.execute_script("return tierwise.filters.passing().length")
+    assert every == 4**3
+    browser.find_element("id", "filter-p99").send_keys("5")
+    left = browser.execute_script(
+        "return tierwise.filters.passing().map(n => tierwise.placements.at(n).p99_us)"
+    )
+    assert 0 < len(left) < every and max(left) <= 5000
+    assert f"{len(left)} of {every}" in browser.find_element("css selector", ".count").text
+    until(browser, "document.querySelectorAll('#chart path').length > 0")
+    browser.find_element("id", "filter-p99").clear()
+    browser.find_element("id", "filter-cost").send_keys("1")
+    assert "does not pass" in browser.find_element("id", "note").text
+
+
+def test_a_click_on_the_chart_chooses_its_placement(browser: Any, page: Path) -> None:
+    show(browser, page)
+    dots = browser.find_elements("css selector", "#chart .mark-symbol path")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", dots[0])
+    ActionChains(browser).move_to_element(dots[0]).perform()
+    until(browser, "!document.getElementById('tip').hidden")
+    ActionChains(browser).click(dots[0]).perform()
+    until(browser, "Object.values(tierwise.explorer.placement()).some(device => device !== 'ssd-nvme-dc')")
+
+
+def saved(browser: Any, downloads: Path, kind: str) -> bytes:
+    file = downloads / f"placements-shop.{kind}"
+    browser.find_element("id", f"save-{kind}").click()
+    wait.WebDriverWait(browser, 60).until(lambda _: file.exists() and file.stat().st_size)
+    return file.read_bytes()
+
+
+def test_exports(browser: Any, page: Path, downloads: Path) -> None:
+    show(browser, page, fragment="#cost=20")
+    rows = list(csv.DictReader(saved(browser, downloads, "csv").decode().splitlines()))
+    assert len(rows) == browser.execute_script("return tierwise.filters.passing().length") > 1
+    assert all(float(row["cost"]) <= 20 for row in rows) and set(rows[0]) >= {"log", "data", "rate", "p99_us"}
+    drawing = saved(browser, downloads, "svg").decode()
+    assert drawing.startswith("<svg") and "Cost a month" in drawing and "var(" not in drawing
+    assert saved(browser, downloads, "png").startswith(b"\x89PNG")
+    command = browser.find_element("id", "command").text
+    assert command == "tierwise predict shop --place log=ssd-nvme-dc,data=ssd-nvme-dc,index=ssd-nvme-dc"
+
+
+def test_it_prints_on_two_pages(browser: Any, page: Path) -> None:
+    show(browser, page, dark=True)
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    assert len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed))) == 2
+
+
+@pytest.mark.parametrize(("width_px", "dark"), [(400, False), (1280, True)])
+def test_everybody_can_use_it(browser: Any, page: Path, width_px: int, dark: bool) -> None:
+    found = importlib.util.find_spec("axe_core_python")
+    if found is None or found.origin is None:
+        pytest.skip("axe-core-python is not installed")
+    show(browser, page, width_px, dark)
+    browser.execute_script((Path(found.origin).parent / "axe.min.js").read_text("utf-8"))
+    run = "const done = arguments[0]; axe.run().then(found => done(found.violations))"
+    violations = browser.execute_async_script(run)
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in violations] == []
+
+
+def test_names_from_strangers_are_text(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "advice.html"
+    file.write_text(advice_page(made(HOSTILE, engine_version=HOSTILE, engine="../postgres")), "utf-8")
+    show(browser, file)
+    assert HOSTILE in browser.find_element("css selector", ".eyebrow").text
+    assert browser.find_elements("css selector", "img") == []
+    assert browser.execute_script("return tierwise.data.recording.name") == Path(HOSTILE).name
+    command = browser.find_element("id", "command").text
+    assert command.startswith(f"tierwise predict '{HOSTILE}' --place ")
+
+
+def test_a_server_shows_its_own_figures_until_the_placement_changes(browser: Any, page: Path) -> None:
+    show(browser, page)
+    browser.execute_script("window.heard = []; tierwise.explorer.onchange(one => heard.push(one))")
+    browser.execute_script(
+        "tierwise.explorer.show({rate: 4321, rate_low: 4000, rate_high: 5000, note: 'asked'})"
+    )
+    assert tile(browser, "rate") == "4\u202f320" and "asked" in browser.find_element("id", "note").text
+    card(browser, "log").send_keys(Keys.ARROW_LEFT)
+    assert tile(browser, "rate") != "4\u202f320"
+    assert browser.execute_script("return heard") == [placement(browser)]

@@ -1,0 +1,161 @@
+"""Observing a PostgreSQL under load: what is kept, what is missing, and what is never written."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from support.engine_contract import open_directory, until
+from tierwise.capture.dsn import parse
+from tierwise.capture.observe import Told, observe
+from tierwise.capture.observe.postgres import APPLICATION
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor, Scenario
+from tierwise.recording import Observation
+from tierwise.recording.observation import OBSERVATION_FILE
+
+TOLD = Told(2, {})
+OWN = 1
+"""Sessions of the engine itself, which are idle."""
+SECRET = "never-to-be-seen"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[PostgresEngine]:
+    with open_directory() as path, PostgresEngine("postgres", embedded()) as made:
+        made.init({Role.SYSTEM: path})
+        made.start()
+        with administrator(made) as connection:
+            connection.execute(f"CREATE ROLE monitor LOGIN PASSWORD '{SECRET}'")
+            connection.execute(f"CREATE ROLE stranger LOGIN PASSWORD '{SECRET}'")
+            connection.execute("GRANT pg_monitor TO monitor")
+            connection.execute("CREATE TABLE item (id integer PRIMARY KEY, number integer)")
+            connection.execute("INSERT INTO item SELECT n, 0 FROM generate_series(1, 1000) AS n")
+            connection.execute("GRANT ALL ON item TO PUBLIC")
+        yield made
+
+
+def administrator(engine: PostgresEngine) -> psycopg.Connection[tuple[object, ...]]:
+    server = engine._known_server()
+    return psycopg.connect(server.dsn, password=server.secrets["PGPASSWORD"], autocommit=True)
+
+
+def dsn_of(engine: PostgresEngine, user: str) -> str:
+    words = dict(word.split("=", 1) for word in engine.dsn().split())
+    return f"host={words['host']} port={words['port']} dbname={words['dbname']} user={user} password={SECRET}"
+
+
+@contextlib.contextmanager
+def load(engine: PostgresEngine, clients: int = 3) -> Iterator[list[int]]:
+    """Clients that commit an update again and again; the number of commits of each."""
+    stop, done = threading.Event(), [0] * clients
+
+    def work(number: int) -> None:
+        with administrator(engine) as connection:
+            while not stop.is_set():
+                connection.execute("UPDATE item SET number = number + 1 WHERE id = %s", [number])
+                done[number] += 1
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    try:
+        until(lambda: all(done))
+        yield done
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def seen(engine: PostgresEngine, out: Path, seconds: float = 2.0) -> Observation:
+    return observe(parse(dsn_of(engine, "monitor"), "test"), out, seconds, rate_hz=50.0, told=TOLD)
+
+
+def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> None:
+    with load(engine) as done:
+        before = sum(done)
+        found = seen(engine, tmp_path / "o", 4.0)
+        most = sum(done) - before
+    assert found.sessions == pytest.approx(3 + OWN, abs=0.2)
+    assert found.sessions_in("log_sync", "log_lock", role=Role.LOG) > 0.1
+    assert found.transactions is not None
+    assert 0.5 * most < found.transactions < 1.1 * most, "its own statements are no transactions of the load"
+    assert found.counts["log_flushes"] > 0 and found.counts["log_bytes"] > 0
+    assert found.sizes[Role.LOG] >= 16 << 20 and found.sizes[Role.DATA] > 0 and found.sizes[Role.INDEX] > 0
+    assert Observation.open(tmp_path / "o") == found
+    (answer,) = Predictor.open(tmp_path / "o").predict([Scenario(placement={"log": "nvme-dc"})])
+    assert answer.from_waits and answer.speedup and answer.bound
+
+
+def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path: Path) -> None:
+    with load(engine, 1):
+        seen(engine, tmp_path / "o", 0.5)
+    file = tmp_path / "o" / OBSERVATION_FILE
+    text = file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+    assert not [word for word in (SECRET, "monitor", "host=", "password") if word in text]
+
+
+def test_a_user_without_rights_is_told_the_grant(engine: PostgresEngine, tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError) as raised:
+        observe(parse(dsn_of(engine, "stranger"), "test"), tmp_path / "o", 1.0, told=TOLD)
+    assert "GRANT pg_monitor TO stranger" in raised.value.fix
+    assert SECRET not in str(raised.value) and not (tmp_path / "o").exists()
+
+
+def test_a_server_that_does_nothing_has_a_profile_and_no_prediction(
+    engine: PostgresEngine, tmp_path: Path
+) -> None:
+    found = seen(engine, tmp_path / "o", 0.5)
+    assert found.sessions_in("client") == found.sessions and found.transactions == 0
+    with pytest.raises(TierwiseError, match="counts no transaction"):
+        Predictor.open(tmp_path / "o")
+
+
+def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_path: Path) -> None:
+    def cut() -> None:
+        time.sleep(1.5)
+        with administrator(engine) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+                [APPLICATION],
+            )
+
+    thread = threading.Thread(target=cut)
+    with load(engine):
+        thread.start()
+        found = seen(engine, tmp_path / "o", 60.0)
+    thread.join()
+    assert found.duration_s < 30 and found.ticks > 1
+    assert any("ended after" in limit and "connection failed" in limit for limit in found.limits)
+    assert any("counters are of the first" in limit for limit in found.limits)
+    assert found.transactions is None and "transactions" not in found.counts
+
+
+def test_statistics_reset_meanwhile_are_not_counted(
+    engine: PostgresEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tierwise.capture.observe.counting.EVERY_S", 0.5)
+
+    def reset() -> None:
+        time.sleep(1.2)
+        with administrator(engine) as connection:
+            connection.execute("SELECT pg_stat_reset()")
+
+    thread = threading.Thread(target=reset)
+    with load(engine):
+        thread.start()
+        found = seen(engine, tmp_path / "o", 3.0)
+    thread.join()
+    assert any("statistics were reset meanwhile" in limit for limit in found.limits)
+    assert 0 < found.counted_s < found.duration_s

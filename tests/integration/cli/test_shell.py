@@ -1,0 +1,40 @@
+"""The command line as a shell runs it: completion, the manual page, status and the one line of an error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.commands import tierwise
+
+PROGRAM = Path(sys.executable).with_name("tierwise")
+
+
+def test_words_are_completed() -> None:
+    asked = {"_TIERWISE_COMPLETE": "complete_bash", "COMP_WORDS": "tierwise device ", "COMP_CWORD": "2"}
+    completed = subprocess.run(
+        [PROGRAM], capture_output=True, text=True, check=False, env={**os.environ, **asked}
+    )
+    assert completed.stdout.split() == ["list", "show", "simulate", "import", "probe"]
+
+
+def test_the_manual_can_be_read() -> None:
+    if not (shutil.which("man") and shutil.which("groff")):
+        pytest.skip("needs Debian's packages man-db and groff")
+    page = tierwise("manual").stdout
+    shown = subprocess.run(["man", "-l", "-"], input=page, capture_output=True, text=True, check=True)
+    assert "tierwise study run STUDY" in shown.stdout
+
+
+@pytest.mark.parametrize("program", [[PROGRAM], [sys.executable, "-m", "tierwise"]], ids=["script", "module"])
+def test_an_error_is_one_line_and_status_2(program: list[str | Path]) -> None:
+    done = subprocess.run(
+        [*program, "device", "show", "nvme-cd"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "nvme-dc" in done.stderr

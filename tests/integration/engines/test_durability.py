@@ -1,0 +1,19 @@
+"""Ways to commit, of each engine that is here."""
+
+from __future__ import annotations
+
+import pytest
+
+from tierwise import engines
+from tierwise.model.errors import TierwiseError
+
+
+@pytest.mark.parametrize("name", engines.names())
+def test_every_engine_has_one_durable_setting_first(name: str) -> None:
+    try:
+        settings = engines.create(name).durability()
+    except TierwiseError as error:
+        pytest.skip(str(error))
+    assert [one.durable for one in settings] == [True] + [False] * (len(settings) - 1)
+    for one in settings:
+        engines.create(name, dict(one.settings))

@@ -1,0 +1,22 @@
+"""Steps after the death of a device, of each engine that is here."""
+
+from __future__ import annotations
+
+import pytest
+
+from tierwise import engines
+from tierwise.engines.salvage import guide
+from tierwise.model.errors import TierwiseError
+
+
+@pytest.mark.parametrize("name", engines.names())
+def test_a_step_names_roles_of_its_engine_and_its_source(name: str) -> None:
+    try:
+        engine = engines.create(name)
+    except TierwiseError as error:
+        pytest.skip(str(error))
+    found = guide(engine)
+    for step in found.salvage:
+        assert set(step.roles) <= engine.roles and step.source
+        assert step.program or step.settings or step.statements
+    assert found.use.keys() <= engine.roles

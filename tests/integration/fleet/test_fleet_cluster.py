@@ -1,0 +1,222 @@
+"""The work of a fleet on Dask and on disk: the same rows, deaths of workers and of the client, resumption."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+
+from support.fleet_command import invoke
+from support.fleet_factory import EXAMPLES, GP3, NVME, write_recordings
+from tierwise.advise import AdviceOptions
+from tierwise.cluster import dask_executor
+from tierwise.cluster.dask_executor import Dask, connected, executor
+from tierwise.fleet import (
+    Executor,
+    Lost,
+    Threads,
+    advise_fleet,
+    catalogue,
+)
+from tierwise.host import ledger
+from tierwise.host.clean import clean
+from tierwise.model import processors
+from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow", "scipy")),
+    reason="the extra cluster is not installed",
+)
+SEEDS = 2
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Executor]:
+    with executor("local", 2) as found:
+        yield found
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def dies(task: tuple[int, Path]) -> int:
+    """Ends its worker: number 1 the first time, number 2 each time."""
+    number, marks = task
+    if number == 2 or (number == 1 and not (marks / "died").exists()):
+        (marks / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 10 * number
+
+
+def share(_: int) -> int:
+    return processors.usable()
+
+
+def refuse(_: int) -> int:
+    raise FailedCheckError("a problem", "a fix")
+
+
+def test_a_cluster_gives_the_rows_of_threads(cluster: Executor, tmp_path: Path) -> None:
+    found, _ = catalogue([f"{write_recordings(tmp_path / 'recordings')}/*"])
+    own = tmp_path / "own.toml"
+    own.write_text(f'like = "{NVME}"\n[price]\nusd = 100\n[source]\nprice = "a list of prices"\n')
+    asked = AdviceOptions([str(own), GP3])
+    tally: list[tuple[int, int]] = []
+    options = {"seeds": SEEDS, "progress": lambda done, of: tally.append((done, of))}
+    here = advise_fleet(found, asked, Threads(), **options)
+    own.unlink()  # this process has read it; the workers get its text
+    there = advise_fleet(found, asked, cluster, **options)
+    assert here == there and len(here.databases) == 2 and len(here.left_out) == 2
+    assert tally == [(done, 4) for done in range(5)] * 2
+
+
+def test_only_this_program_can_reach_a_local_cluster(cluster: Executor) -> None:
+    listening = [
+        connection.laddr.ip
+        for process in tree(os.getpid())
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= 3 and set(listening) == {"127.0.0.1"}
+    assert isinstance(cluster, Dask)
+    address = cluster._client.scheduler.address
+    assert address.startswith("tls://")
+    stranger = f"from distributed import Client; Client({address!r}, timeout=3)"
+    done = subprocess.run([sys.executable, "-c", stranger], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "TLS" in done.stderr
+
+
+def test_a_task_uses_one_processor_of_its_worker(cluster: Executor) -> None:
+    assert dict(cluster.run(share, [0, 1])) == {0: 1, 1: 1}
+
+
+def test_a_dead_worker_costs_no_result(cluster: Executor, tmp_path: Path) -> None:
+    found = dict(cluster.run(dies, [(number, tmp_path) for number in range(4)]))
+    lost = found.pop(2)
+    assert isinstance(lost, Lost) and "died" in lost.problem
+    assert found == {0: 0, 1: 10, 3: 30}
+
+
+def test_a_worker_that_its_nanny_gave_up_is_replaced() -> None:
+    soon = import_module("dask").config.set({"distributed.deploy.lost-worker-timeout": "1s"})
+    with soon, dask_executor._local(1) as local, connected(local.scheduler_address, local.security) as client:
+        (nanny,) = local.workers.values()
+        local.sync(nanny.close)
+        assert dict(Dask(client).run(share, [0])) == {0: 1}
+
+
+def test_a_local_cluster_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with executor("local", 1) as one:
+        assert dict(one.run(share, [0])) == {0: 1}
+        assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["tierwise"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_of_a_worker_are_those_of_the_work(cluster: Executor) -> None:
+    with pytest.raises(FailedCheckError, match="a problem: a fix"):
+        list(cluster.run(refuse, [0]))
+    for error in (TierwiseError("a", "b"), HostError("a", "b")):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), copy.message, copy.fix, str(copy)) == (type(error), "a", "b", "a: b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:9"], "--scheduler: tcp://127.0.0.1:9 does not answer"),
+        (["--scheduler", "here"], "--scheduler: 'here' is no address"),
+        (["--scheduler", "tcp://127.0.0.1:9", "--workers", "2"], "--workers: the scheduler has its own"),
+        (["--results", "/proc/none"], "--results: /proc/none"),
+    ],
+)
+def test_options_of_a_cluster_that_are_wrong(
+    arguments: list[str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_executor, "CONNECT_TIMEOUT_S", 2)
+    begin_s = time.monotonic()
+    with pytest.raises(TierwiseError, match=named):
+        invoke(str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", *arguments)
+    assert time.monotonic() - begin_s < 15
+
+
+def test_a_run_that_was_killed_is_resumed(tmp_path: Path, run_dir: Path) -> None:
+    """kill -9 of a worker, then of the client: no process is left, no row is missing or there twice."""
+    recordings, kept = tmp_path / "recordings", tmp_path / "kept"
+    for number in range(8):
+        shutil.copytree(EXAMPLES / "keyed-update", recordings / f"shop-{number}")
+    asked = [f"{recordings}/*", "--devices", "nvme-dc", "--seeds", str(SEEDS), "--format", "json"]
+    command = [sys.executable, "-m", "tierwise", "fleet", "advise", *asked, "--workers", "2"]
+    client = subprocess.Popen([*command, "--results", kept], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (parts := list(kept.glob("question=*/part-*"))) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    processes = tree(client.pid)
+    for process in processes:
+        if "spawn_main" in " ".join(process.cmdline()):
+            process.kill()
+            break
+    client.kill()
+    assert client.wait() == -signal.SIGKILL and parts
+    while any(is_alive(one) for one in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [one for one in processes if is_alive(one)]
+    before = {file: file.read_bytes() for file in parts}
+    resumed = invoke(*asked, "--results", str(kept))
+    assert all(file.read_bytes() == content for file, content in before.items())
+    from pyarrow import dataset
+
+    names = dataset.dataset(kept, partitioning="hive").to_table(["name"])["name"].to_pylist()
+    assert sorted(names) == [f"shop-{number}" for number in range(8)]
+    assert json.loads(resumed) == json.loads(invoke(*asked))
+    assert clean() and not ledger.entries(), "the directory of the workers"
+
+
+def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> None:
+    recordings = write_recordings(tmp_path / "recordings")
+    file, quiet = tmp_path / "scheduler.json", ["--no-dashboard", "--host", "127.0.0.1"]
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: str) -> None:
+        command = [sys.executable, "-m", *arguments]
+        environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL))
+
+    try:
+        start("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file), *quiet)
+        start("distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny", *quiet)
+        deadline = time.monotonic() + 30
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        address = json.loads(file.read_text())["address"]
+        asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", str(SEEDS), "--format", "json"]
+        assert json.loads(invoke(*asked, "--scheduler", address)) == json.loads(invoke(*asked))
+        with executor(address, None) as there:
+            with pytest.raises(HostError, match="on scheduler and workers"):
+                list(there.run(share, [0]))  # a function of this file, which they cannot import
+            with pytest.raises(TierwiseError, match="the scheduler ended"):
+                for number, _ in there.run(time.sleep, [0.05] * 2000):
+                    if number == 2:
+                        started[0].kill()
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()

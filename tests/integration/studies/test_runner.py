@@ -1,0 +1,156 @@
+"""The runner, with a real PostgreSQL on this machine's own storage: it needs no privileges."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from support.tiny_study import Watcher
+from tierwise import studies as study
+from tierwise.host import clean, ledger
+from tierwise.model.errors import TierwiseError
+from tierwise.results.files import read_study_info
+from tierwise.studies import runner
+
+pytestmark = pytest.mark.usefixtures("run_dir")
+
+STUDY = """
+name = "tiny"
+question = "?"
+engines = ["postgres"]
+workload = "single_commit"
+clients = 2
+transactions = 50
+warmup_transactions = 4
+repeats = 2
+baseline = "one"
+[devices.own]
+path = "{path}"
+[devices.other]
+path = "{path}"
+[placements.one]
+default = "own"
+[placements.two]
+log = "other"
+default = "own"
+[settings.postgres]
+shared_buffers = "16MB"
+"""
+
+
+@pytest.fixture
+def tiny(own: Path) -> study.Study:
+    return study.parse(STUDY.format(path=own), "tiny.toml")
+
+
+def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_path: Path) -> None:
+    watcher = Watcher()
+    directory = runner.run_study(tiny, tmp_path / "results", watcher, seed=7)
+    results = runner.results_in(directory)
+    assert sorted(result.run_id for result in results) == [
+        f"postgres/{p}/{r}" for p in ("one", "two") for r in (0, 1)
+    ]
+    for result in results:
+        assert result.status == "ok", result.problems
+        assert result.transactions == 50
+        assert result.elapsed_s
+        assert result.latency["all"].count == 50
+        assert result.engine.settings["shared_buffers"] == "16MB"
+        assert result.waits
+        assert sum(share.share for share in result.waits.shares.values()) == pytest.approx(1)
+        assert result.counters
+        assert result.counters.log_bytes
+        assert result.cpu
+    assert duckdb.read_parquet(str(directory / runner.PARQUET_FILE)).count("*").fetchall() == [(4,)]
+    assert not list(own.iterdir())
+
+
+def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, own: Path, tmp_path: Path) -> None:
+    broken = tiny.model_copy(update={"settings": {"postgres": {"shared_bufers": "1MB"}}})
+    with pytest.raises(TierwiseError, match="shared_bufers"):
+        runner.run_study(broken, tmp_path / "results", Watcher(), seed=1)
+    assert not list(own.iterdir())
+    assert not ledger.entries()
+
+
+def with_misplaced_undo(own: Path) -> str:
+    """A placement that wants the undo, which PostgreSQL keeps with the data, on another device."""
+    return STUDY.format(path=own).replace('log = "other"', 'undo = "other"')
+
+
+def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(
+    own: Path, tmp_path: Path
+) -> None:
+    text = with_misplaced_undo(own)
+    watcher = Watcher()
+    directory = runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", watcher, seed=1)
+    assert "engine postgres cannot place the role undo" in watcher.skipped["two"]
+    assert {result.placement for result in watcher.results} == {"one"}
+    assert read_study_info(directory / runner.STUDY_FILE).skipped == watcher.skipped
+
+
+def test_a_baseline_that_the_engine_cannot_honour_is_refused(own: Path, tmp_path: Path) -> None:
+    text = with_misplaced_undo(own).replace('"one"', '"two"', 1)
+    with pytest.raises(TierwiseError, match=r"placements\.two: engine postgres cannot place the role undo"):
+        runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
+
+
+def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(STUDY.format(path=own), "utf-8")
+    out = tmp_path / "results"
+    command = [
+        sys.executable,
+        "-m",
+        "tierwise",
+        "study",
+        "run",
+        str(file),
+        "--output",
+        str(out),
+        "--seed",
+        "3",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    records = out / "tiny" / runner.LATEST / runner.RESULTS_FILE
+    deadline = time.monotonic() + 300
+    # The file is there before its first line is.
+    while not (records.exists() and "\n" in records.read_text("utf-8")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = records.read_text("utf-8")
+    clean.clean()
+    assert not ledger.entries()
+    assert not list(own.iterdir())
+
+    watcher = Watcher()
+    directory = runner.run_study(tiny, out, watcher, seed=3)
+    assert watcher.finished_before == len(before.splitlines()) >= 1
+    assert len(watcher.results) == 4 - watcher.finished_before
+    assert (directory / runner.RESULTS_FILE).read_text("utf-8").startswith(before)
+    assert len(runner.results_in(directory)) == 4
+
+
+def test_a_changed_study_does_not_resume(tiny: study.Study, own: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    runner.run_study(tiny.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
+    assert runner.find_unfinished(tiny, out, None)
+    assert runner.find_unfinished(tiny, out, 6) is None
+    assert runner.find_unfinished(tiny.model_copy(update={"clients": 3}), out, None) is None
+    assert runner.find_unfinished(tiny.model_copy(update={"repeats": 1}), out, None) is None
+
+
+def test_resuming_a_complete_study_runs_nothing(tiny: study.Study, tmp_path: Path) -> None:
+    out, once = tmp_path / "results", tiny.model_copy(update={"repeats": 1})
+    directory = runner.run_study(once, out, Watcher(), seed=5)
+    watcher = Watcher()
+    assert runner.run_study(once, out, watcher, resume=True) == directory.resolve()
+    assert watcher.finished_before == 2 and not watcher.results
+    assert not (directory / runner.FAILED_FILE).exists()

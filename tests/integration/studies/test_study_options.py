@@ -1,0 +1,50 @@
+"""``tierwise study run`` with a real engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tierwise import studies as study
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.results import RunResult
+from tierwise.results.files import read_results, read_study_info
+from tierwise.studies import runner
+
+pytestmark = pytest.mark.usefixtures("run_dir")
+
+
+def test_all_goes_on_after_a_study_that_cannot_run(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str) -> study.Study:
+        settings = {"postgres": {"shared_bufers": "1MB"}} if name == "crud" else {}
+        return shipped(name).model_copy(update={"settings": settings})
+
+    shipped = study.load
+    monkeypatch.setattr(study, "load", load)
+    monkeypatch.setattr(study, "names", lambda: ["crud", "melbourne"])
+    options = ["--quick", "--placements", "all-hdd", "--own-storage", str(own), "--output", str(tmp_path)]
+    result = CliRunner().invoke(app, ["study", "run", "all", *options])
+    assert result.exit_code == 1, result.output
+    assert "study crud: " in result.output and "shared_bufers" in result.output
+    melbourne = tmp_path / "melbourne" / runner.LATEST
+    assert read_study_info(melbourne / runner.STUDY_FILE).placements == ["all-hdd"]
+    runs: list[RunResult] = read_results(melbourne / runner.RESULTS_FILE)
+    assert {one.status for one in runs} == {"ok"}
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "melbourne" in page and "shared_bufers" in page
+
+
+def test_dry_run_lists_the_runs_and_makes_nothing(tmp_path: Path) -> None:
+    asked = ["study", "run", "crud", "--place", "log=gp3", "--output", str(tmp_path / "results"), "--dry-run"]
+    result = CliRunner().invoke(app, asked, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    assert "log-gp3" in result.output and " runs." in result.output
+    assert "Not run: doublewrite-ssd" in result.output
+    assert not (tmp_path / "results").exists()
+    unknown = CliRunner().invoke(app, [*asked, "--device", "ssd=no-such-profile"])
+    assert isinstance(unknown.exception, TierwiseError) and "no-such-profile" in str(unknown.exception)

@@ -1,0 +1,54 @@
+"""A task of a study on another host."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tierwise import studies as study
+from tierwise.model.errors import TierwiseError
+from tierwise.results import RunResult, StudyHost
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.hosts import RunTask
+from tierwise.studies.runner.hosts.task import run_here
+
+STUDY = """
+name = "hosted"
+question = "?"
+engines = ["sqlite"]
+workload = "{workload}"
+transactions = {transactions}
+repeats = {repeats}
+baseline = "one"
+[devices.own]
+path = "{path}"
+[devices.other]
+path = "{path}"
+[placements.one]
+default = "own"
+[placements.two]
+log = "other"
+default = "own"
+"""
+
+
+def tiny(path: Path, repeats: int, transactions: int = 300, workload: str = "single_commit") -> study.Study:
+    text = STUDY.format(path=path, repeats=repeats, transactions=transactions, workload=workload)
+    return study.parse(text, "hosted.toml")
+
+
+def test_a_task_brings_the_users_own_files(own: Path, tmp_path: Path, run_dir: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(Path(study.__file__).parents[1] / "data/workloads/single_commit", folder)
+    planned = tiny(own, 1, 20, str(folder))
+    task = RunTask.of(planned, 1)
+    shutil.rmtree(folder)  # as on another host
+    (plan, _) = plan_runs(planned, 1)
+    result = RunResult.model_validate_json(run_here(task.for_run(0, plan.run_id, "there", calibrate=False)))
+    assert (result.status, result.workload.name, result.host) == ("ok", "mine", StudyHost(name="there"))
+    assert not list(run_dir.glob("directory-*"))
+    evil = RunTask(task.study, 1, files={("workload", "..", "..", "x"): "text"})
+    with pytest.raises(TierwiseError, match="cannot be the name of a file"):
+        run_here(evil.for_run(0, plan.run_id, "there", calibrate=False))

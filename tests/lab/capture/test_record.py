@@ -1,0 +1,265 @@
+"""Recording for real: what is in a recording, and that nothing is left behind, also by a killed recorder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from support.committer import _COMMITS, SQLITE, committing
+from tierwise import _core
+from tierwise.capture import Schedule, Session, Target, of_pid, record_command, record_running
+from tierwise.capture import rules as rule_files
+from tierwise.capture.running import Enough
+from tierwise.host import clean, ledger, mounts, tracing
+from tierwise.model.errors import TierwiseError
+from tierwise.recording import Recording
+
+
+@pytest.fixture(autouse=True)
+def possible(run_dir: Path) -> None:
+    if (reason := tracing.impossible()) is not None:
+        pytest.skip(f"nothing can be recorded here: {reason}")
+
+
+def quiet(_: str) -> None:
+    """Nobody listens."""
+
+
+def recording_target(process: subprocess.Popen[bytes]) -> Target:
+    rules = rule_files.load(SQLITE)
+    return Target(lambda: [process.pid], rules, rules.role_of)
+
+
+def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
+    file, out = tmp_path / "app.db-wal", tmp_path / "recording"
+    command = [sys.executable, "-c", _COMMITS, str(file), "3"]
+    told = record_command(command, rule_files.load(SQLITE), out, Schedule(None, duty=1.0), quiet)
+    assert told["losses"]["lost_events"] == 0
+    assert len(told["bursts"]) == 1
+    with duckdb.connect() as data:
+        calls = f"'{out}/calls.parquet' c JOIN '{out}/files.parquet' f ON c.file = f.file"
+        done = dict(data.sql(f"SELECT kind, count(*) FROM {calls} WHERE role = 'log' GROUP BY 1").fetchall())
+        facts = "min(offset_bytes), max(offset_bytes), min(c.size_bytes)"
+        written = data.sql(f"SELECT {facts} FROM {calls} WHERE kind = 'write' AND role = 'log'").fetchall()
+    assert written[0][0] == 0
+    assert written[0][2] == 4096
+    assert done["sync"] == done["write"] > 10
+
+
+def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    with committing(tmp_path / "app.db-wal") as process:
+        told = record_running(recording_target(process), out, Schedule(3.0, duty=0.4, burst_s=0.1), quiet)
+        assert process.poll() is None
+    assert told["bursts"]
+    traced_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"])
+    with duckdb.connect() as data:
+        whole = data.sql(
+            f"SELECT sum(end_ns - start_ns) FROM '{out}/states.parquet' s "
+            f"JOIN '{out}/threads.parquet' t ON s.thread = t.thread WHERE tid = {process.pid}"
+        ).fetchall()
+    assert whole[0][0] == pytest.approx(traced_ns, rel=0.01)
+    assert [check for check in told["checks"] if "sum" in check["name"] and not check["passed"]] == []
+
+
+def test_the_target_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"tierwise-{os.getpid()}"
+    with committing(tmp_path / "app.db-wal") as process:
+        with monkeypatch.context() as patch:
+            patch.setattr(tracing, "_new_name", lambda: name)
+            record_running(recording_target(process), tmp_path / "recording", Schedule(0.5, 0.5, 0.1), quiet)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        assert "TracerPid:\t0" in status
+        assert process.poll() is None
+    assert_nothing_traces(name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["app.db-wal", "recording"]
+
+
+def test_files_are_found_where_a_container_has_them(tmp_path: Path) -> None:
+    """As in a container, a path means something else to the process than to us."""
+    script = f'mount --bind {tmp_path} /mnt && exec {sys.executable} -c "$0" /mnt/app.db-wal 60'
+    process = subprocess.Popen(["unshare", "--mount", "sh", "-c", script, _COMMITS])
+    try:
+        while not (tmp_path / "app.db-wal").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        target = of_pid(process.pid, rule_files.load(SQLITE))
+        out = tmp_path / "recording"
+        record_running(target, out, Schedule(3, 0.5, 0.1), quiet)
+    finally:
+        process.kill()
+        process.wait()
+    with duckdb.connect() as data:
+        facts = f"SELECT path, size_bytes > 0 FROM '{out}/files.parquet' WHERE role = 'log'"
+        files = data.sql(facts).fetchall()
+    assert files == [("/mnt/app.db-wal", True)]
+
+
+def test_a_killed_recorder_leaves_no_tracing(tmp_path: Path, run_dir: Path) -> None:
+    with committing(tmp_path / "app.db-wal") as process:
+        command = [sys.executable, "-m", "tierwise", "record", "--rules", SQLITE, "--duty", "1"]
+        command += ["-o", str(tmp_path / "recording"), "--pid", str(process.pid)]
+        recorder = subprocess.Popen(command, env={**os.environ, "TIERWISE_RUN_DIR": str(run_dir)})
+        entry = await_instance()
+        recorder.send_signal(signal.SIGKILL)
+        recorder.wait()
+        assert list(instances(entry)), "it was killed too late"
+        assert f"tracing {entry.name}" in clean.clean()
+        assert process.poll() is None
+    assert_nothing_traces(entry.name)
+    assert not ledger.entries()
+
+
+def test_ctrl_c_keeps_what_was_taken(tmp_path: Path, run_dir: Path) -> None:
+    out = tmp_path / "recording"
+    with committing(tmp_path / "app.db-wal") as process:
+        command = [
+            sys.executable,
+            "-m",
+            "tierwise",
+            "record",
+            "--rules",
+            SQLITE,
+            "--duty",
+            "1",
+            "-o",
+            str(out),
+        ]
+        recorder = subprocess.Popen([*command, "--pid", str(process.pid)], stdout=subprocess.DEVNULL)
+        await_instance()
+        time.sleep(0.5)
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(timeout=60) == 0
+    assert json.loads((out / "about.json").read_text())["losses"]["recorded_events"] > 0
+    assert not ledger.entries()
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "something").touch()
+    with committing(tmp_path / "app.db-wal") as process, pytest.raises(TierwiseError, match="is not empty"):
+        record_running(recording_target(process), tmp_path, Schedule(0.5, 0.5, 0.1), quiet)
+    assert (tmp_path / "something").exists()
+
+
+def test_a_target_that_has_ended_leaves_no_directory(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    with committing(tmp_path / "app.db-wal") as process:
+        target = recording_target(process)
+    with pytest.raises(TierwiseError, match="does not run"):
+        record_running(target, out, Schedule(0.5, 0.5, 0.1), quiet)
+    assert not out.exists()
+
+
+def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
+    with committing(tmp_path / "app.db-wal", seconds=10) as process:
+        told = record_running(
+            recording_target(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet
+        )
+    assert told["bursts"]
+    assert told["duration_s"] < 30
+
+
+def test_recording_goes_on_until_it_is_usable(tmp_path: Path) -> None:
+    """Judged as a recording of its own after each second; it holds all bursts of all windows."""
+    judged: list[tuple[int, int]] = []
+
+    def is_usable(path: Path) -> bool:
+        recording = Recording.open(path, whole=True)
+        judged.append((len(recording.about.bursts), recording.connect().table("states").shape[0]))
+        return len(judged) == 3
+
+    with committing(tmp_path / "app.db-wal") as process:
+        enough = Enough(is_usable, longest_s=60)
+        told = record_running(
+            recording_target(process), tmp_path / "recording", Schedule(1.0, 0.5, 0.1), quiet, enough=enough
+        )
+    assert len(judged) == 3
+    assert judged == sorted(judged)
+    recording = Recording.open(tmp_path / "recording", whole=True)
+    assert (len(told["bursts"]), recording.connect().table("states").shape[0]) == judged[-1]
+    assert 3.0 <= recording.about.duration_s < 30  # a busy machine is late
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["app.db-wal", "recording"]
+
+
+def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
+    with committing(tmp_path / "app.db-wal") as process:
+        enough = Enough(lambda _: False, longest_s=2)
+        out = tmp_path / "recording"
+        told = record_running(recording_target(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough)
+    assert 1.5 <= told["duration_s"] < 30
+
+
+def test_the_host_is_measured(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    told = _core.measure_host()
+    assert time.monotonic() - began_s < 2
+    if told is not None:
+        host = json.loads(told)
+        assert host["cpu_s"] < 1.5
+        assert host["context_switch_us"] < 200
+
+
+def test_a_saturated_host_is_left_alone() -> None:
+    spin = [sys.executable, "-c", "while True: pass"]
+    spinning = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        time.sleep(0.3)
+        assert _core.measure_host() is None
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+
+
+def test_between_bursts_nothing_is_switched_on(tmp_path: Path) -> None:
+    """Followed threads alone cost a tenth of every switch: the kernel looks each up."""
+    with committing(tmp_path / "app.db-wal") as process:
+        target = recording_target(process)
+        with Session(target, tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet) as session:
+            [entry] = ledger.entries("tracing")
+            (calls,) = instances(entry)
+            assert switched_on(calls) == (False, False)
+            session.begin_burst()
+            assert switched_on(calls) == (True, True)
+            session.end_burst()
+            assert switched_on(calls) == (False, False)
+
+
+def switched_on(instance: Path) -> tuple[bool, bool]:
+    """Whether an instance has events switched on, and whether it follows threads."""
+    followed = (instance / "set_event_pid").read_text().split()
+    events = (instance / "events/enable").read_text().strip()
+    return events != "0", bool(followed) and all(word.isdigit() for word in followed)
+
+
+def await_instance() -> ledger.Entry:
+    """The entry of a recorder that takes events."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for entry in ledger.entries("tracing"):
+            with suppress(FileNotFoundError):
+                if any(switched_on(instance)[0] for instance in instances(entry)):
+                    return entry
+        time.sleep(0.02)
+    raise AssertionError("nothing was traced")
+
+
+def instances(entry: ledger.Entry) -> Iterator[Path]:
+    return (Path(entry.facts["mount"]) / "instances").glob(f"{entry.name}-calls")
+
+
+def assert_nothing_traces(name: str) -> None:
+    """No mount of a test's own is left, and no instance of that name."""
+    assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(ledger.run_dir())]
+    with tracing.Tracing.open() as looking:
+        assert not list((looking.mount / "instances").glob(f"{name}*"))

@@ -1,0 +1,245 @@
+"""Emulated disks: what they do while up, and that nothing is left when down."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import mmap
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from support.disk_files import append
+from support.disk_traces import NAME, traces
+from tierwise.cli import app
+from tierwise.device_models import profiles
+from tierwise.host import mounts, processes
+from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
+from tierwise.model.errors import TierwiseError
+
+MIB = 1 << 20
+TWO = [Partition("log", 64 * MIB), Partition("data", 128 * MIB)]
+
+
+@pytest.fixture
+def mount_dir(tmp_path: Path) -> Path:
+    return tmp_path / "mount"
+
+
+@pytest.fixture
+def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
+    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir) as up:
+        yield up
+    assert traces(NAME, mount_dir) == []
+
+
+def test_one_writer_commits_once_a_revolution(disk: EmulatedDisk) -> None:
+    """A sector passes the head at one angle: who comes late ends late or turns later, all others there."""
+    revolution_s = 60 / 7200
+    ends_s = ends_of_commits(disk.mounts["log"] / "wal", 240)
+    apart_s = [end - before for before, end in itertools.pairwise(ends_s)]
+    quarter_s, median_s, _ = statistics.quantiles(apart_s)
+    assert median_s > 0.95 * revolution_s and quarter_s < 1.5 * revolution_s, sorted(apart_s)
+    # A revolution a thousandth longer would spread them over a quarter of the circle; any angle has 4 %.
+    assert share_at_one_angle([end / revolution_s for end in ends_s]) > 0.15, sorted(apart_s)
+
+
+def ends_of_commits(path: Path, count: int) -> list[float]:
+    """When each write to the same sectors with its flush was done, in s."""
+    path.write_bytes(bytes(8192))
+    descriptor = os.open(path, os.O_WRONLY)
+    os.fsync(descriptor)
+    ends_s = []
+    for _ in range(count):
+        os.pwrite(descriptor, b"x" * 8192, 0)
+        os.fdatasync(descriptor)
+        ends_s.append(time.monotonic())
+    os.close(descriptor)
+    return ends_s
+
+
+def share_at_one_angle(turns: list[float]) -> float:
+    """The largest share of moments, given in revolutions, within 2 % of a revolution of one of them."""
+    near = [sum(abs((turn - one + 0.5) % 1 - 0.5) < 0.02 for turn in turns) for one in turns]
+    return max(near) / len(turns)
+
+
+def test_each_partition_counts_its_own(disk: EmulatedDisk) -> None:
+    disk.reset_stats()
+    append(disk.mounts["log"] / "wal", 10)
+    stats = disk.stats()
+    log, data = stats.partitions["log"], stats.partitions["data"]
+    assert log.writes >= 10 and log.flushes >= 10 and log.write_bytes >= 10 * 8192
+    assert data.writes == data.flushes == 0
+    assert log.flush_latency is not None and log.flush_latency.count == log.flushes
+    assert 0 < log.busy_s <= stats.elapsed_s
+    assert stats.deadline_overrun is not None and stats.deadline_overrun.count >= 20
+    disk.reset_stats()
+    assert disk.stats().partitions["log"].writes == 0
+
+
+def test_bytes_come_back_from_the_device(disk: EmulatedDisk) -> None:
+    content = os.urandom(3 * MIB)
+    path = disk.mounts["data"] / "file"
+    disk.set_timing(False)
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    disk.reset_stats()
+    assert path.read_bytes() == content
+    assert disk.stats().partitions["data"].read_bytes >= len(content)
+
+
+def test_without_timing_nothing_waits_and_with_it_everything_does(disk: EmulatedDisk) -> None:
+    disk.set_timing(False)
+    fast = append(disk.mounts["log"] / "fast", 50)
+    disk.set_timing(True)
+    slow = append(disk.mounts["log"] / "slow", 10)
+    assert slow > 5, slow
+    assert fast < slow / 3, (fast, slow)
+
+
+def test_a_deep_queue_reaches_the_model_whole(disk: EmulatedDisk) -> None:
+    descriptor = os.open(disk.stats().partitions["data"].loop, os.O_RDONLY | os.O_DIRECT)
+
+    def read(number: int) -> None:
+        with mmap.mmap(-1, 4096) as buffer:
+            for turn in range(8):
+                os.preadv(descriptor, [buffer], (turn * 32 + number) * 512 * 1024)
+
+    with ThreadPoolExecutor(32) as readers:
+        list(readers.map(read, range(32)))
+    os.close(descriptor)
+    assert disk.stats().queue_depth_max >= 32  # and what the file system does meanwhile
+
+
+def test_discards_arrive_and_give_memory_back(disk: EmulatedDisk) -> None:
+    disk.set_timing(False)
+    path = disk.mounts["data"] / "file"
+    path.write_bytes(os.urandom(32 * MIB))
+    os.sync()
+    before = _resident_bytes(disk.stats().server_pid)
+    path.unlink()
+    os.sync()
+    mounts.run("fstrim", str(disk.mounts["data"]))
+    assert disk.stats().partitions["data"].discards > 0
+    assert before - _resident_bytes(disk.stats().server_pid) > 24 * MIB
+
+
+def _resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_the_queue_is_set_each_time(disk: EmulatedDisk) -> None:
+    for part in disk.stats().partitions.values():
+        queue = Path("/sys/block") / Path(part.loop).name / "queue"
+        assert (queue / "write_cache").read_text().strip() == "write back"
+        assert (queue / "max_sectors_kb").read_text().strip() == "1024"
+        assert "[none]" in (queue / "scheduler").read_text()
+
+
+def test_the_server_has_memory_groups_and_priorities_of_its_own(disk: EmulatedDisk) -> None:
+    stats = disk.stats()
+    assert stats.warnings == []
+    groups = Path(f"/proc/{stats.server_pid}/cgroup").read_text()
+    assert f"/tierwise/{NAME}" in groups
+    assert "VmLck:\t       0 kB" not in Path(f"/proc/{stats.server_pid}/status").read_text()
+
+
+def test_disks_are_listed_and_found(disk: EmulatedDisk) -> None:
+    assert NAME in [stats.name for stats in all_disks()[0]]
+    assert EmulatedDisk.find(NAME).mounts == disk.mounts
+    with pytest.raises(TierwiseError, match="no disk 'nothing'"):
+        EmulatedDisk.find("nothing")
+
+
+def test_going_down_twice_is_no_error_and_a_dead_server_none_either(mount_dir: Path) -> None:
+    disk = EmulatedDisk.up(NAME, profiles.load("ram"), TWO, mount_dir)
+    os.kill(disk.stats().server_pid, 9)
+    disk.down()
+    disk.down()
+    assert traces(NAME, mount_dir) == []
+
+
+def test_a_disk_in_use_stays_up_and_says_who_uses_it(disk: EmulatedDisk) -> None:
+    with (disk.mounts["log"] / "open").open("w"):
+        with pytest.raises(TierwiseError, match=rf"in use by {os.getpid()} \(") as caught:
+            disk.down()
+        assert caught.value.fix.startswith("end what uses it")
+
+
+READS = """
+import mmap, os, sys, time
+descriptor, buffer = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 4096)
+end, longest_s = time.monotonic() + 2, 0
+while (start := time.monotonic()) < end:
+    os.preadv(descriptor, [buffer], 0)
+    longest_s = max(longest_s, time.monotonic() - start)
+print(longest_s)
+"""
+FLUSHES = """
+import os, sys
+descriptor = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+while True:
+    os.pwrite(descriptor, b"x", 0)
+    os.fsync(descriptor)
+"""
+
+
+def test_a_read_does_not_wait_for_a_flush_that_the_device_does_beside_it(
+    mount_dir: Path, tmp_path: Path
+) -> None:
+    slow = tmp_path / "slow-flush.toml"
+    slow.write_text(profiles.load("zero").text.replace("flush_latency_us = 0", "flush_latency_us = 400_000"))
+    with EmulatedDisk.up(NAME, profiles.load(str(slow)), TWO, mount_dir) as disk:
+        flusher = processes.start("flusher", [sys.executable, "-c", FLUSHES, disk.mounts["data"] / "file"])
+        try:
+            while disk.stats().partitions["data"].flushes == 0:
+                time.sleep(0.01)
+            loop_device = disk.stats().partitions["data"].loop
+            reader = processes.start(
+                "reader", [sys.executable, "-c", READS, loop_device], log=tmp_path / "longest"
+            )
+            assert reader.wait(60) == 0
+        finally:
+            flusher.kill()
+        assert disk.stats().partitions["data"].flushes >= 3
+    # Each read that waited for a flush would take up to 0.4 s; five in a row do.
+    assert float((tmp_path / "longest").read_text()) < 0.2
+
+
+@pytest.mark.skipif(shutil.which("mkfs.xfs", path="/usr/sbin:/sbin") is None, reason="mkfs.xfs is missing")
+def test_xfs(mount_dir: Path) -> None:
+    parts = [Partition("data", 320 * MIB, "xfs")]
+    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, mount_dir) as disk:
+        mounted = mounts.mount_at(disk.mounts["data"])
+        assert mounted is not None and mounted.file_system == "xfs"
+    assert traces(NAME, mount_dir) == []
+
+
+def test_command_line(mount_dir: Path) -> None:
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, ["disk", *arguments], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    run("up", NAME, "--profile", "ssd-sata-dc", "--size", "64M", "--mount", str(mount_dir), "--seed", "7")
+    try:
+        (mount_dir / "file").write_bytes(b"x")
+        os.sync()
+        assert json.loads(run("stats", NAME, "--format", "json"))["partitions"]["disk"]["writes"] > 0
+        assert NAME in [disk["name"] for disk in json.loads(run("list", "--format", "json"))["disks"]]
+        assert NAME in run("list")
+        assert "partitions.disk.writes" in run("stats", NAME)
+    finally:
+        run("down", NAME)
+    assert traces(NAME, mount_dir) == []

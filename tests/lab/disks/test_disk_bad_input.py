@@ -1,0 +1,86 @@
+"""What an emulated disk refuses, in one line with the fix, and that nothing is left then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.disk_traces import NAME, traces
+from tierwise.device_models import profiles
+from tierwise.host import mounts
+from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.model.errors import TierwiseError
+
+MIB = 1 << 20
+
+
+def up(mount_dir: Path, **options: str) -> subprocess.CompletedProcess[str]:
+    settings = {"profile": "ram", "size": "64M", "mount": str(mount_dir), **options}
+    flags = [part for key, value in settings.items() for part in (f"--{key}", value)]
+    command = [sys.executable, "-m", "tierwise", "disk", "up", NAME, *flags]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"size": "0"}, "--size"),
+        ({"size": "4 parsecs"}, "4G"),
+        ({"size": "1M"}, "at least 16M"),
+        ({"size": "900T"}, "do not fit on ram"),
+        ({"profile": "hdd-7k3"}, "hdd-7k2"),
+        ({"profile": "/nowhere.toml"}, "/nowhere.toml"),
+        ({"fs": "ntfs"}, "ext4 or xfs"),
+        ({"mount": "/proc"}, "mounted"),
+        ({"mount": "/etc"}, "empty"),
+        ({"mount": "/etc/passwd"}, "not a directory"),
+    ],
+    ids=str,
+)
+def test_bad_options(tmp_path: Path, options: dict[str, str], named: str) -> None:
+    result = up(tmp_path / "mount", **options)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.count("\n") == 1 and named in result.stderr, result.stderr
+    assert traces(NAME, tmp_path / "mount") == []
+
+
+def test_a_name_in_use(tmp_path: Path) -> None:
+    with EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "first"):
+        result = up(tmp_path / "second")
+        assert result.returncode == 2 and f"disk '{NAME}' exists" in result.stderr
+        assert not (tmp_path / "second").exists()
+        result = up(tmp_path / "first")
+        assert result.returncode == 2 and "not empty" in result.stderr
+    assert traces(NAME, tmp_path / "first") == []
+
+
+def test_a_disk_of_a_live_process_is_not_taken_down_by_another(tmp_path: Path) -> None:
+    with EmulatedDisk.up(
+        NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount"
+    ) as disk:
+        command = [sys.executable, "-m", "tierwise", "disk", "down", NAME]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 2 and f"belongs to process {os.getpid()}" in result.stderr
+        assert disk.stats().name == NAME
+
+
+def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise TierwiseError("no file system today", "come back")
+
+    monkeypatch.setattr(mounts, "make_file_system", fail)
+    with pytest.raises(TierwiseError, match="no file system today"):
+        EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount")
+    assert traces(NAME, tmp_path / "mount") == []
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = profiles.load("ram")
+    object.__setattr__(profile, "text", "kind = 'ram'")
+    with pytest.raises(TierwiseError, match=r"ram\.toml"):
+        EmulatedDisk.up(NAME, profile, [Partition("data", 64 * MIB)], tmp_path / "mount")
+    assert traces(NAME, tmp_path / "mount") == []

@@ -1,0 +1,39 @@
+"""Loop devices: who keeps one is named."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tierwise.host.loop import attach, detach, number
+from tierwise.host.mounts import device_in_use_by, make_file_system, mount, unmount
+from tierwise.model.errors import TierwiseError
+
+
+def namespace(pid: int | str) -> Path:
+    return Path(f"/proc/{pid}/ns/mnt").readlink()
+
+
+def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path) -> None:
+    file, point = tmp_path / "image", tmp_path / "mount"
+    with file.open("wb") as image:
+        image.truncate(32 << 20)
+    point.mkdir()
+    device = attach(file)
+    make_file_system("ext4", device)
+    mount(device, point, "ext4")
+    holder = subprocess.Popen(["unshare", "--mount", "sleep", "60"])
+    try:
+        while namespace(holder.pid) == namespace("self"):
+            time.sleep(0.01)
+        assert device_in_use_by(number(device)) == f"is mounted at {point}"
+        unmount(point)
+        with pytest.raises(TierwiseError, match=rf"{holder.pid} \((sleep|unshare)\)"):
+            detach(device)
+    finally:
+        holder.kill()
+        holder.wait()
+        detach(device)

@@ -1,0 +1,281 @@
+"""What another user of the machine without rights tries while root makes files, folders and mounts."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from support.other_users import Place, give, needs_root, place, plant_link, run, swapping
+from tierwise.api.views import View
+from tierwise.capture import Enough, Schedule, of_pid, record_running
+from tierwise.capture import rules as rule_files
+from tierwise.cli.output import write_file
+from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, simulate
+from tierwise.host import ledger, tracing
+from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
+from tierwise.host.users import ACCOUNT
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.recording import Observation, make_folder, redact, write_observation
+from tierwise.recording.observation import Wait
+from tierwise.studies import study
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.storage import open_storage
+from tierwise.workloads import template
+
+pytestmark = needs_root
+EXAMPLE = Path(__file__).parents[2] / "examples" / "recordings" / "keyed-update"
+MIB = 1 << 20
+ROUNDS = 2000
+STUDY = """
+name = "mounted"
+question = "?"
+engines = ["postgres"]
+workload = "order_entry"
+transactions = 10
+repeats = 1
+baseline = "emulated"
+[devices]
+emulated = { profile = "nvme-dc" }
+[placements.emulated]
+default = "emulated"
+"""
+cannot_record = pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")
+
+
+@pytest.fixture
+def there() -> Iterator[Place]:
+    with place() as made:
+        yield made
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# Folders
+
+
+def test_another_users_empty_folder_is_not_taken(there: Place) -> None:
+    for make in (make_folder, lambda out: redact(EXAMPLE, out)):
+        with pytest.raises(TierwiseError, match="theirs belongs to nobody: name a directory of your own"):
+            make(there.theirs)
+    assert not list(there.theirs.iterdir())
+
+
+def test_no_folder_is_made_where_another_user_could_replace_it(there: Place) -> None:
+    there.own.chmod(0o777)
+    with pytest.raises(TierwiseError, match="theirs belongs to nobody"):
+        make_folder(there.theirs / "new" / "out")
+    with pytest.raises(TierwiseError, match="own can be written by others"):
+        make_folder(there.own / "new" / "out")
+    os.chown(there.own, 0, 100)
+    there.own.chmod(0o775)
+    with pytest.raises(TierwiseError, match="own can be written by others"):
+        make_folder(there.own / "new" / "out")
+    assert not [*there.own.iterdir(), *there.theirs.iterdir()]
+
+
+def test_another_users_link_in_a_directory_of_all_is_not_followed(there: Place) -> None:
+    there.own.chmod(0o1777)
+    plant_link(there.own / "link", there.victim)
+    for out in (there.own / "link" / "out", there.own / "link"):
+        with pytest.raises(TierwiseError, match="link belongs to nobody"):
+            make_folder(out)
+    assert there.untouched
+
+
+def test_whoever_called_sudo_has_his_own_directory(there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_UID", str(there.theirs.stat().st_uid))
+    make_folder(there.theirs / "out")
+    assert (there.theirs / "out").stat().st_uid == 0 and mode(there.theirs / "out") == 0o700
+
+
+def test_an_own_folder_that_is_taken_is_closed_first(there: Place) -> None:
+    there.own.chmod(0o755)
+    make_folder(there.own)
+    assert mode(there.own) == 0o700
+
+
+def test_an_own_link_still_leads_to_a_results_folder(there: Place) -> None:
+    (there.own / "link").symlink_to(there.own / "far")
+    (there.own / "far").mkdir()
+    make_folder(there.own / "link" / "out")
+    assert (there.own / "far" / "out").is_dir()
+
+
+def test_a_folder_that_is_swapped_for_a_link_changes_no_other(there: Place, run_dir: Path) -> None:
+    with swapping(there, "x-"):
+        for _ in range(ROUNDS):
+            try:
+                made = ledger.directory("x", there.theirs, 0o755)
+            except TierwiseError as error:
+                assert "belongs to nobody" in str(error)
+                break
+            made.entry.remove()
+            if not there.untouched:
+                break
+    assert there.untouched
+
+
+def test_a_probes_folder_may_be_in_a_databases_directory_and_is_written_by_descriptor(
+    there: Place, run_dir: Path
+) -> None:
+    from tierwise.model.output_files import held
+
+    with swapping(there, "probe-"):
+        for _ in range(200):
+            with suppress(TierwiseError, OSError):  # It was moved away in the meantime.
+                made = ledger.directory("probe", there.theirs, in_foreign=True)
+                made.entry.remove()
+                with held(made.path) as folder:
+                    (folder / "file").write_text("x")
+    assert there.untouched
+
+
+def test_the_ledger_is_not_made_in_another_users_directory(
+    there: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIERWISE_RUN_DIR", str(there.theirs / "run"))
+    with pytest.raises(TierwiseError, match="belongs to nobody"):
+        ledger.entries()
+    assert not list(there.theirs.iterdir())
+
+
+def test_temporary_directories_are_private(run_dir: Path) -> None:
+    with ledger.directory("test-private") as made:
+        assert mode(made) == 0o700
+
+
+# Files
+
+
+def to_html(file: Path) -> None:
+    View([], [], "title").to_html(file)
+
+
+def to_times(file: Path) -> None:
+    simulate(profiles.load("nvme-dc"), Job(preset="randread-4k", count=10, times=file))
+
+
+def to_observation(file: Path) -> None:
+    wait = Wait(event="x", wait_class="cpu", sessions=1.0)
+    about = {"started_at": "", "tierwise": "", "engine": "postgres", "duration_s": 1.0, "ticks": 1}
+    write_observation(file.parent, Observation.model_validate({**about, "rate_hz": 1.0, "waits": [wait]}))
+
+
+def to_page(file: Path) -> None:
+    write_file(file, b"page")
+
+
+WRITERS = {
+    "page.html": to_page,
+    "view.html": to_html,
+    "times.csv": to_times,
+    "observation.json": to_observation,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_planted_link_is_not_written_through(name: str, there: Place) -> None:
+    plant_link(there.theirs / name, there.secret)
+    with pytest.raises(TierwiseError, match="belongs to nobody"):
+        WRITERS[name](there.theirs / name)
+    assert there.untouched
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_link_in_an_own_directory_is_refused_too(name: str, there: Place) -> None:
+    (there.own / name).symlink_to(there.secret)
+    with pytest.raises((TierwiseError, OSError), match=r"symbolic links|exists"):
+        WRITERS[name](there.own / name)
+    assert there.untouched
+
+
+@pytest.mark.timeout(60)
+def test_neither_a_pipe_nor_a_file_of_another_user_is_written(there: Place) -> None:
+    there.own.chmod(0o1777)
+    os.mkfifo(there.own / "pipe")
+    give(there.own / "pipe")
+    (there.own / "file").write_text("theirs")
+    give(there.own / "file")
+    for name, problem in (("pipe", "is a pipe"), ("file", r"belongs to nobody|Permission denied")):
+        with pytest.raises(TierwiseError, match=problem):
+            to_page(there.own / name)
+    assert (there.own / "file").read_text() == "theirs"
+
+
+def test_a_second_name_of_a_file_is_not_written(there: Place) -> None:
+    os.link(there.secret, there.own / "page.html")
+    with pytest.raises(TierwiseError, match="second name"):
+        to_page(there.own / "page.html")
+    assert there.untouched
+
+
+def test_a_workload_is_not_made_in_another_users_directory(there: Place) -> None:
+    with pytest.raises(TierwiseError, match="belongs to nobody"):
+        template.write(there.theirs / "mine")
+
+
+def test_a_file_for_another_account_is_new_and_not_what_he_planted(there: Place) -> None:
+    from tierwise.host.users import ServerUser, write_for
+
+    status = there.theirs.stat()
+    user = ServerUser("nobody", status.st_uid, status.st_gid)
+    plant_link(there.theirs / "password", there.secret)
+    with pytest.raises(FileExistsError):
+        write_for(user, there.theirs / "password", "new")
+    assert there.untouched
+    write_for(user, there.theirs / "other", "new")
+    made = (there.theirs / "other").stat()
+    assert (made.st_uid, stat.S_IMODE(made.st_mode)) == (user.uid, 0o600)
+
+
+# Recordings
+
+
+@pytest.mark.privileged
+@cannot_record
+def test_a_recording_is_private_while_it_is_judged(there: Place, run_dir: Path) -> None:
+    modes: set[tuple[bool, int]] = set()
+
+    def is_usable(recording: Path) -> bool:
+        found = [recording.parent, recording, *recording.iterdir(), *(there.own / "out").iterdir()]
+        modes.update((path.is_dir(), mode(path)) for path in found)
+        return True
+
+    target = of_pid(os.getpid(), rule_files.load("sqlite"))
+    schedule = Schedule(seconds=1.5, duty=0.5, burst_s=0.2)
+    record_running(target, there.own / "out", schedule, lambda _: None, None, Enough(is_usable, 30))
+    assert modes == {(True, 0o700), (False, 0o600)}
+    assert {mode(path) for path in (there.own / "out").iterdir()} == {0o600}
+
+
+# Mounts
+
+
+@pytest.mark.privileged
+def test_no_disk_is_mounted_where_another_user_could_move_it(there: Place, run_dir: Path) -> None:
+    profile, parts = profiles.load("nvme-dc"), [Partition(WHOLE, 32 * MIB)]
+    for point in (there.theirs, there.theirs / "mount"):
+        with pytest.raises(TierwiseError, match="belongs to nobody"):
+            EmulatedDisk.up("refused", profile, parts, point).down()
+    assert not list(there.theirs.iterdir()) and not ledger.entries()
+
+
+@pytest.mark.privileged
+def test_another_user_cannot_keep_a_studys_disk_from_being_unmounted(run_dir: Path) -> None:
+    chosen = study.parse(STUDY, "study.toml")
+    with ExitStack() as undo:
+        storage = open_storage(chosen, plan_runs(chosen, 0)[0], [Role.LOG], undo)
+        (point,) = storage.places.values()
+        assert run("import os, sys; os.chdir(sys.argv[1])", point)[0] != 0
+        as_server = ["setpriv", "--reuid", ACCOUNT, "--regid", ACCOUNT, "--clear-groups", "ls", str(point)]
+        assert subprocess.run(as_server, check=False, capture_output=True).returncode == 0

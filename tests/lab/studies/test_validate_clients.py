@@ -1,0 +1,162 @@
+"""Client programs that others wrote, each for a moment, recorded and measured."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.validation_factory import Watcher
+from tierwise import validation as validate
+from tierwise.host import cpu, ledger
+from tierwise.model.errors import TierwiseError
+from tierwise.recording import Recording
+from tierwise.validation import clients
+from tierwise.validation.clients import percentiles
+from tierwise.validation.servers import Server
+from tierwise.validation.session import Place
+
+HEAD = """
+repeats = 1
+seconds = 1
+recorded_seconds = 2
+warm_up_s = 1
+[control]
+cpu_s = 0.05
+sync_s = 0.05
+cpu_slower = 0.99
+sync_slower = 0.99
+late_share = 100
+[devices]
+ram = "ram"
+own = "own"
+nvme = "ssd-nvme-dc"
+[placements]
+fast = { all = "nvme" }
+log-apart = { log = "nvme", all = "ram" }
+own = { all = "own" }
+[sizes]
+log = "1G"
+data = "512M"
+temp = "64M"
+[settings.postgres]
+max_wal_size = "256MB"
+[settings.mariadb]
+innodb-log-file-size = "16M"
+"""
+CASES = {
+    "pgbench": ("postgres", 'mode = "tpcb", scale = 1', "log-apart"),
+    "sysbench": ("mariadb", 'script = "oltp_read_write", scale = 1', "log-apart"),
+    "db_bench": (None, "scale = 10", "log-apart"),
+    "sqlite-shell": (None, "scale = 1", "fast"),
+    "postgres-jobs": ("postgres", 'job = "restore", scale = 1', "own"),
+    "mariadb-jobs": ("mariadb", 'job = "load_data", scale = 1', "fast"),
+}
+
+
+@pytest.fixture(autouse=True)
+def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
+
+
+def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:
+    server, options, placement = CASES[client]
+    lines = [
+        f'client = "{client}"',
+        f"options = {{ {options} }}",
+        f'recorded = ["{placement}"]',
+        "duty = 0.6",
+        *more,
+    ]
+    lines += [f'server = "{server}"'] if server else []
+    file = directory / "cases.toml"
+    file.write_text(HEAD + "[[cases]]\nclients = [2]\n" + "\n".join(lines) + "\n", "utf-8")
+    return validate.load(file)
+
+
+@pytest.mark.parametrize("client", CASES)
+def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir: Path) -> None:
+    spec = _spec(open_path, client)
+    cases, left_out = validate.cases_of(spec)
+    if left_out:
+        pytest.skip("; ".join(left_out.values()))
+    folder = open_path / "round"
+    watcher = Watcher()
+    validate.run(spec, cases, folder, watcher, seed=1)
+    assert not watcher.skipped
+    assert {row.kind: row.status for row in watcher.rows} == {"measured": "ok", "recorded": "ok"}
+    for row in watcher.rows:
+        assert row.figure
+        assert row.cpu_s
+        assert len(row.control) == 2
+        if not row.laps:
+            assert row.transactions
+        if row.storage == "emulated":
+            assert sum(io.writes for io in row.io.values()) > 0
+            assert row.late_share is not None
+    recorded = next(row for row in watcher.rows if row.kind == "recorded")
+    recording = Recording.open(Place(folder).recording(recorded.run_id))
+    assert recording.about.engine == recorded.engine
+    assert recording.about.transactions is None, "they are to be found in the events"
+    assert not list((folder / "own").iterdir()), "nothing is left behind"
+
+
+def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says(
+    open_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = _spec(open_path, "pgbench", 'memory = "256M"')
+    cases, left_out = validate.cases_of(spec)
+    if left_out:
+        pytest.skip("; ".join(left_out.values()))
+    seen: dict[str, Any] = {}
+    stop = Server.stop
+
+    def looks(self: Server) -> None:
+        if self.places and self._process is not None:
+            log = (self.data / "pg_wal").resolve()
+            groups = {Path(f"/proc/{pid}/cgroup").read_text("ascii") for pid in cpu.tree(self.pid)}
+            seen["limited"] = all("memory-" in group for group in groups)
+            seen["log"] = log.stat().st_dev != self.data.stat().st_dev
+            seen["modes"] = {stat.S_IMODE(path.stat().st_mode) for path in (log, self.data, self.home)}
+            seen["users"] = {path.stat().st_uid for path in (log, self.data)}
+            seen["users"] |= {path.stat().st_uid for path in (self.home / "latencies").glob("*")}
+        stop(self)
+
+    monkeypatch.setattr(Server, "stop", looks)
+    validate.run(spec, cases, open_path / "round", Watcher(), seed=1)
+    assert seen["log"]
+    assert seen["limited"]
+    assert not ledger.entries("limit")
+    assert seen["modes"] == {0o700}
+    assert os.getuid() not in seen["users"]
+
+
+@pytest.mark.parametrize(
+    ("client", "option", "value"),
+    [
+        ("sqlite-shell", "journal", "wal;\n.shell id\n"),
+        ("sysbench", "script", "../../tmp/mine"),
+        ("duckdb-tpch", "memory", "1GB'; COPY (SELECT 1) TO '/tmp/x"),
+        ("duckdb-tpch", "scale", "1); SELECT (1"),
+        ("pgbench", "scale", -1),
+    ],
+)
+def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
+    with pytest.raises(TierwiseError, match=f"{client}: option '{option}' is "):
+        clients.create(client, {option: value}, 1)
+
+
+def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> None:
+    with pytest.raises(TierwiseError, match="memory limits a server, and client sqlite-shell has none"):
+        _spec(open_path, "sqlite-shell", 'memory = "256M"')
+
+
+def test_percentiles_by_hand() -> None:
+    assert percentiles.of_samples([float(one) for one in range(1, 101)]) == {
+        "p50_us": 50, "p95_us": 95, "p99_us": 99,
+    }  # fmt: skip
+    assert percentiles.of_histogram({10.0: 96, 20.0: 4}) == {"p50_us": 10, "p95_us": 10, "p99_us": 20}
+    assert percentiles.of_samples([]) == {}

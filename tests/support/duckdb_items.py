@@ -1,0 +1,20 @@
+"""DuckDB in the process of the test, with a table `item`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.embedded_adapter import open_in
+from tierwise.engines.base import Limits
+from tierwise.engines.duckdb.adapter import DuckAdapter
+from tierwise.model.roles import Role
+
+ITEM = "CREATE TABLE item (id BIGINT, body VARCHAR, weight DOUBLE)"
+INSERT = "INSERT INTO item VALUES (?, ?, 0.5)"
+
+
+def opened(
+    directory: Path, settings: dict[str, str] | None = None, limits: Limits | None = None
+) -> DuckAdapter:
+    roles = (Role.DATA, Role.TEMP, Role.SYSTEM)
+    return open_in(DuckAdapter(), directory, roles, settings, limits or Limits())

@@ -1,0 +1,131 @@
+"""Advice from a recording: moves, the best placement for the money, goals, wear. The simulator is a fake."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.every_placement import cost, everything, rate
+from support.fake_replay import REQUESTS, SERVICE_US, predictor
+from tierwise.advise import Goal, Terms, advise
+from tierwise.advise.endurance import SECONDS_PER_MONTH
+from tierwise.advise.option import MARGIN
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import RECORDED
+
+DEVICES = ["nvme-dc", "sata-dc", "gp3"]
+
+
+def as_good(budget: float | None) -> list[dict[Role, str]]:
+    """Placements that the budget allows and that are within the margin of the fastest of them."""
+    allowed = [one for one in everything() if budget is None or cost(one) <= budget]
+    top = max(map(rate, allowed))
+    return [one for one in allowed if rate(one) >= top / MARGIN]
+
+
+@pytest.mark.parametrize("budget", [None, 0.0, 2.0, 5.0, 9.9, 10.0, 20.0, 50.0])
+def test_the_best_under_a_budget_is_that_of_exhaustive_search(budget: float | None) -> None:
+    advice = advise(predictor(), DEVICES, budget)
+    good = as_good(budget)
+    fewest = min(map(len, good))
+    cheapest = min(cost(one) for one in good if len(one) == fewest)
+    assert advice.exact and advice.best and advice.fastest
+    assert rate(advice.fastest.placement) == pytest.approx(max(map(rate, good)), rel=0.01)
+    assert len(advice.best.placement) == fewest
+    assert advice.best.cost_per_month == pytest.approx(cheapest)
+    least = min(map(cost, good))
+    if advice.cheaper:
+        assert advice.cheaper.cost_per_month == pytest.approx(least)
+    else:
+        assert least == pytest.approx(cheapest)
+
+
+def test_a_move_that_adds_less_than_the_margin_is_not_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the log and the data on the SSD, the indexes add a tenth: the step is named, and left out."""
+    monkeypatch.setitem(REQUESTS, "index", 0.01)
+    advice = advise(predictor(), ["nvme-dc"])
+    assert advice.best and advice.fastest and advice.step_to_fastest
+    assert set(advice.best.placement) == {"log", "data"}
+    assert set(advice.fastest.placement) == {"log", "data", "index"}
+    assert 1.05 < advice.step_to_fastest.low <= advice.step_to_fastest.value < MARGIN
+    assert [move.role for move in advice.ladder] == ["log", "data", "index"]
+
+
+@pytest.mark.parametrize("goal", ["tps=1000", "tps=3000", "p99=2ms", "p50=700us"])
+def test_the_cheapest_that_reaches_a_goal_is_that_of_exhaustive_search(goal: str) -> None:
+    wanted = Goal.parse(goal)
+    option = advise(predictor(), DEVICES, None, wanted).reaching
+    assert option
+    assert wanted.verdict(option.prediction) == "reached"
+    bound = wanted.bound if wanted.what == "tps" else 4e6 / wanted.bound
+    surely = [one for one in everything() if rate(one) >= 1.25 * bound]
+    least = min(map(cost, surely))
+    assert option.cost_per_month <= 1.01 * least, "wear orders candidates by the writes of a first look"
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.75, "reached"), (0.95, "likely reached"), (1.1, "likely missed"), (1.5, None)]
+)
+def test_a_goal_inside_an_interval_is_likely_reached_or_missed(share: float, verdict: str | None) -> None:
+    top = advise(predictor(), DEVICES).fastest
+    assert top and top.prediction.rate_per_s
+    goal = Goal(what="tps", bound=share * top.prediction.rate_per_s.value)
+    reaching = advise(predictor(), DEVICES, None, goal).reaching
+    assert (reaching and goal.verdict(reaching.prediction)) == verdict
+
+
+def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
+    advice = advise(
+        predictor(), ["io2", "gp3", "ssd-sata-slc-2008"], 100.0, terms=Terms.parse(growth="5000%")
+    )
+    assert [(one.device, one.least_cost_per_month) for one in advice.left_out] == [
+        ("volume-aws-io2", pytest.approx(64 * 0.125 + 32_000 * (0.065 + 0.0455))),
+        ("ssd-sata-slc-2008", None),
+    ], "one for its price, one since it cannot hold the log when it has grown to 51 GB"
+
+
+def test_the_ladder_moves_what_gains_most_for_the_money_until_nothing_does() -> None:
+    advice = advise(predictor(), ["nvme-dc"])
+    first, *rest = advice.ladder
+    assert first.role == "log" and first.cost_per_month >= 600 / 60
+    worn = cost({Role(move.role): "ssd-nvme-dc" for move in advice.ladder})
+    assert sum(move.cost_per_month for move in rest) == pytest.approx(worn - first.cost_per_month)
+    assert first.gain_per_gb == pytest.approx(first.gain_per_s)
+    rates = [move.prediction.rate_per_s.value for move in advice.ladder if move.prediction.rate_per_s]
+    assert rates == sorted(rates)
+
+
+def test_wear_is_what_is_written_against_what_the_maker_allows() -> None:
+    best = advise(predictor(), ["nvme-dc"]).best
+    assert best
+    (worn,) = best.wear
+    written = sum(load.written_bytes_per_s for role, load in best.prediction.io.items() if role != "temp")
+    assert worn.written_bytes_per_month == pytest.approx(written * SECONDS_PER_MONTH)
+    assert worn.months == pytest.approx(2610e12 / worn.written_bytes_per_month)
+    gp3 = advise(predictor(), ["gp3"]).best
+    assert gp3
+    assert gp3.wear[0].months is None
+
+
+@pytest.mark.parametrize(
+    "text", ["tps", "tps=", "tps=0", "tps=5ms", "p99=5", "p98=5ms", "latency=3", "p99=-1ms"]
+)
+def test_a_goal_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(TierwiseError, match="--goal"):
+        Goal.parse(text)
+
+
+def test_what_cannot_be_advised_is_refused() -> None:
+    with pytest.raises(TierwiseError, match="below 0"):
+        advise(predictor(), DEVICES, -1.0)
+    with pytest.raises(TierwiseError, match="unknown device profile"):
+        advise(predictor(), ["nope-nope"])
+    with pytest.raises(TierwiseError, match="no device"):
+        advise(predictor(), [])
+    with pytest.raises(TierwiseError, match="zero has no price in USD"):
+        advise(predictor(), ["zero"])
+
+
+def test_every_device_of_the_fake_is_a_profile() -> None:
+    assert set(SERVICE_US) - {RECORDED} <= set(profiles.names())

@@ -1,0 +1,270 @@
+"""Prices and bills: the file of prices, volumes as providers bill them, purchases, vacated volumes."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.fake_replay import GB, FakeReplay, about
+from tierwise.advise import Terms
+from tierwise.advise.costs import Costs
+from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
+from tierwise.device_models import profiles
+from tierwise.device_models.billing import billed_gib, cost_per_month
+from tierwise.device_models.prices import Price, Prices
+from tierwise.model.errors import TierwiseError
+from tierwise.model.money import parse_monthly
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+
+PRICES = Prices.read()
+GIB = 1 << 30
+TODAY = datetime.date(2026, 11, 23)
+VOLUMES = [name for name in profiles.names() if name.startswith("volume-")]
+SIZES = st.integers(min_value=0, max_value=1 << 40)
+OWN = """currency = "EUR"
+[devices.gp3]
+per_gib_month = 0.09394
+source = "aws.eu/ebs/pricing"
+date = 2026-11-01
+"""
+
+
+def price_of(name: str) -> Price:
+    price = PRICES.of(profiles.load(name))
+    assert price
+    return price
+
+
+def cost(name: str, size_bytes: float, years: float = 5.0) -> float:
+    found = cost_per_month(profiles.load(name), PRICES, size_bytes, years)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "expected"),
+    [
+        ("gp3", 0.01, 0.08),
+        ("gp3", 1.01, 2 * 0.08),
+        ("gp3-16k", 0.01, 32 * 0.08 + 13_000 * 0.005 + 875 * 0.04),
+        ("gp3-16k", 1024, 1024 * 0.08 + 13_000 * 0.005 + 875 * 0.04),
+        ("gp3", 1024, 81.92),
+        ("io2", 1024, 3664.0),
+        ("sc1", 1024, 15.36),
+        ("azure-premium-v2", 1024, 82.944),
+        ("hyperdisk-balanced", 1024, 81.92),
+        ("io2", 0.01, 64 * 0.125 + 32_000 * 0.065 + 32_000 * 0.0455),
+        ("st1", 0.01, 1024 * 0.045),
+        ("azure-premium-v2", 0.01, 0.081),
+        ("hyperdisk-balanced", 0.01, 4 * 0.08),
+        ("pd-ssd", 0.01, 1024 * 0.17),
+        ("nvme-dc", 0.01, 10.0),
+        ("array-raid1-2x-ssd-nvme-dc", 0.01, 20.0),
+        ("array-raid0-100x-hdd-15k-sas", 1000, 100 * 280 / 60),
+    ],
+)
+def test_a_month_costs_what_the_provider_bills(name: str, gib: float, expected: float) -> None:
+    """Whole GiB; io2 and gp3-16k as large as their I/Os need; st1 and pd-ssd as large as their speed."""
+    assert cost(name, gib * GIB) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_mirror_of_volumes_is_paid_twice_and_a_small_one_at_the_least_size(
+    tmp_path: Path,
+) -> None:
+    mirror = tmp_path / "pair.toml"
+    mirror.write_text(
+        'kind = "array"\nsummary = "two gp3"\nmember = "volume-aws-gp3"\nmembers = 2\nlevel = "raid1"\n'
+        'coupled = false\n[source]\nmembers = "by choice, a mirror"\n'
+    )
+    assert cost(str(mirror), 10 * GIB) == pytest.approx(2 * cost("gp3", 10 * GIB))
+    small = tmp_path / "small.toml"
+    small.write_text(
+        'like = "volume-aws-st1"\nsummary = "the smallest"\ncapacity_gib = 125\n'
+        '[source]\ncapacity_gib = "by choice, the least"\n'
+    )
+    assert cost(str(small), 1) == pytest.approx(125 * 0.045)
+
+
+@given(st.sampled_from(VOLUMES), SIZES, SIZES)
+def test_rent_rises_with_size_in_whole_steps_from_the_least(name: str, one: int, other: int) -> None:
+    profile, price = profiles.load(name), price_of(name)
+    small, large = sorted((one, other))
+    assert cost(name, small) <= cost(name, large)
+    gib = billed_gib(price, profile, small)
+    assert gib >= max(price.least_gib, small / GIB) and gib % price.step_gib == 0
+    assert cost(name, small) >= price.least_gib * (price.per_gib_month or 0)
+    assert cost(name, small) == pytest.approx(cost(name, gib * GIB)), (
+        "what is billed can be filled for nothing"
+    )
+
+
+@given(st.floats(min_value=0.5, max_value=20), st.floats(min_value=0.5, max_value=20))
+def test_a_purchase_is_paid_once_over_its_years(one: float, other: float) -> None:
+    assert cost("nvme-dc", GIB, one) * one == pytest.approx(cost("nvme-dc", GIB, other) * other)
+
+
+FOOTPRINTS = {Role.LOG: GB, Role.DATA: 40 * GB, Role.INDEX: 10 * GB, Role.SYSTEM: GB}
+PLACES = st.dictionaries(
+    st.sampled_from([Role.LOG, Role.DATA, Role.INDEX]),
+    st.sampled_from(["volume-aws-gp3", "ssd-nvme-dc", "volume-aws-io2", "recorded"]),
+)
+
+
+@given(PLACES, st.floats(min_value=0.01, max_value=10_000), st.floats(0, 3))
+def test_a_credit_is_the_rent_at_most_and_never_makes_it_dearer(
+    placement: dict[Role, str], rent: float, headroom: float
+) -> None:
+    volume = RecordedVolume("volume-aws-io2", frozenset(FOOTPRINTS), rent)
+    terms = Terms(headroom=headroom)
+    costs = Costs(FOOTPRINTS, terms, [volume], {Role.SYSTEM})
+    bill = costs.bill(placement)
+    plain = Costs(FOOTPRINTS, terms).cost_per_month(placement)
+    assert bill.credit_per_month in (0, rent)
+    assert plain - rent <= bill.cost_per_month <= plain
+    moved = {role for role, device in placement.items() if device != "recorded"}
+    if len(moved) < 3:
+        assert bill.credit_per_month == 0, "a volume that still holds files is paid for"
+    assert (bill.credit_per_month > 0) == bool(bill.taken_along)
+    assert Costs(FOOTPRINTS).cost_per_month(placement) <= plain
+
+
+def test_what_is_owned_costs_nothing_and_a_second_of_its_kind_does() -> None:
+    costs = Costs(FOOTPRINTS, Terms.parse(have="nvme-dc"))
+    assert costs.cost_per_month({Role.LOG: "ssd-nvme-dc"}) == 0
+    assert costs.cost_per_month({Role.LOG: "ssd-nvme-dc#2"}) == pytest.approx(10)
+
+
+def test_a_device_has_to_hold_the_files_with_headroom_when_they_have_grown() -> None:
+    costs = Costs(FOOTPRINTS, Terms.parse(headroom="30%", growth="100%"))
+    assert Terms.parse(growth="2") == Terms.parse(growth="100%")
+    gib = 40 * GB * 2.6 / GIB
+    assert costs.cost_per_month({Role.DATA: "volume-aws-gp3"}) == pytest.approx(0.08 * -(-gib // 1))
+    assert not costs.fits({Role.DATA: "ssd-sata-slc-2008-64g"}) and Costs(FOOTPRINTS).fits(
+        {Role.DATA: "ssd-sata-slc-2008-64g"}
+    )
+
+
+def device(mount: str, roles: list[str], shared: int = 1) -> dict[str, object]:
+    """A block device of 100 GiB, as a recording describes it."""
+    named = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": mount, "roles": roles, "shared": shared}
+    return named | {"first_sector": 0, "sectors": 100 * GIB // 512, "profile": None, "write_cache": False}
+
+
+def recorded(*devices: dict[str, object]) -> Predictor:
+    return Predictor(about(devices=devices), [], Replayer(FakeReplay()), model_error=ModelError())
+
+
+def test_the_recorded_volume_is_known_by_its_name_and_size() -> None:
+    of = recorded(device("/pg", ["log", "data", "index", "temp"]))
+    assert recorded_volumes(of, Terms()) == []
+    (volume,) = recorded_volumes(of, Terms.parse(recorded_on="gp3"))
+    assert (volume.device, volume.rent_per_month) == ("volume-aws-gp3", pytest.approx(100 * 0.08))
+    assert recorded_volumes(of, Terms.parse(recorded_on="nvme-dc")) == [], "what is bought has no rent"
+    assert recorded_volumes(of, Terms.parse(recorded_on="gp3", have="gp3")) == []
+    with pytest.raises(TierwiseError, match=r"--recorded-on: .* were recorded on one device"):
+        recorded_volumes(of, Terms.parse(recorded_on="log=io2,all=gp3"))
+    whole = recorded(device("/", []), device("/pg", ["log", "data", "index", "temp"]))
+    assert recorded_volumes(whole, Terms.parse(recorded_on="gp3")) == [], "the operating system stays"
+
+
+def test_a_file_of_prices_replaces_those_that_ship_entry_by_entry(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN.replace("EUR", "USD"))
+    mixed = Prices.read(file)
+    assert cost_per_month(profiles.load("gp3"), mixed, GIB) == pytest.approx(0.09394)
+    assert cost_per_month(profiles.load("nvme-dc"), mixed, GIB) == pytest.approx(10)
+    file.write_text(OWN)
+    euros = Prices.read(file)
+    assert (euros.currency, cost_per_month(profiles.load("nvme-dc"), euros, GIB)) == ("EUR", None)
+    with pytest.raises(TierwiseError, match="nvme-dc has no price in EUR") as caught:
+        Costs(FOOTPRINTS, Terms(prices=euros)).cost_per_month({Role.LOG: "ssd-nvme-dc"})
+    assert "[devices.ssd-nvme-dc]" in caught.value.fix
+    own = Path(shutil.copy(profiles.FOLDER / "ram.toml", tmp_path / "own.toml"))
+    own.write_text(
+        own.read_text().replace("[source]", '[price]\nusd = 1\n[source]\nprice = "an invoice of 2026"')
+    )
+    with pytest.raises(TierwiseError, match=r"own.toml: \[price\] is in USD, the other prices are in EUR"):
+        euros.of(profiles.load(str(own)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "per_gib_month = 0.09394",
+            "per_gib_month = -1",
+            "devices.gp3.per_gib_month: .* greater than or equal to 0",
+        ),
+        ("per_gib_month = 0.09394", "per_gib_month = nan", "devices.gp3.per_gib_month"),
+        ("per_gib_month = 0.09394", 'per_gib_month = "0.09"', "devices.gp3.per_gib_month"),
+        ("per_gib_month = 0.09394", "purchase = 3\nper_gib_month = 1", "devices.gp3: give one of"),
+        ("per_gib_month = 0.09394", "purchase = 3\nleast_gib = 1", "least_gib belongs to a rented device"),
+        ("per_gib_month", "per_gb_month", "devices.gp3.per_gb_month: Extra inputs"),
+        ("source", "step_gib = 1e-300\nsource", "devices.gp3.step_gib"),
+        ("source", 'currency = "USD"\nsource', "devices.gp3.currency: .* give one currency"),
+        ('"EUR"', '"euro"', "currency: String should match"),
+        ("2026-11-01", "2999-01-01", "date 2999-01-01 has not come"),
+        ("2026-11-01", '"2026-13"', "devices.gp3: month must be in 1..12"),
+        ("2026-11-01", '"last week"', "devices.gp3.date"),
+        ("[devices.gp3]", "[devices.volume-aws-gp3]\n[devices.gp3]", "devices.volume-aws-gp3"),
+        ("[devices", "[[devices", "Expected"),
+    ],
+)
+def test_a_file_of_prices_that_is_wrong_is_refused_with_file_and_field(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    file = tmp_path / "mine.toml"
+    assert old in OWN
+    file.write_text(OWN.replace(old, new, 1))
+    with pytest.raises(TierwiseError, match=f"^{file}: .*{says}"):
+        Prices.read(file)
+
+
+@pytest.mark.parametrize(
+    ("date", "stale"), [("2025-11-22", True), ("2025-11-23", False), ("2025", True), ("2026", False)]
+)
+def test_a_price_is_stale_after_a_year_counted_from_the_first_day_it_may_be_of(
+    date: str, stale: bool
+) -> None:
+    price = PRICES.shipped["volume-aws-gp3"].model_copy(update={"date": date})
+    assert price.is_stale(TODAY) == stale
+
+
+def test_every_shipped_device_but_the_unreal_one_has_one_price_in_one_place() -> None:
+    for name in profiles.names():
+        profile = profiles.load(name)
+        assert "price" not in profile.fields, name
+        assert (cost_per_month(profile, PRICES, GIB) is None) == (name == "zero"), name
+    assert set(PRICES.shipped) <= set(profiles.names())
+
+
+@pytest.mark.parametrize("text", ["50/month", "50", "€50", "50 EUR/month", "50€/mo"])
+def test_a_budget_is_in_the_currency_of_the_prices(text: str) -> None:
+    assert parse_monthly(text, "--budget", "EUR") == 50
+    if text not in ("50", "50/month"):
+        with pytest.raises(TierwiseError, match=r"--budget: .* the prices are in USD"):
+            parse_monthly(text, "--budget", "USD")
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"headroom": "30"},
+        {"growth": "-1%"},
+        {"growth": "0.5"},
+        {"years": 0.0},
+        {"years": float("nan")},
+        {"have": "nope-nope"},
+    ],
+)
+def test_terms_that_make_no_sense_are_refused(terms: dict[str, str]) -> None:
+    with pytest.raises(TierwiseError):
+        Terms.parse(**terms)  # type: ignore[arg-type]

@@ -1,0 +1,196 @@
+"""A day of recordings: its timeline, the loads that stand for it, its advice, and its limits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from typer.testing import CliRunner
+
+import tierwise as tw
+from support.paths import RECORDINGS
+from support.schemas import problems
+from tierwise.advise import Advice, LoadAdvice, advise, advise_day
+from tierwise.capture import BurstCost, DayPlan, Limits, Schedule, Taken
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import Predictor
+from tierwise.predict.timeline import timeline_of
+from tierwise.recording import Day
+from tierwise.report.recording.day_advice import agreement_sentence
+
+EXAMPLES = RECORDINGS
+
+
+def copied(folder: Path, source: str, name: str, started_at: str) -> Path:
+    """A recording of a day: an example under another name, at another time."""
+    shutil.copytree(EXAMPLES / source, folder / name)
+    about = folder / name / "about.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"started_at": started_at}))
+    return folder / name
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Path:
+    """Three hours: order entry at 9 and 10 o'clock; small objects, which are slower, once at 10 and at 11."""
+    folder = tmp_path / "day"
+    copied(folder, "order-entry", "d", "2026-11-23T09:00:00Z")
+    copied(folder, "order-entry", "c", "2026-11-23T10:00:00Z")
+    copied(folder, "order-entry", "e", "2026-11-23T10:10:00Z")
+    copied(folder, "small-objects", "b", "2026-11-23T10:30:00Z")
+    copied(folder, "small-objects", "a", "2026-11-23T11:10:00Z")
+    return folder
+
+
+def taken(rate_ratio: float | None = None, size_mb: float = 1.0, recorded_s: float = 6.0) -> Taken:
+    return Taken("a", round(1e6 * size_mb), recorded_s, "", rate_ratio, event_share=0.02, cpu_s=0.5)
+
+
+def test_a_day_is_ordered_by_time_and_stands_for_its_loads(day: Path) -> None:
+    found = timeline_of(Day.open(day))
+    assert [one.recording for one in found.moments] == ["d", "c", "e", "b", "a"]
+    assert found.chosen == {"peak": "d", "mean": "d", "worst-p99": "a"}
+    first = found.moment("d")
+    assert first.rate_per_s == pytest.approx(131.8, abs=0.1)
+    assert first.log_wait_share == pytest.approx(0.902, abs=0.001)
+    assert first.busy[tw.Role.LOG] == pytest.approx(0.883, abs=0.001)
+
+
+def test_what_cannot_be_read_is_left_out_and_said(day: Path) -> None:
+    (day / "killed").mkdir()
+    (day / "c" / "about.json").write_text("{}")
+    (day / "b" / "states.parquet").write_bytes(b"")
+    copied(day, "order-entry", "f", "tomorrow")
+    found = timeline_of(Day.open(day))
+    assert [one.recording for one in found.moments] == ["d", "e", "b", "a"]
+    assert "c/about.json" in found.warnings[0]
+    assert "f/about.json: started_at is no time" in found.warnings[1]
+    assert found.moment("b").rate_per_s is None
+    assert "states.parquet" in found.moment("b").without
+
+
+def test_a_folder_without_recordings_is_no_day(tmp_path: Path) -> None:
+    assert not Day.is_at(tmp_path)
+    assert not Day.is_at(EXAMPLES / "order-entry")
+    with pytest.raises(TierwiseError, match="holds no recording"):
+        Day.open(tmp_path)
+
+
+def test_profile_shows_the_timeline(day: Path, snapshot: SnapshotAssertion, tmp_path: Path) -> None:
+    page = tmp_path / "day.html"
+    shown = CliRunner().invoke(app, ["profile", str(day), "--html", str(page)], env={"COLUMNS": "160"})
+    assert shown.exit_code == 0
+    assert shown.stdout == snapshot
+    assert page.read_text().count("<svg") == 6  # three charts, wide and narrow
+    printed = CliRunner().invoke(app, ["profile", str(day), "--format", "json"]).stdout
+    assert not problems("day", json.loads(printed))
+
+
+def test_advice_is_given_for_each_load_and_can_be_verified(day: Path, tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    asked = ["advise", str(day), "--devices", "nvme-dc", "--seeds", "2", "--format", "json", "-o", str(page)]
+    printed = CliRunner().invoke(app, asked).stdout
+    found = json.loads(printed)
+    assert "advice for d " in page.read_text(), "the page is of the peak"
+    assert page.read_text().count("<svg") == 6, "the timeline of the day is on it"
+    assert not problems("day-advice", found)
+    answers = found["day_advice"]["answers"]
+    assert [(one["load"], one["recording"]) for one in answers] == [
+        ("peak", "d"),
+        ("mean", "d"),
+        ("worst-p99", "a"),
+    ]
+    assert found["day_advice"]["same_first_move"]
+    assert answers[0]["advice"]["ladder"][0]["role"] == "log"
+    (tmp_path / "advice.json").write_text(printed)
+    verified = tw.verify(tmp_path / "advice.json", day / "d").data
+    assert verified.forecast.label == "the best placement at mean rate"
+    assert [(one.kind, one.role) for one in verified.differences] == [("placement", tw.Role.LOG)]
+
+
+@pytest.fixture(scope="module")
+def run() -> Advice:
+    return advise(Predictor.open(EXAMPLES / "order-entry", seeds=2), ["nvme-dc"])
+
+
+def test_disagreement_is_said(day: Path, run: Advice) -> None:
+    asked: list[str] = []
+
+    def ask(name: str) -> Any:
+        asked.append(name)
+        return run if name == "d" else run.model_copy(update={"ladder": []})
+
+    found = advise_day(timeline_of(Day.open(day)), ask)
+    assert asked == ["d", "a"]
+    assert not found.same_first_move
+    assert agreement_sentence(found) == (
+        "The advice depends on the load: at peak rate, move the log to ssd-nvme-dc; "
+        "at mean rate, move the log to ssd-nvme-dc; at worst p99 hour, move nothing."
+    )
+
+
+def test_a_load_without_advice_is_said(day: Path, run: Advice) -> None:
+
+    def ask(name: str) -> Any:
+        if name == "a":
+            raise TierwiseError("planted", "fix")
+        return run
+
+    found = advise_day(timeline_of(Day.open(day)), ask)
+    assert found.same_first_move
+    assert [one for one in found.answers if one.refused] == [
+        LoadAdvice(load="worst-p99", recording="a", advice=None, refused="planted")
+    ]
+
+
+def test_python_opens_a_day(day: Path) -> None:
+    found = tw.open_recording(day)
+    assert len(found) == 5
+    assert [one.info.started_at[11:16] for one in found] == ["09:00", "10:00", "10:10", "10:30", "11:10"]
+    assert "5 recordings" in str(found.timeline())
+
+
+@pytest.mark.parametrize(
+    ("recordings", "period_s"),
+    [
+        ([taken(0.9)] * 2, 3600 / 63),  # 0.6 s each: of 39 s, 1.2 s are spent
+        ([taken(1.1)] * 2, 3600 / 498),  # noise gives no time back; 498 more MB fit
+        ([taken(None)], 3600 / 324),  # 2 % of the processors is all that is known: 0.12 s each
+        ([taken(0.5)] * 14, inf),  # 42 s are spent
+        ([taken(1.0, size_mb=100)] * 2, 1200),  # three more fit
+        ([taken(1.0, size_mb=300)], inf),
+    ],
+)
+def test_recordings_are_as_far_apart_as_the_limits_ask(recordings: Sequence[Taken], period_s: float) -> None:
+    found = Limits().period(recordings, elapsed_s=300, left_s=3600)
+    assert found.seconds == pytest.approx(period_s)
+
+
+def test_the_cost_has_an_interval_from_two_recordings_on() -> None:
+    assert BurstCost.of([taken(0.9)]).low is None
+    cost = BurstCost.of([taken(0.88), taken(0.92), taken(0.90)])
+    assert cost.low is not None and cost.high is not None
+    assert cost.low < cost.share < cost.high
+    assert cost.share == pytest.approx(0.1, abs=0.001)
+
+
+def test_a_recording_that_breaks_the_limit_is_known() -> None:
+    limits = Limits(most_bytes=10_000_000)
+    assert not limits.exceeded_by([taken(size_mb=5)] * 2)
+    assert limits.exceeded_by([taken(size_mb=5), replace(taken(), size_bytes=5_000_001)])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "every_s", "each_s", "said"),
+    [(3600, 10, 20, "--every"), (60, 600, 10, "--every"), (3600, 60, 2, "--each")],
+)
+def test_a_plan_without_room_is_refused(seconds: float, every_s: float, each_s: float, said: str) -> None:
+    with pytest.raises(TierwiseError, match=said):
+        DayPlan(seconds, every_s, Schedule(each_s, 0.1, 0.5))

@@ -1,0 +1,236 @@
+"""Forecasts against recordings taken after the move: what came true, and each planted reason otherwise."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from typer.testing import CliRunner
+
+from support.paths import ROOT
+from support.schemas import problems
+from tierwise.advise import Verification
+from tierwise.advise import verify as verify_forecast
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+
+RECORDING = ROOT / "examples" / "recordings" / "order-entry"
+ONE_STATEMENT = (
+    ROOT
+    / "docs/evidence/validation/prospective/recordings/sysbench-update_index-postgres-8/all-7k2/recorded-0"
+)
+"""Eight clients, one statement a transaction."""
+ONCE = ROOT / "examples" / "recordings" / "keyed-update"
+
+SEEDS = ("--seeds", "2")
+
+
+def verify(forecast: Path, recording: Path, place: dict[str, str] | None = None) -> Verification:
+    return verify_forecast(forecast, recording, place, seeds=2)
+
+
+@cache
+def printed(*arguments: str | Path) -> str:
+    """What a command prints as JSON."""
+    return CliRunner().invoke(app, [*map(str, arguments), *SEEDS, "--format", "json"]).stdout
+
+
+def forecast(directory: Path, *arguments: str | Path) -> Path:
+    """The same, in a file."""
+    path = directory / "forecast.json"
+    path.write_text(printed(*arguments))
+    return path
+
+
+def changed(path: Path, change: Any) -> Path:
+    """The JSON of a file after a change."""
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+    return path
+
+
+def on_real_disks(directory: Path, **log: Any) -> Path:
+    """The recording as if its devices were real ones, the log on its own; ``log`` changes that one."""
+    copy = directory / "after"
+    shutil.copytree(RECORDING, copy)
+
+    def change(about: dict[str, Any]) -> None:
+        for device in about["devices"]:
+            device["profile"] = None
+            if "log" in device["roles"]:
+                device |= {"shared": 99, **log}
+
+    changed(copy / "about.json", change)
+    return copy
+
+
+def kinds(found: Verification) -> list[tuple[str, Role | None]]:
+    return [(one.kind, one.role) for one in found.differences]
+
+
+def test_what_is_reproduced_comes_true(tmp_path: Path) -> None:
+    found = verify(forecast(tmp_path, "predict", RECORDING), RECORDING)
+    assert found.inside
+    assert [one.what for one in found.figures] == ["rate", "p50", "p99"]
+    assert not found.differences and not found.work
+
+
+def test_work_done_once_is_compared_by_its_time(tmp_path: Path) -> None:
+    found = verify(forecast(tmp_path, "predict", ONCE), ONCE)
+    assert [one.what for one in found.figures] == ["time"]
+    assert found.inside
+
+
+def test_more_clients_are_found_and_explain(tmp_path: Path) -> None:
+    found = verify(forecast(tmp_path, "predict", ONE_STATEMENT, "--clients", "1"), ONE_STATEMENT)
+    (difference,) = found.differences
+    assert (difference.kind, difference.predicted, difference.measured) == ("clients", 1, 8)
+    assert difference.closes == pytest.approx(1, abs=0.1)
+    assert found.explained and not found.inside
+
+
+def test_arrivals_are_compared_where_they_were_predicted(tmp_path: Path) -> None:
+    found = verify(forecast(tmp_path, "predict", RECORDING, "--rate", "60"), RECORDING)
+    assert kinds(found) == [("arrivals", None)]
+    assert found.explained and not found.inside
+
+
+def test_another_machine_is_found(tmp_path: Path) -> None:
+    def change(found: dict[str, Any]) -> None:
+        found["recorded"] |= {"cores": 64, "memory_bytes": 64 << 30}
+
+    found = verify(changed(forecast(tmp_path, "predict", RECORDING), change), RECORDING)
+    assert set(kinds(found)) == {("cores", None), ("memory", None)}
+
+
+def test_a_role_that_was_not_moved_is_found(tmp_path: Path) -> None:
+    """The recommended placement is verified where none of the file's fits the recorded devices."""
+    advice = forecast(tmp_path, "advise", RECORDING, "--devices", "nvme-dc")
+    found = verify(advice, RECORDING)
+    assert found.forecast.label == "the best placement"
+    assert kinds(found) == [("placement", Role.LOG)]
+    assert found.explained and not found.inside
+
+
+def test_the_placement_that_was_made_is_the_one_verified(tmp_path: Path) -> None:
+    """The recorded disk is as its profile: advice to move the log away and back again came true."""
+    found = verify(
+        forecast(tmp_path, "predict", RECORDING, "--place", "all=nvme-dc", "--place", "all=hdd-7k2"),
+        RECORDING,
+    )
+    assert found.forecast.prediction.scenario.placement == {"all": "hdd-7k2"}
+    assert not [one for one in found.differences if one.kind == "placement"]
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ({}, [("device", Role.LOG)]),
+        ({"shared": 1}, [("placement", Role.LOG)]),
+        ({"chain": [{"depth": 1, "kind": "disk", "rotational": True}]}, [("placement", Role.LOG)]),
+    ],
+    ids=["slower than its profile", "beside the data", "on a rotational disk"],
+)
+def test_a_device_that_is_not_the_promised_one_is_found(
+    log: dict[str, Any], expected: list[Any], tmp_path: Path
+) -> None:
+    found = verify(
+        forecast(tmp_path, "predict", RECORDING, "--place", "log=nvme-dc"), on_real_disks(tmp_path, **log)
+    )
+    assert kinds(found) == expected
+    assert found.explained and not found.inside
+    (times,) = [one for one in found.roles if one.role is Role.LOG]
+    assert times.measured_us and times.simulated_us and times.measured_us > 50 * times.simulated_us
+
+
+def test_another_mix_of_transactions_is_found(tmp_path: Path) -> None:
+    def change(found: dict[str, Any]) -> None:
+        found["recorded"]["clients"] = 8
+
+    found = verify(changed(forecast(tmp_path, "predict", RECORDING), change), ONE_STATEMENT)
+    assert not found.differences
+    assert not found.explained and not found.inside
+    assert [one.what for one in found.work][:2] == ["requests", "processor time"]
+
+
+def test_the_command_says_why(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    path = forecast(tmp_path, "predict", RECORDING, "--place", "log=nvme-dc")
+    shown = CliRunner().invoke(app, ["verify", *SEEDS, str(path), str(RECORDING)], env={"COLUMNS": "120"})
+    assert shown.exit_code == 1
+    assert shown.stdout == snapshot
+    assert not problems("verification", json.loads(printed("verify", path, RECORDING)))
+    reproduced = forecast(tmp_path, "predict", RECORDING)
+    assert CliRunner().invoke(app, ["verify", *SEEDS, str(reproduced), str(RECORDING)]).exit_code == 0
+
+
+def _other_version(found: dict[str, Any]) -> None:
+    found["schema_version"] = 99
+
+
+def _own_profile(found: dict[str, Any]) -> None:
+    found["predictions"][0]["scenario"]["placement"] = {"log": "/etc/passwd"}
+
+
+def _no_figures(found: dict[str, Any]) -> None:
+    found["predictions"][0]["rate_per_s"] = "fast"
+
+
+def _no_seconds(found: dict[str, Any]) -> None:
+    found["predictions"][0]["rate_per_s"]["value"] = 0
+
+
+def _no_clients(found: dict[str, Any]) -> None:
+    found["recorded"]["clients"] = 0
+
+
+def _infinite(found: dict[str, Any]) -> None:
+    found["predictions"][0]["p99_us"]["high"] = float("inf")
+
+
+def _nothing(found: dict[str, Any]) -> None:
+    found["predictions"] = []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_other_version, "version 99 of prediction"),
+        (_own_profile, "names the file '/etc/passwd' as a device"),
+        (_no_figures, "not as tierwise prints it"),
+        (_no_seconds, "not above 0"),
+        (_no_clients, "clients"),
+        (_infinite, "no JSON"),
+        (_nothing, "no prediction that was answered"),
+    ],
+)
+def test_a_file_that_is_no_forecast_is_refused(change: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=said):
+        verify(changed(forecast(tmp_path, "predict", RECORDING), change), RECORDING)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"schema": "advice", "schema_version": 1}'])
+def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "forecast.json"
+    path.write_text(text)
+    with pytest.raises(TierwiseError, match=r"forecast\.json"):
+        verify(path, RECORDING)
+
+
+def test_a_choice_is_asked_for(tmp_path: Path) -> None:
+    path = forecast(tmp_path, "predict", RECORDING, "--place", "log=nvme-dc", "--place", "all=nvme-dc")
+    with pytest.raises(TierwiseError, match="choose with --place: log=nvme-dc; all=nvme-dc"):
+        verify(path, RECORDING)
+    assert verify(path, RECORDING, {"log": "ssd-nvme-dc"}).forecast.prediction.scenario.placement == {
+        "log": "nvme-dc"
+    }
+    with pytest.raises(TierwiseError, match="predicts no such placement"):
+        verify(path, RECORDING, {"log": "gp3"})
+    with pytest.raises(TierwiseError, match="work done once"):
+        verify(path, ONCE, {"log": "nvme-dc"})

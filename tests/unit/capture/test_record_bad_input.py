@@ -1,0 +1,71 @@
+"""What cannot be recorded is refused in one line, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from support.commands import tierwise
+from tierwise.cli import app
+from tierwise.host import ledger, tracing
+from tierwise.model.errors import TierwiseError
+
+_ME = "PID OF THE TESTS"
+"""Stands for it in parameters, which must be the same in every process that collects the tests."""
+
+
+def refused(*arguments: str) -> str:
+    """What the command says of these options, which it must not take."""
+    result = CliRunner().invoke(app, ["record", *arguments])
+    assert isinstance(result.exception, TierwiseError), result.output
+    return str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "give one of --pid PID, --engine NAME and -- COMMAND"),
+        (["--pid", _ME, "--engine", "postgres"], "give one of"),
+        (["--pid", "4194305"], "there is no process 4194305"),
+        (["--pid", "-1"], "there is no process -1"),
+        (["--pid", _ME], "is of no engine that tierwise knows"),
+        (["--engine", "postgre"], "did you mean postgres?"),
+        (["--engine", "versant"], "no process named vserver"),
+        (["--pid", _ME, "--rules", "none.toml"], "none.toml: No such file"),
+        (["--pid", _ME, "--rules", "sqlite", "--duty", "2"], "--duty"),
+        (["--pid", _ME, "--rules", "sqlite", "--duty", "often"], "--duty"),
+        (["--pid", _ME, "--rules", "sqlite", "--duration", "0"], "--duration"),
+        (["--pid", _ME, "--rules", "sqlite", "--burst", "1000"], "--burst"),
+        (["--pid", _ME, "--rules", "sqlite", "--duration", "10m"], "--duration"),
+        (["--pid", _ME, "--rules", "sqlite", "--until-usable", "soon"], "--until-usable"),
+        (["--until-usable", "10min", "--", "true"], "--until-usable"),
+        (["--pid", _ME, "--rules", "sqlite", "--each", "10s"], "--each: only a day"),
+        (["--every", "10min", "--", "true"], "without -- COMMAND"),
+        (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--duration", "5min"], "--every"),
+        (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--each", "3s", "--burst", "1s"], "--each"),
+        (["--pid", _ME, "--rules", "sqlite", "--dsn", "mysql://me:secret@db"], "TIERWISE_DSN"),
+        (["--", "no-such-program"], "no-such-program is of no engine"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_options_that_make_no_sense(run_dir: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
+    out = tmp_path / "recording"
+    line = refused("-o", str(out), *(str(os.getpid()) if one == _ME else one for one in arguments))
+    assert told in line
+    assert "\n" not in line
+    assert not out.exists()
+
+
+def test_one_line_and_status_2(run_dir: Path) -> None:
+    done = tierwise("record", "-o", "x", "--pid", "4194305")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_who_is_not_root_is_told(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "impossible", lambda: "only root may read the kernel's tracepoints")
+    with pytest.raises(TierwiseError, match=r"cannot record here: only root may .*: run it as root"):
+        tracing.Tracing.open()
+    assert not ledger.entries()

@@ -1,0 +1,131 @@
+"""Counters of the engine and the addresses where they are, without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.engine_cases.mariadb import CASES
+from support.engine_contract import open_directory, places_in
+from support.engine_sessions import root_of
+from tierwise.capture import (
+    EngineCounters,
+    dsn,
+    engine_counters,
+    mysql_counters,
+)
+from tierwise.capture import rules as rule_files
+from tierwise.capture.counter_reading import Reading
+from tierwise.engines.mariadb.binaries import installed
+from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.model.errors import TierwiseError
+
+SECRET = "planted-9f3a"
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[MariadbEngine]:
+    if reason := CASES[0].missing():
+        pytest.skip(reason)
+    with open_directory() as directory, MariadbEngine("mariadb", installed()) as made:
+        made.init(places_in(directory, made.roles))
+        made.start()
+        with root_of(made) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE USER watcher@localhost IDENTIFIED BY '{SECRET}'")
+            cursor.execute("CREATE TABLE tierwise.part (id integer) ENGINE = InnoDB")
+        yield made
+
+
+@pytest.mark.parametrize("engine", ["mariadb", "sqlite"])
+def test_a_dsn_of_another_engine_is_refused(engine: str) -> None:
+    with pytest.raises(TierwiseError, match=f"postgresql is given, and {engine} is recorded"):
+        EngineCounters.connect(dsn.parse("postgresql:///bench", "test"), rule_files.load(engine))
+
+
+def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter([0, 100, 500, 505])
+    keys = ("commits", "rollbacks")
+    monkeypatch.setitem(
+        engine_counters._READERS,
+        "postgresql",
+        lambda _: Reading(dict.fromkeys(keys, next(readings)), ""),
+    )
+    counters = EngineCounters(dsn.Dsn("postgresql", ""))
+    for _ in range(2):
+        counters.begin()
+        counters.end()
+    assert counters.counts == dict.fromkeys(keys, 105)
+    assert counters.transactions == 210
+
+
+@pytest.mark.parametrize(
+    ("counts", "transactions"),
+    [
+        ({"commits": 90, "rollbacks": 10, "data_statements": 900}, 100),
+        ({"commits": 0, "rollbacks": 0, "data_statements": 900}, 900),
+        ({"commits": 0, "rollbacks": 0, "data_statements": 900, "innodb_transactions": 870}, 870),
+    ],
+)
+def test_transactions_of_mysql(counts: dict[str, int], transactions: int) -> None:
+    assert mysql_counters.transactions(counts) == transactions
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("postgresql://me@db/bench", "postgresql"),
+        ("postgres:///bench", "postgresql"),
+        ("host=/run/postgresql dbname=bench", "postgresql"),
+        ("mysql://me@db:3307/bench", "mysql"),
+        ("mariadb://me@db/bench", "mysql"),
+    ],
+)
+def test_a_dsn_tells_the_engine(text: str, kind: str) -> None:
+    found = dsn.find(text, None)
+    assert found is not None
+    assert found.kind == kind
+    assert "me" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"postgresql://me:{SECRET}@db/bench",
+        f"postgresql://db/bench?password={SECRET}",
+        f"host=db password={SECRET}",
+        f"mysql://me:{SECRET}@db/bench",
+        SECRET,
+    ],
+)
+def test_a_password_on_the_command_line_is_refused(text: str) -> None:
+    with pytest.raises(TierwiseError) as refused:
+        dsn.find(text, None)
+    assert SECRET not in str(refused.value)
+
+
+def test_a_file_is_refused_that_others_may_read(tmp_path: Path) -> None:
+    file = tmp_path / "dsn"
+    file.write_text(f"mysql://me:{SECRET}@db/bench\n")
+    file.chmod(0o640)
+    with pytest.raises(TierwiseError, match="chmod 600"):
+        dsn.find(None, file)
+    file.chmod(0o600)
+    found = dsn.find(None, file)
+    assert found is not None
+    assert found.text.endswith("@db/bench")
+    with pytest.raises(TierwiseError, match="cannot read"):
+        dsn.find(None, tmp_path / "none")
+
+
+def test_the_environment_is_asked_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(dsn.VARIABLE, "mysql://me@db")
+    found = dsn.find(None, None)
+    assert found is not None
+    assert found.kind == "mysql"
+    option = dsn.find("postgresql:///bench", None)
+    assert option is not None
+    assert option.kind == "postgresql"
+    monkeypatch.delenv(dsn.VARIABLE)
+    assert dsn.find(None, None) is None

@@ -1,0 +1,100 @@
+"""Recording's parts that need no tracing: schedule, cost, facts of files, targets."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tierwise.capture import target
+from tierwise.capture.devices import Devices
+from tierwise.capture.extents import extents_of
+from tierwise.capture.facts import FileFacts
+from tierwise.capture.schedule import Schedule, parse_duty
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.model.units import parse_duration_s
+
+
+@pytest.mark.parametrize(("text", "duty"), [("1/10", 0.1), ("0.25", 0.25), ("10%", 0.1), ("1", 1.0)])
+def test_duty_as_people_write_it(text: str, duty: float) -> None:
+    assert parse_duty(text) == pytest.approx(duty)
+
+
+@pytest.mark.parametrize("text", ["0", "-1/2", "1/0", "2", "often", "nan", "inf", "", "%"])
+def test_no_duty(text: str) -> None:
+    with pytest.raises(TierwiseError, match="--duty"):
+        parse_duty(text)
+
+
+@pytest.mark.parametrize(
+    "options", [{"duty": 0}, {"seconds": 0}, {"seconds": float("nan")}, {"burst_s": 0}, {"burst_s": 1e9}]
+)
+def test_no_schedule(options: dict[str, float]) -> None:
+    with pytest.raises(TierwiseError, match="--"):
+        Schedule(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30), ("30s", 30), ("10min", 600), ("1.5h", 5400), ("500ms", 0.5)]
+)
+def test_durations_as_people_write_them(text: str, seconds: float) -> None:
+    assert parse_duration_s(text, "--duration") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["0", "-1s", "10m", "s", "", "ten"])
+def test_no_duration(text: str) -> None:
+    with pytest.raises(TierwiseError, match="--duration: "):
+        parse_duration_s(text, "--duration")
+
+
+def test_bursts_take_their_share_of_the_time() -> None:
+    schedule = Schedule(None, duty=0.1, burst_s=0.5)
+    gaps_s = list(itertools.islice(schedule.gaps_s(), 200))
+    duty = 0.5 * len(gaps_s) / (0.5 * len(gaps_s) + sum(gaps_s))
+    assert duty == pytest.approx(0.1, rel=0.02)
+    assert min(gaps_s) > 0
+    assert len({round(gap, 6) for gap in gaps_s}) > 100
+
+
+def test_facts_of_files(tmp_path: Path) -> None:
+    file = tmp_path / "1.log"
+    file.write_bytes(b"x" * 100_000)
+    os.sync()
+    devices = Devices()
+    facts = FileFacts(devices, lambda path: Role.LOG if path.endswith(".log") else None)
+    deleted = str(tmp_path / "2.log") + " (deleted)"
+    found = json.loads(
+        facts.resolve(json.dumps([str(file), deleted, "socket:[1]", "/dev/null", str(tmp_path)]), {})
+    )
+    assert [one["role"] for one in found] == ["log", "log", None, None, None]
+    assert [one["size_bytes"] for one in found] == [100_000, 0, 0, 0, 0]
+    assert found[0]["device"] == found[1]["device"]
+    if found[0]["device"] is not None:
+        assert devices.known[found[0]["device"]].roles == {Role.LOG}
+
+
+def test_extents_cover_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    with file.open("wb") as output:
+        output.write(b"x" * 300_000)
+        output.flush()
+        os.fsync(output.fileno())
+    extents = extents_of(file)
+    if not extents:
+        pytest.skip("this file system tells no extents")
+    assert sum(sectors for _, sectors, _ in extents) * 512 >= 300_000
+    assert extents[0][2] == 0
+    assert extents_of(tmp_path / "none") == []
+
+
+def test_targets_that_are_none() -> None:
+    with pytest.raises(TierwiseError, match="no process"):
+        target.of_pid(2**22 + 1)
+    with pytest.raises(TierwiseError, match=r"is of no engine.*--rules"):
+        target.of_pid(os.getpid())
+    with pytest.raises(TierwiseError, match="no process named"):
+        target.of_engine("versant")

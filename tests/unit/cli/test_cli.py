@@ -1,0 +1,104 @@
+"""The grammar of the command line: every command has help, one name means one thing, statuses are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.commands import tierwise
+from tierwise import cli
+from tierwise.cli.commands import all_commands
+from tierwise.cli.output import Format
+from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+
+OLD = ("--json", "--out", "--for", "--time", "--placement", "--learn")
+
+
+def leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if hasattr(command, "commands"):
+        for one in command.commands.values():
+            yield from leaves(f"{name} {one.name}", one)
+    else:
+        yield name, command
+
+
+COMMANDS = dict(leaf for name, command in all_commands() for leaf in leaves(name, command))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_mean_one_thing(name: str) -> None:
+    options = {opt: one for one in COMMANDS[name].params for opt in one.opts}
+    assert not options.keys() & set(OLD), "this name was given up"
+    assert COMMANDS[name].help and all(one.help for one in COMMANDS[name].params)
+    if "--output" in options:
+        assert "-o" in options["--output"].opts
+    for option in ("--duration", "--slow-for", "--burst", "--until-usable"):
+        if option in options:
+            assert options[option].type_descriptor.annotation in (str, str | None), "durations take units"
+    if "--format" in options and name != "compare":
+        assert options["--format"].type_descriptor.annotation is Format
+
+
+def test_the_help_fits_and_names_every_command() -> None:
+    shown = tierwise("--help", COLUMNS="80").stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(f"│ {name.split()[0]} " in shown for name in COMMANDS)
+    assert tierwise("-h").stdout == tierwise("--help").stdout
+    assert tierwise("--version").stdout.startswith("tierwise ")
+
+
+def test_the_manual_has_every_command() -> None:
+    page = tierwise("manual").stdout
+    assert all(f".SS tierwise {name}".replace("-", "\\-") in page for name in COMMANDS)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_there(shell: str) -> None:
+    script = tierwise("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert script.returncode == 0 and "COMPLETE" in script.stdout, script
+
+
+def test_defaults_come_from_the_environment_and_a_file(tmp_path: Path) -> None:
+    config = tmp_path / "tierwise"
+    config.mkdir()
+    (config / "config.toml").write_text('[study.show]\nformat = "csv"\n')
+    show = ("study", "show", "crud")
+    by_file = tierwise(*show, XDG_CONFIG_HOME=str(tmp_path))
+    assert by_file.stdout.startswith("device,is"), by_file
+    by_variable = tierwise(*show, XDG_CONFIG_HOME=str(tmp_path), TIERWISE_STUDY_SHOW_FORMAT="json")
+    assert by_variable.stdout.startswith("{")
+    assert tierwise(*show, "--format", "md", TIERWISE_STUDY_SHOW_FORMAT="json").stdout.startswith("**")
+    (config / "config.toml").write_text("[study")
+    broken = tierwise(*show, XDG_CONFIG_HOME=str(tmp_path))
+    assert broken.returncode == 2 and "config.toml" in broken.stderr
+
+
+def test_statuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def status_of(error: Exception) -> int:
+        def failing(_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(cli, "app", failing)
+        with pytest.raises(SystemExit) as ended:
+            cli.main([])
+        return int(str(ended.value.code))
+
+    assert status_of(FailedCheckError("no run is valid", "run again")) == 1
+    assert status_of(TierwiseError("--x: bad", "write y")) == 2
+    assert status_of(HostError("no FUSE", "modprobe fuse")) == 3
+    assert capsys.readouterr().err.splitlines()[-1] == "tierwise: no FUSE: modprobe fuse"
+    assert status_of(ZeroDivisionError("division by zero")) == 70
+    (line,) = capsys.readouterr().err.splitlines()
+    details = Path(line.rpartition(" ")[2])
+    assert "ZeroDivisionError" in details.read_text("utf-8")
+    details.unlink()
+
+
+def test_unknown_names_are_suggested() -> None:
+    assert "Did you mean 'device'" in tierwise("devise").stderr
+    assert tierwise("devise").returncode == 2
+    gone = tierwise("device", "show", "nvme-cd")
+    assert gone.returncode == 2 and "nvme-dc" in gone.stderr

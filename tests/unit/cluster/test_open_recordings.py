@@ -1,0 +1,79 @@
+"""Simulations on a cluster, without one: losses, what cannot be distributed, open recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from support.fleet_factory import EXAMPLES, NVME
+from tierwise.cli import app
+from tierwise.cluster import open_recordings, simulations
+from tierwise.cluster.fingerprint import fingerprint
+from tierwise.cluster.open_recordings import OpenRecordings
+from tierwise.cluster.simulations import PredictTask
+from tierwise.device_models.profiles import compiled, texts_of
+from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import Executor, Lost
+from tierwise.predict import Predictor, Scenario, resolve
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow")),
+    reason="the extra cluster is not installed",
+)
+UPDATES = EXAMPLES / "keyed-update"
+
+
+def on_cluster(engine: Executor, path: Path, seeds: int = 2) -> Predictor:
+    predictor = Predictor.open(path, seeds=seeds)
+    simulations._distribute_to(engine)(predictor.replayer, path)
+    return predictor
+
+
+def task_of(path: Path) -> PredictTask:
+    return PredictTask(str(path), fingerprint(str(path)))
+
+
+def test_a_question_that_no_worker_survives(tmp_path: Path) -> None:
+    class Fatal:
+        def run(self, _: object, tasks: list[object]) -> Iterator[tuple[int, Lost]]:
+            yield 0, Lost("each worker that began it died", "use a larger machine")
+
+    with pytest.raises(TierwiseError, match="keyed-update: each worker that began it died"):
+        on_cluster(Fatal(), UPDATES).predict([Scenario(placement={"log": NVME})])
+
+
+def test_what_cannot_be_distributed_says_so() -> None:
+    pair = [str(UPDATES), str(EXAMPLES / "order-entry")]
+    place = "keyed-update.log=nvme-dc#1,order-entry.log=nvme-dc#1"
+    done = CliRunner().invoke(app, ["predict", *pair, "--place", place, "--workers", "2"])
+    assert isinstance(done.exception, TierwiseError) and "--workers" in done.exception.message
+
+
+def test_a_profile_is_compiled_once_in_a_process() -> None:
+    profile = resolve(NVME).profile.core
+    assert compiled(texts_of(profile)) is compiled(texts_of(profile))
+    assert texts_of(compiled(texts_of(profile))) == texts_of(profile)
+
+
+def test_recordings_stay_open_while_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    resident = iter([1, 1, 3, 1, 1])
+    monkeypatch.setattr(open_recordings, "_resident_bytes", lambda: next(resident))
+    kept = OpenRecordings(most_resident_bytes=2)
+    first, second, third = (
+        task_of(EXAMPLES / name) for name in ("keyed-update", "order-entry", "small-objects")
+    )
+    opened = kept.get(first.uri, first.checksum)
+    kept.get(second.uri, second.checksum)
+    assert kept.get(first.uri, first.checksum) is opened and len(kept) == 2
+    kept.get(third.uri, third.checksum)  # closes the second, which was used longest ago
+    assert kept.get(first.uri, first.checksum) is opened and len(kept) == 2
+
+
+def test_the_last_recording_stays_open_whatever_its_size() -> None:
+    kept = OpenRecordings(most_resident_bytes=1)
+    one = task_of(UPDATES)
+    assert kept.get(one.uri, one.checksum) is kept.get(one.uri, one.checksum) and len(kept) == 1

@@ -1,0 +1,52 @@
+"""PostgreSQL's programs and logs as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tierwise.engines.postgres import binaries as postgres_binaries
+from tierwise.engines.postgres.errors import explain
+
+
+def test_the_newest_system_server_is_taken(tmp_path: Path) -> None:
+    for version in ("9.6", "15", "8"):
+        (tmp_path / version / "bin").mkdir(parents=True)
+        (tmp_path / version / "bin" / "postgres").touch()
+    assert postgres_binaries.system(tmp_path).bin == tmp_path / "15" / "bin"
+
+
+@pytest.mark.parametrize(
+    ("log", "message", "fix"),
+    [
+        (
+            'x FATAL:  unrecognized configuration parameter "shared_bufers"\n',
+            "setting shared_bufers",
+            "shared_buffers",
+        ),
+        (
+            'x FATAL:  invalid value for parameter "work_mem": "x"\nHINT: no',
+            "setting work_mem",
+            "choose a value",
+        ),
+        (
+            "x FATAL:  could not map anonymous shared memory: Cannot allocate memory\n",
+            "could not map",
+            "less memory",
+        ),
+        (
+            'LOG: x\nx FATAL:  lock file "/a/.s.PGSQL.1.lock" already exists\nHINT: y\n',
+            "already exists",
+            "port",
+        ),
+        ("initdb: error: could not write file: No space left on device\n", "No space", "more space"),
+        ("something odd\n", "something odd", "mend"),
+        ("", "no message", "mend"),
+    ],
+)
+def test_logs_become_one_line(log: str, message: str, fix: str) -> None:
+    error = explain("engine postgres cannot start", log, lambda: ["shared_buffers", "work_mem"])
+    assert message in error.message
+    assert fix in error.fix
+    assert "\n" not in str(error)

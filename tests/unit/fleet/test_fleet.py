@@ -1,0 +1,199 @@
+"""A fleet: its options, weights, words, page, and the command on the shipped recordings."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from support.every_placement import FULL, cost, everything, rate
+from support.fake_replay import predictor
+from support.fleet_command import invoke
+from support.fleet_factory import EXAMPLES, GP3, advised, chosen, database, option, recorded, write_recordings
+from support.schemas import problems
+from tierwise.advise import Goal, Terms
+from tierwise.advise.moves import LEAST_STEP
+from tierwise.fleet import (
+    DatabaseOptions,
+    LeftOutRecording,
+    OptionsTask,
+    RecordingAt,
+    Weight,
+    Weights,
+    options_of,
+)
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor
+from tierwise.report.fleet.document import fleet_document
+from tierwise.report.fleet.page import fleet_page
+from tierwise.report.fleet.words import headline
+from tierwise.report.render import to_html_page, to_markdown
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+LOG, DATA = Role.LOG, Role.DATA
+needs_scipy = pytest.mark.skipif(
+    find_spec("scipy") is None, reason="scipy of the extra cluster is not installed"
+)
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    return write_recordings(tmp_path / "recordings")
+
+
+def weights(**of: Weight) -> Weights:
+    return Weights(of, Path("weights.toml"))
+
+
+@needs_scipy
+def test_a_fleet_of_shipped_recordings(recordings: Path, tmp_path: Path) -> None:
+    page = tmp_path / "fleet.html"
+    printed = invoke(
+        f"{recordings}/*", "--devices", "nvme-dc,gp3", "--budget", "12/month", "--seeds", "2",
+        "--format", "json", "-o", str(page),
+    )  # fmt: skip
+    found = json.loads(printed[: printed.rindex("}") + 1])
+    assert not problems("fleet-advice", found)
+    fleet = found["fleet"]
+    assert [one["name"] for one in fleet["databases"]] == ["keyed-update", "order-entry"]
+    assert [one["name"] for one in fleet["left_out"]] == ["photos", "torn"]
+    assert "blocks.parquet" in fleet["left_out"][1]["problem"]
+    assert 0 < fleet["cost_per_month"] <= 12 < fleet["full_cost_per_month"] and fleet["gap"] == 0
+    assert 0 < fleet["gain_share"]["low"] <= fleet["gain_share"]["value"] < 1
+    assert fleet["moves"][0]["chosen"] and fleet["moves"][0]["draws_share"] > 0.5
+    shown = page.read_text("utf-8")
+    assert shown.count("<svg") == 2 and "order-entry" in shown and "torn" in shown
+
+
+@needs_scipy
+def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
+    shops = [
+        database(
+            f"shop-{n}", option(30, 2 + n / 10, spread=1.3), option(160, 3 + n / 10, [LOG, DATA], spread=1.3)
+        )
+        for n in range(3)
+    ]
+    slow = database(
+        "ledger", option(45, 1.1, device=GP3, spread=1.2, seed_half_width=0.05), warnings=["it was short"]
+    )
+    torn = LeftOutRecording(
+        name="torn", uri="recordings/torn", problem="blocks.parquet is cut", fix="record again"
+    )
+    advice = advised(*shops, slow, torn, budget="260/month", frozen=["archive"])
+    shown = fleet_document(advice.model_copy(update={"prices": []}))  # those that ship change
+    assert to_markdown(shown).replace("\u00a0", " ") == snapshot
+
+
+@needs_scipy
+def test_the_headline_counts_databases_by_role() -> None:
+    logs = [database(f"a{n}", option(10, 3.0)) for n in range(31)]
+    both = [database(f"b{n}", option(20, 4.0, [LOG, DATA])) for n in range(4)]
+    rest = [database(f"c{n}", option(900, 1.5, [DATA])) for n in range(4)]
+    said = headline(advised(*logs, *both, *rest, budget="400/month")).replace("\u00a0", " ")
+    assert said.startswith(
+        "Move the logs of 35 databases and the data of 4: 95 % of all that could be gained, for 9.8 %"
+    )
+    assert headline(advised(database("a", option(10, 3.0)), budget="5")).startswith(
+        "Move nothing: no move for 5.0"
+    )
+    saved = headline(advised(database("a", option(-10, 1.2, [DATA])))).replace("\u00a0", " ")
+    assert saved == "Move the data of a: all that could be gained, and 10 $/month less."
+
+
+@pytest.mark.parametrize("goal", [None, "p99=2ms"])
+def test_the_options_of_a_database_are_those_of_exhaustive_search(
+    goal: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a placement costs, an option that costs no more is as fast, but for a step of the ladder."""
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor())
+    wanted = Goal.parse(goal) if goal else None
+    task = OptionsTask(RecordingAt("toy", "toy"), tuple(FULL), Terms(), wanted)
+    found = options_of(task)
+    assert isinstance(found, DatabaseOptions)
+    options, base = found.options, rate({})
+    assert options[0].placement == {} and options[0].gain == 0
+    assert [one.cost_per_month for one in options] == sorted(one.cost_per_month for one in options)
+    allowed = [one for one in options if one.verdict in (None, "reached")]
+    for placement in everything():
+        if wanted and 4e6 / rate(placement) > wanted.bound / 1.25:
+            continue
+        near = [one for one in allowed if one.cost_per_month <= 1.01 * cost(placement)]
+        assert max(one.speedup.value for one in near) * LEAST_STEP * 1.01 >= rate(placement) / base
+
+
+@needs_scipy
+def test_importance_decides_who_gets_the_money() -> None:
+    fleet = [database("a", option(100, 2.0)), database("b", option(100, 1.9))]
+    assert chosen(advised(*fleet, budget="100")) == {"a": [LOG]}
+    assert chosen(advised(*fleet, budget="100", weights=weights(b=Weight(importance=2)))) == {"b": [LOG]}
+
+
+@needs_scipy
+def test_a_p99_that_must_be_had_goes_before_gain() -> None:
+    needy = database(
+        "a", recorded("missed"), option(80, 1.1, verdict="reached"), option(10, 1.05, verdict="missed")
+    )
+    rich = database("b", option(100, 9.0))
+    weighed = weights(a=Weight(p99="5ms"))
+    easy = database("a", option(80, 1.1), option(10, 1.05))
+    assert chosen(advised(easy, rich, budget="100")) == {"b": [LOG]}
+    advice = advised(needy, rich, budget="100", weights=weighed)
+    assert chosen(advice) == {"a": [LOG]}
+    assert advice.databases[0].must_have_p99_us == 5000 and not advice.databases[0].p99_missed
+    with pytest.raises(TierwiseError, match=r"--budget.* 80\.00 a month"):
+        advised(needy, rich, budget="79", weights=weighed)
+
+
+@needs_scipy
+def test_a_p99_that_no_placement_reaches_is_named() -> None:
+    poor = database("a", recorded("missed"), option(10, 2.0, verdict="likely missed"))
+    advice = advised(poor, budget="50", weights=weights(a=Weight(p99="1ms")))
+    assert advice.databases[0].p99_missed and chosen(advice) == {"a": [LOG]}
+    assert "No placement reaches the p99" in to_markdown(fleet_document(advice))
+    unsure = database("b", recorded("missed"), option(10, 2.0, verdict="likely reached"))
+    likely = advised(unsure, budget="50", weights=weights(b=Weight(p99="1ms")))
+    assert not likely.databases[0].p99_missed and "likely reach" in to_markdown(fleet_document(likely))
+
+
+@needs_scipy
+def test_a_frozen_database_is_not_opened(recordings: Path, tmp_path: Path) -> None:
+    file = tmp_path / "weights.toml"
+    file.write_text(
+        '[databases.order-entry]\nfrozen = true\n[databases.keyed-update]\nimportance = 3\np99 = "9s"\n'
+    )
+    (recordings / "order-entry" / "about.json").write_text("{}")
+    asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", "2", "--weights", str(file)]
+    fleet = json.loads(invoke(*asked, "--format", "json"))["fleet"]
+    assert fleet["frozen"] == ["order-entry"] and fleet["left_out"] == []
+    (one,) = fleet["databases"]
+    assert (one["importance"], one["must_have_p99_us"], one["p99_missed"]) == (3, 9e6, False)
+    file.write_text("[databases.order_entry]\nfrozen = true\n")
+    with pytest.raises(TierwiseError, match=r"order_entry.*did you mean order-entry"):
+        invoke(*asked)
+
+
+@needs_scipy
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["nothing-here/*", "--devices", "nvme-dc"], "no recording can be used.*nothing-here"),
+        ([str(EXAMPLES / "order-entry")], "no device"),
+        ([str(EXAMPLES / "order-entry"), "--devices", "zero"], "zero has no price"),
+        ([str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", "-o", "fleet.txt"], "--output"),
+        ([str(EXAMPLES), "--devices", "nvme-dc"], "holds recordings of a day"),
+    ],
+)
+def test_what_cannot_be_advised_is_refused(arguments: list[str], named: str) -> None:
+    with pytest.raises(TierwiseError, match=named):
+        invoke(*arguments)
+
+
+@needs_scipy
+def test_names_from_strangers_are_text_on_the_page() -> None:
+    torn = LeftOutRecording(name=HOSTILE, uri=HOSTILE, problem=HOSTILE, fix=HOSTILE)
+    page = to_html_page(fleet_page(advised(database(HOSTILE, option(10, 2.0), warnings=[HOSTILE]), torn)))
+    assert "<img" not in page and "&lt;img" in page

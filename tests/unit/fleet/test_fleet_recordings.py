@@ -1,0 +1,130 @@
+"""Recordings of a fleet: found, copied from stores, left out; weights, and packages that are missing."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.fleet_factory import EXAMPLES, NVME, write_recordings
+from tierwise.advise import AdviceOptions, Terms
+from tierwise.cluster import remote
+from tierwise.fleet import (
+    DatabaseOptions,
+    LeftOutRecording,
+    OptionsTask,
+    RecordingAt,
+    Threads,
+    Weights,
+    advise_fleet,
+    catalogue,
+    options_of,
+)
+from tierwise.host import ledger
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.predict import Predictor
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    return write_recordings(tmp_path / "recordings")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[databases.a]\nimportance = 0", "databases.a.importance"),
+        ("[databases.a]\nimportance = nan", "databases.a.importance"),
+        ('[databases.a]\np99 = "5 parsecs"', "databases.a.p99"),
+        ('[databases.a]\np99 = "5ms"\nfrozen = true', "one of frozen and p99"),
+        ("[databases.a]\nweight = 2", "databases.a.weight"),
+        ("databases = 3", "databases"),
+        ("[databases", r"Expected '\]'"),
+    ],
+)
+def test_weights_that_are_wrong_are_named(text: str, named: str, tmp_path: Path) -> None:
+    file = tmp_path / "weights.toml"
+    file.write_text(text)
+    with pytest.raises(TierwiseError, match=f"(?s)weights.toml.*{named}"):
+        Weights.read(file)
+
+
+def test_names_are_those_of_folders_as_long_as_they_differ(tmp_path: Path) -> None:
+    for folder in ("a/shop", "b/shop", "b/\x1b[31mred"):
+        (tmp_path / folder).mkdir(parents=True)
+    found, left_out = catalogue([f"{tmp_path}/*/*", f"{tmp_path}/a/shop/", f"{tmp_path}/c*"])
+    assert [one.name for one in found] == [
+        f"{tmp_path}/a/shop",
+        "?[31mred",
+        f"{tmp_path}/b/shop",
+    ]
+    assert [one.name for one in left_out] == [f"{tmp_path}/c*"]
+
+
+def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
+    recordings: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="fsspec of the extra cluster is not installed")
+    monkeypatch.setattr(remote, "PROTOCOLS", ("memory",))
+    store = fsspec.filesystem("memory")
+    store.put(f"{recordings}/", "/fleet/", recursive=True)
+    (found, _), before = catalogue(["memory://fleet/*"]), store.find("/fleet", detail=True)
+    assert [one.name for one in found] == ["keyed-update", "order-entry", "photos", "torn"]
+    tasks = [OptionsTask(one, (NVME,), Terms(), seeds=2) for one in found]
+    rows = [options_of(pickle.loads(pickle.dumps(task))) for task in tasks]
+    here = options_of(
+        OptionsTask(RecordingAt("keyed-update", f"{recordings}/keyed-update"), (NVME,), Terms(), seeds=2)
+    )
+    assert isinstance(rows[0], DatabaseOptions) and isinstance(here, DatabaseOptions)
+    assert rows[0].options == here.options and len(here.options) > 1
+    assert isinstance(rows[2], LeftOutRecording) and "about.json" in rows[2].problem
+    assert isinstance(rows[3], LeftOutRecording) and "blocks.parquet" in rows[3].problem
+    assert store.find("/fleet", detail=True) == before and not ledger.entries()
+    monkeypatch.setattr(remote, "MOST_BYTES", 1000)
+    large = options_of(tasks[0])
+    assert isinstance(large, LeftOutRecording) and "above 1,000 bytes" in large.problem
+    store.rm("/fleet", recursive=True)
+    gone = options_of(tasks[0])
+    assert isinstance(gone, LeftOutRecording) and "about.json" in gone.problem
+
+
+def test_a_store_that_does_not_answer_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem
+
+    def denied(*_: object, **__: object) -> None:
+        raise ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(remote, "PROTOCOLS", ("memory",))
+    monkeypatch.setattr(memory, "glob", denied)
+    found, (left_out,) = catalogue([str(EXAMPLES / "order-entry"), "memory://x/*"])
+    assert len(found) == 1 and left_out.problem == "memory://x/*: no route"
+
+
+@pytest.mark.parametrize(
+    ("uri", "line"), [("s3://b/x", "pip install s3fs"), ("gs://b/x", "pip install gcsfs")]
+)
+def test_a_missing_package_is_named_with_the_line_to_type(
+    uri: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fsspec", reason="fsspec of the extra cluster is not installed")
+    monkeypatch.setitem(sys.modules, line.rpartition(" ")[2], None)
+    with pytest.raises(HostError, match=line):
+        catalogue([uri])
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(HostError, match=r"fsspec: type: pip install 'tierwise\[cluster\]'"):
+        catalogue([uri])
+    assert catalogue([str(EXAMPLES / "*")])[0], "paths need no package"
+
+
+def test_without_scipy_the_line_to_type_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(HostError, match=r"scipy: type: pip install 'tierwise\[cluster\]'"):
+        advise_fleet([], AdviceOptions(["nvme-dc"]), Threads())
+
+
+def test_a_defect_costs_no_other_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: 1 / 0)
+    found = options_of(OptionsTask(RecordingAt("a", str(EXAMPLES / "order-entry")), (NVME,), Terms()))
+    assert isinstance(found, LeftOutRecording) and "defect of tierwise: ZeroDivisionError" in found.problem

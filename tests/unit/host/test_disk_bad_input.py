@@ -1,0 +1,30 @@
+"""What an emulated disk refuses before it takes anything of the machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.disk_traces import NAME
+from tierwise.device_models import profiles
+from tierwise.host import doctor, ledger, mounts
+from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.model.errors import TierwiseError
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("missing", ["root", "/dev/fuse"])
+def test_a_machine_that_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    check = doctor.Check(missing, False, f"{missing} is missing", "get it", emulation=True)
+    monkeypatch.setattr(doctor, "examine", lambda: [check])
+    with pytest.raises(TierwiseError, match=f"{missing} is missing: get it"):
+        EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount")
+    assert ledger.find("disk", NAME) is None
+
+
+def test_missing_xfs_tools_name_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "_SEARCH_PATH", "/nowhere")
+    with pytest.raises(TierwiseError, match="apt-get install xfsprogs"):
+        mounts.require_tools("xfs", 1 << 30, "--fs")

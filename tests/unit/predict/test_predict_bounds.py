@@ -1,0 +1,235 @@
+"""Bounds, the residue of a run that is not reproduced, mean-value analysis, the state an answer holds for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.fake_replay import CPU_US, GB, REQUESTS, SERVICE_US, FakeReplay, predictor
+from tierwise.predict import ModelError, Prediction, Scenario, bounds, mean_value, rank
+from tierwise.predict.replayed import Outcome, WorkSummary
+from tierwise.predict.residue import CHANCE, Residue, carried_us
+from tierwise.report.recording.prediction_words import answer_sentence
+
+RECORDED_US = {role: count * SERVICE_US["recorded"] for role, count in REQUESTS.items()}
+DEMANDS: dict[str, Any] = {
+    "server_cpu_us": CPU_US,
+    "warm_cpu_us": CPU_US,
+    "reads": {"data": 0.5},
+    "waits": [
+        {"category": "log_device" if role == "log" else "read", "role": role, "time_us": time_us}
+        for role, time_us in RECORDED_US.items()
+    ],
+}
+APART = [{"profile": "hdd-7k2", "roles": [role]} for role in REQUESTS]
+
+
+def answered(scenario: Scenario, calibrated: ModelError | None = None, **fake: Any) -> Prediction:
+    """The answer of a fake whose roles lie on devices of their own."""
+    replay = FakeReplay(devices=APART, demands=DEMANDS, **fake)
+    (answer,) = predictor(replay, model_error=calibrated).predict([scenario])
+    return answer
+
+
+def test_the_bound_is_the_cycle_without_the_waits_that_end() -> None:
+    answer = answered(Scenario(placement={"log": "nvme-dc"}))
+    rest_us = CPU_US + sum(RECORDED_US.values()) - RECORDED_US["log"]
+    assert answer.bound
+    assert answer.bound.rate_per_s == pytest.approx(4e6 / rest_us)
+    assert "all waits on the log" in answer.bound.because
+    assert answer.rate_per_s
+    assert answer.rate_per_s.high <= answer.bound.rate_per_s
+    assert answer.speedup
+    assert answer.speedup.high <= answer.bound.speedup
+
+
+def test_roles_that_share_the_device_may_gain_too() -> None:
+    fake = FakeReplay(demands=DEMANDS)
+    (answer,) = predictor(fake).predict([Scenario(placement={"log": "nvme-dc"}, cores=8)])
+    assert answer.bound
+    assert answer.bound.rate_per_s == pytest.approx(4e6 / CPU_US)
+
+
+def test_cores_bound_what_waits_do_not() -> None:
+    answer = answered(Scenario(placement={"all": "ram"}, cores=1))
+    assert answer.bound
+    assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
+    assert "cores" in answer.bound.because
+
+
+def test_more_memory_has_no_bound_where_reads_were_recorded() -> None:
+    """A read that memory answers takes less processor time, and the recording does not tell how much."""
+    work = predictor(FakeReplay(devices=APART, demands=DEMANDS)).work
+    less, more = (bounds.bound(Scenario(memory_bytes=size), work, 100.0) for size in (4 * GB, 16 * GB))
+    assert less is not None
+    assert more is None
+
+
+def test_the_cores_of_few_clients_are_no_bound_of_more() -> None:
+    few, many = (answered(Scenario(placement={"all": "ram"}, clients=clients)) for clients in (4, 16))
+    assert few.bound and many.bound
+    assert many.bound.rate_per_s == pytest.approx(16e6 / CPU_US)
+    assert many.bound.rate_per_s > few.bound.rate_per_s
+
+
+def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
+    of = predictor(FakeReplay(demands=DEMANDS | {"warm_cpu_us": 3000.0}))
+    for answer in of.predict([Scenario(placement={role: "nvme-dc"}) for role in ("all", "log", "data")]):
+        assert answer.bound
+        assert answer.rate_per_s
+        assert answer.rate_per_s.low < answer.rate_per_s.value <= answer.rate_per_s.high
+        assert answer.rate_per_s.high <= answer.bound.rate_per_s * 1.000001
+    ranked = rank(of, ["nvme-dc"]).ranked
+    assert max(one.rate_per_s for one in ranked) <= 2e6 / 3000 * 1.000001
+
+
+def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
+    of = predictor(FakeReplay(devices=APART, demands=DEMANDS), unit="requests")
+    (answer,) = of.predict([Scenario(placement={"log": "nvme-dc"})])
+    whole = answered(Scenario(placement={"log": "nvme-dc"})).bound
+    assert answer.bound and whole
+    assert answer.bound.rate_per_s == pytest.approx(3 * whole.rate_per_s)
+    assert answer.bound.speedup == pytest.approx(whole.speedup)
+
+
+def test_fewer_clients_may_leave_any_queue() -> None:
+    answer = answered(Scenario(clients=1))
+    assert answer.bound
+    assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
+
+
+def test_a_run_that_is_not_reproduced_widens_the_answer() -> None:
+    scenario = Scenario(placement={"log": "nvme-dc"})
+    sure, unsure = (answered(scenario, error=error) for error in (0.0, 0.12))
+    assert sure.rate_per_s and unsure.rate_per_s and unsure.speedup
+    assert unsure.refused is None
+    assert unsure.rate_per_s.high / unsure.rate_per_s.low > 1.1 * sure.rate_per_s.high / sure.rate_per_s.low
+    assert any("+12%" in warning for warning in unsure.warnings)
+    assert not any("recorded run gives" in warning for warning in sure.warnings)
+
+
+def test_the_recorded_run_comes_out_as_recorded() -> None:
+    of = predictor(FakeReplay(error=0.3))
+    assert of.as_recorded.rate_per_s
+    assert of.as_recorded.rate_per_s.value == pytest.approx(of.run.rate_per_s, rel=0.01)
+
+
+def test_the_residue_is_carried_in_proportion_and_as_constant_processor_and_device_time() -> None:
+    shares = {"cpu": 0.25, "log_device": 0.5, "client": 0.25}
+    now = {"cpu": 0.5, "log_device": 0.25, "client": 0.25}
+    proportional, *extremes = Residue(0.1, 1000.0, shares).scales(500.0, now)
+    assert proportional == pytest.approx(0.25 * 1 + 0.5 * 125 / 500 + 0.25)
+    beyond = 1 - CHANCE / 0.1
+    wanted = [1.0, 250 / 250, 125 / 500]
+    assert extremes == pytest.approx([proportional + beyond * (one - proportional) for one in wanted])
+
+
+def test_what_chance_explains_widens_nothing() -> None:
+    scales = Residue(0.02, 1000.0, {"cpu": 0.2, "read": 0.8}).scales(250.0, {"cpu": 0.8, "read": 0.2})
+    assert scales == pytest.approx([scales[0]] * 4)
+
+
+def test_a_residue_is_no_more_of_a_time_than_that_can_be_wrong_by() -> None:
+    shares = {"cpu": 0.99, "read": 0.01}
+    slower = {"cpu": 0.5, "read": 0.5}
+    *_, device = Residue(0.1, 1000.0, shares).scales(2000.0, slower)
+    assert device * 100.0 < 2 * 1000.0 + 100.0
+    assert carried_us(100.0, -400.0) == 25.0
+
+
+def test_what_bounds_cannot_narrow_is_called_bounds() -> None:
+    wide = {"engine": "postgres", "path": "emulated→real", "what": "rate", "changes": ["placement"]}
+    wide |= {"cases": 50, "half_width": 1.0, "calibrated": "2026-11-21"}
+    calibrated = ModelError.model_validate({"errors": [wide]})
+    answer = answered(Scenario(placement={"all": "ram"}), calibrated, error=0.1)
+    assert answer.refused is None
+    assert answer.bounds_only
+    assert answer.bound and answer.rate_per_s
+    assert answer.rate_per_s.high <= answer.bound.rate_per_s
+
+
+def work(**changes: Any) -> WorkSummary:
+    text = FakeReplay(demands=DEMANDS, **changes).work()
+    return WorkSummary.model_validate_json(text)
+
+
+def outcome(rate_per_s: float, flush_us: float, **changes: Any) -> Outcome:
+    """Ten seconds in which every transaction commits, each with a flush of its own."""
+    count = round(10 * rate_per_s)
+    log = {"role": "log", "reads": 0, "writes": count, "flushes": count, "read_bytes": 0, "written_bytes": 0}
+    said = {
+        "elapsed_s": 10.0,
+        "turns": count,
+        "transactions": count,
+        "latency": dict.fromkeys(("p50_us", "p95_us", "p99_us", "mean_us"), 1e3),
+        "shares": {"cpu": 0.2, "log_device": 0.8},
+        "commits_per_flush": 1.0,
+        "busy_share": 0.4,
+        "io": [log | {"busy_s": count * flush_us / 1e6}],
+        "warnings": [],
+    }
+    return Outcome.model_validate(said | changes)
+
+
+def test_mean_value_analysis_of_one_client_is_the_sum_of_its_times() -> None:
+    simulated = 1e6 / 1200
+    found = mean_value.rate_per_s(Scenario(clients=1), work(), outcome(simulated, 1000.0), simulated)
+    assert found == pytest.approx(1e6 / (CPU_US + 1000.0), rel=0.01)
+
+
+def test_mean_value_analysis_of_many_clients_fills_the_cores() -> None:
+    scenario = Scenario(clients=400, cores=1)
+    found = mean_value.rate_per_s(scenario, work(), outcome(4000.0, 100.0), 4000.0)
+    assert found == pytest.approx(1e6 / CPU_US, rel=0.02)
+
+
+def test_commits_that_come_all_the_time_wait_one_and_a_half_flushes() -> None:
+    simulated = 100e6 / 15_000
+    found = mean_value.rate_per_s(
+        Scenario(clients=100, cores=64), work(), outcome(simulated, 10_000.0), simulated
+    )
+    assert found == pytest.approx(100e6 / (CPU_US + 15_000.0), rel=0.02)
+
+
+def test_a_second_opinion_that_differs_is_said() -> None:
+    assert mean_value.difference(900.0, 1000.0) is None
+    assert mean_value.difference(None, 1000.0) is None
+    assert "-30%" in (mean_value.difference(700.0, 1000.0) or "")
+
+
+def test_the_state_of_the_cache_and_of_checkpoints_is_said() -> None:
+    answer = answered(Scenario(placement={"log": "nvme-dc"}))
+    said = " ".join(answer.notes)
+    assert "0 reads of a device a transaction, 0.5 in the recording: once it is warm" in said
+    assert "devices after long use: ssd-nvme-dc" in said
+    emulated = answered(Scenario(placement={"log": "nvme-dc"}, emulated=True))
+    assert "devices as new: ssd-nvme-dc" in emulated.notes
+
+
+def test_a_rate_is_kept_or_saturated() -> None:
+    class Busy(FakeReplay):
+        def _outcome(self, scenario: dict[str, Any], profiles: Any, factor: float = 1.0) -> dict[str, Any]:
+            done = super()._outcome(scenario, profiles, factor)
+            return done | {"waiting": 5000 if (scenario.get("rate_per_s") or 0) > 600 else 0}
+
+    kept, lost = predictor(Busy(error=0.2)).predict([Scenario(rate_per_s=500), Scenario(rate_per_s=700)])
+    assert (kept.saturated, lost.saturated) == (False, True)
+    assert kept.rate_per_s and lost.rate_per_s
+    assert kept.rate_per_s.high < 1.01 * kept.rate_per_s.low
+    assert lost.rate_per_s.high > 1.2 * lost.rate_per_s.low
+    assert "all are done, half of them within" in answer_sentence(kept)
+    assert "saturated, no more than" in answer_sentence(lost)
+
+
+def test_devices_are_worn_in_unless_asked_otherwise() -> None:
+    asked: list[str] = []
+
+    class Seen(FakeReplay):
+        def predict(self, scenarios: str, profiles: Any, threads: int) -> str:
+            asked.append(scenarios)
+            return super().predict(scenarios, profiles, threads)
+
+    scenarios = [Scenario(placement={"log": "nvme-dc"}, emulated=emulated) for emulated in (False, True)]
+    predictor(Seen()).predict(scenarios)
+    assert asked[0].count('"worn": true') == asked[0].count('"worn": false')

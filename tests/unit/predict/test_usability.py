@@ -1,0 +1,105 @@
+"""What a recording is good for: one verdict for record, profile and predict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from support.fake_replay import FakeReplay, about
+from support.recording_factory import write_recording
+from tierwise.cli import app
+from tierwise.predict import ModelError, Predictor
+from tierwise.predict.counting import counted_over_shown, parse_unit
+from tierwise.predict.replayer import Replayer
+from tierwise.predict.usability import Usability, usability, usability_of
+
+
+def of(fake: FakeReplay | None = None, unit: Any = None, **said: Any) -> Predictor:
+    return Predictor(about(**said), [], Replayer(fake or FakeReplay()), model_error=ModelError(), unit=unit)
+
+
+def judged(fake: FakeReplay | None = None, **said: Any) -> Usability:
+    return usability(of(fake, **said))
+
+
+def shown_rate() -> float:
+    return of().work.observed.transactions_per_s
+
+
+def test_a_good_recording_is_usable() -> None:
+    found = judged()
+    assert found.usable
+    assert found.sentences == ["This recording is usable."]
+
+
+@pytest.mark.parametrize(
+    ("fake", "said", "reason"),
+    [
+        (FakeReplay(transactions=12), {}, "12 transactions were seen, 100 are needed"),
+        (None, {"losses": {"recorded_events": 900, "lost_events": 100}}, "dropped 10.0% of the events"),
+        (None, {"foreign_cpu_share": 0.3}, "other programs used 30% of the processors"),
+        (FakeReplay(error=0.3), {}, "+30%"),
+        (FakeReplay(footprints={"data": 1}), {"counters": {"log_bytes": 10**9}}, "1,000 MB of log"),
+    ],
+    ids=["few", "lost", "foreign", "replay", "log"],
+)
+def test_what_makes_a_recording_useless(fake: FakeReplay | None, said: dict[str, Any], reason: str) -> None:
+    found = judged(fake, **said)
+    assert not found.usable
+    (told,) = found.reasons
+    assert reason in told
+    assert found.fixes[0]
+    assert found.sentences[0] == "This recording is not usable."
+
+
+def test_a_hypervisor_that_takes_processors_is_said() -> None:
+    found = judged(stolen_cpu_share=0.13)
+    assert found.usable
+    assert found.reasons == ["the hypervisor gave 13% of the processors to other machines"]
+
+
+def test_transactions_that_are_not_told_make_rates_requests() -> None:
+    found = judged(FakeReplay(transactions=0))
+    assert found.usable
+    assert "rates count requests" in found.reasons[0]
+
+
+def test_a_count_that_agrees_changes_nothing() -> None:
+    predictor = of(transactions=round(60 * shown_rate() * 1.02))
+    assert predictor.run.rate_per_s == shown_rate()
+    assert usability(predictor).reasons == []
+
+
+def test_bursts_that_recording_slowed_are_not_miscounted() -> None:
+    """Of 60 s, 6 were traced at half the rate: the count is lower than the rate without recording tells."""
+    cost = {"rate_ratio": 0.5, "rate_ratio_low": 0.45, "rate_ratio_high": 0.55, "event_cpu_ns": 300.0}
+    bursts = [{"start_ns": 0, "end_ns": 6_000_000_000, "log_delay_us": 0.0}]
+    said = about(cost=cost, bursts=bursts, transactions=round(57 * shown_rate()))
+    assert counted_over_shown(said, of().work) == pytest.approx(1.0, abs=0.01)
+
+
+def test_requests_are_counted_where_they_are_asked_for() -> None:
+    predictor = of(unit="requests", transactions=1)
+    assert predictor.run.unit == "requests"
+    assert predictor.run.rate_per_s == pytest.approx(3 * shown_rate())
+    with pytest.raises(Exception, match="use one of transactions, requests"):
+        parse_unit("queries")
+
+
+def test_what_cannot_be_replayed_is_not_usable(tmp_path: Path) -> None:
+    empty: dict[str, list[tuple[object, ...]]] = {"threads": []}
+    found = usability_of(write_recording(tmp_path / "r", empty))
+    assert not found.usable
+    assert "no session that did anything" in found.reasons[0]
+
+
+def test_profile_and_predict_say_the_same(tmp_path: Path) -> None:
+    path = write_recording(tmp_path / "r", foreign_cpu_share=0.5)
+    expected = usability_of(path).sentences
+    assert expected[0] == "This recording is not usable."
+    for command in ("profile", "predict"):
+        shown = CliRunner().invoke(app, [command, str(path)]).stdout
+        assert expected == shown.splitlines()[-len(expected) :], command

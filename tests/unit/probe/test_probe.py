@@ -1,0 +1,66 @@
+"""What the probe refuses, and the order of its measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.probe.place import choose_size_bytes, look
+from tierwise.probe.samples import CRYSTALDISKMARK, interleaved
+
+MIB = 1 << 20
+
+
+def test_reads_come_before_writes_in_every_repeat() -> None:
+    from random import Random
+
+    names = list(CRYSTALDISKMARK.values())
+    order = list(interleaved(names, 3, Random(1)))
+    for start in (0, 8, 16):
+        block = order[start : start + 8]
+        assert sorted(block) == sorted(names)
+        assert all("read" in name for name in block[:4])
+    assert order[:8] != order[8:16]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["/proc/self/nothing"], "No such file"),
+        (["/proc"], "no room"),
+        (["/dev/null"], "not a directory"),
+        ([".", "--duration", "1s"], "1 s is too short"),
+        ([".", "--size", "4096T"], "no room for"),
+        ([".", "--size", "1M"], "no room for 1 MiB"),
+        ([".", "--size", "much"], "--size"),
+        ([".", "--engine", "magic", "--size", "16M"], "--engine: 'magic'"),
+        ([".", "--pattern", "randread-5q", "--size", "16M", "--duration", "5s"], "randread-5q"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["device", "probe", *arguments])
+    assert isinstance(result.exception, TierwiseError)
+    assert message in str(result.exception) and "\n" not in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_is_told_from_storage() -> None:
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or look(shared).file_system != "tmpfs":
+        pytest.skip("no tmpfs here")
+    place = look(shared)
+    assert place.memory and place.block is None and place.write_cache is None
+
+
+def test_default_size_leaves_room(tmp_path: Path) -> None:
+    place = look(tmp_path)
+    assert choose_size_bytes(place, None, 64 * MIB) == 64 * MIB
+    with pytest.raises(TierwiseError, match="no room for"):
+        choose_size_bytes(place, 1 << 60, 64 * MIB)

@@ -1,0 +1,80 @@
+"""Recordings as Python and DuckDB see them, and what the documentation says of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
+from tierwise.model.errors import TierwiseError
+from tierwise.recording import TABLES, Recording
+
+PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text("utf-8")
+QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_a_recording_says_what_it_is_of(tmp_path: Path) -> None:
+    about = Recording.open(write_recording(tmp_path / "r"), whole=True).about
+    assert (about.engine, about.machine.cores, about.devices[0].roles) == ("postgres", 2, ["log"])
+
+
+def test_tables_can_be_queried(tmp_path: Path) -> None:
+    connection = Recording.open(write_recording(tmp_path / "r")).connect()
+    for table in TABLES:
+        assert connection.table(table).fetchall() == ONE_COMMIT[table]
+
+
+def test_a_sound_recording_has_no_warnings(tmp_path: Path) -> None:
+    assert Recording.open(write_recording(tmp_path / "r")).warnings == []
+
+
+def test_what_a_recording_lacks_is_said(tmp_path: Path) -> None:
+    failed = {"name": "parts sum to wall time", "passed": False, "detail": "off by 4 %"}
+    losses = {"recorded_events": 99, "lost_events": 1}
+    path = write_recording(
+        tmp_path / "r", losses=losses, foreign_cpu_share=0.2, checks=[failed], warnings=["mmap was used"]
+    )
+    assert Recording.open(path).warnings == [
+        "mmap was used",
+        "the kernel dropped 1 of 100 events (1.00%) while recording",
+        "other programs used 20% of the processors while recording",
+        "parts sum to wall time: off by 4 %",
+    ]
+
+
+@pytest.mark.parametrize("changes", [{"version": 2}, {"format": "other"}, {"machine": None}], ids=str)
+def test_another_format_is_refused(tmp_path: Path, changes: dict[str, object]) -> None:
+    path = write_recording(tmp_path / "r", **changes)
+    with pytest.raises(TierwiseError, match=r"about\.json"):
+        Recording.open(path)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_truncated_table_is_refused_by_name(tmp_path: Path, table: str) -> None:
+    file = write_recording(tmp_path / "r") / f"{table}.parquet"
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(TierwiseError, match=rf"{table}\.parquet: has \d+ bytes"):
+        Recording.open(tmp_path / "r", whole=True)
+
+
+def test_rows_that_refer_to_nothing_are_refused(tmp_path: Path) -> None:
+    rows = ONE_COMMIT | {"blocks": [(3, *ONE_COMMIT["blocks"][0][1:])]}
+    with pytest.raises(TierwiseError, match="blocks: row 0: device is 3, and there are 1"):
+        Recording.open(write_recording(tmp_path / "r", rows), whole=True)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+def test_queries_of_the_page_run(tmp_path: Path, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_recording(tmp_path / "r")
+    monkeypatch.chdir(path)
+    connection = Recording.open(path).connect()
+    assert connection.sql(query).fetchall()
+
+
+def test_the_page_names_every_column() -> None:
+    for columns in COLUMNS.values():
+        for column in columns.split(", "):
+            assert column.split()[0] in PAGE

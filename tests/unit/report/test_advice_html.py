@@ -1,0 +1,129 @@
+"""The page of an advice as a file: its size, its policy, its words, the steps to type, and the command."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import altair as alt
+import pytest
+from typer.testing import CliRunner
+
+from support.fake_replay import predictor
+from support.paths import RECORDINGS
+from tierwise import open_recording
+from tierwise.advise import Goal, Terms, advise
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.report.advice import Subject, advice_page, decision, subject
+from tierwise.report.advice.page import page_chart
+from tierwise.report.advice.steps import FOLDER, guide
+from tierwise.report.charts.look import PAGE_WIDE, finish, plot
+from tierwise.report.document import Text
+
+EXAMPLES = RECORDINGS
+FEW = ("nvme-dc", "gp3", "io2")
+
+
+@cache
+def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> Subject:
+    toy = predictor()
+    advice = advise(toy, devices, budget, Goal.parse(goal) if goal else None)
+    return subject(toy, advice, Terms(), Path("shop"))
+
+
+def said(subject: Subject) -> str:
+    return " ".join(block.text for block in decision.sentences(subject) if isinstance(block, Text))
+
+
+def test_nothing_comes_from_outside() -> None:
+    page = advice_page(made(FEW))
+    loading = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert not re.search(r"\b(src|srcset|action|background)=|<(link|img|iframe|object|base)\b|url\(", loading)
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    assert "default-src &#39;none&#39;" in policy[1] and "unsafe" not in policy[1] and "http" not in policy[1]
+    assert "innerHTML" not in "".join(file.read_text("utf-8") for file in _scripts())
+
+
+def test_the_chart_is_valid_and_in_the_style_of_the_others() -> None:
+    chart = page_chart(made(FEW))
+    drawn = alt.LayerChart.from_dict(chart).to_dict()
+    assert drawn["layer"][1]["mark"]["interpolate"] == "step-after"
+    others = finish([plot([{"value": 1}]).mark_point()], PAGE_WIDE, 100, "").to_dict()["config"]
+    own = chart["config"]
+    assert {name: own[name] for name in ("aria", "background", "font")} == {
+        name: others[name] for name in ("aria", "background", "font")
+    }
+    assert own["axis"].items() <= others["axis"].items() and own["view"].items() <= others["view"].items()
+
+
+def _scripts() -> list[Path]:
+    return sorted((FOLDER.parent / "templates" / "advice").glob("*.js"))
+
+
+@pytest.mark.parametrize("file", _scripts(), ids=lambda file: file.name)
+def test_a_script_is_short_and_ends_no_element(file: Path) -> None:
+    text = file.read_text("utf-8")
+    assert len(text.splitlines()) <= 250 and "</script" not in text.lower()
+
+
+def test_the_survey_has_every_placement_once_and_the_advised_under_all_seeds() -> None:
+    found = made(FEW)
+    assert found.survey.predictions[0] == found.advice.recorded
+    for number, prediction in enumerate(found.survey.predictions):
+        assert prediction is not None
+        placed = {Role(role): device for role, device in prediction.scenario.placement.items()}
+        assert found.survey.number(placed) == number
+    advised = found.survey.predictions[found.survey.number(found.placement) or 0]
+    assert advised and advised.seeds == 5
+    assert found.survey.number({Role.TEMP: "ssd-nvme-dc"}) is None, "it stays where it is"
+
+
+def test_the_decision_says_interval_budget_and_goal() -> None:
+    free = made(FEW)
+    assert re.search(r"Likely [\d.]+ to [\d.]+ times the throughput, best guess [\d.]+\.", said(free))
+    assert "volume-aws-io2" in said(made(FEW, budget=50.0))
+    rate = free.chosen.rate_per_s
+    assert rate
+    goals = {0.5 * rate.low: "Cheapest that reaches", 3 * rate.high: "No placement reaches"}
+    for bound, words in goals.items():
+        assert words in said(made(FEW, goal=f"tps={bound:.0f}")), words
+
+
+def test_without_a_gain_nothing_moves() -> None:
+    still = made(("hdd-7k2",))
+    assert decision.headline(still).startswith("Leave the files where they are")
+    assert 'id="steps"' not in advice_page(still)
+
+
+def test_the_risks_name_a_single_drive_a_date_and_what_is_not_known() -> None:
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in decision.risks(made(FEW)).rows}
+    holds, power, worn, death = rows["ssd-nvme-dc"]
+    assert holds == "log, data and index" and "power cuts lost" in power and "one drive" in death
+    year = re.search(r"\(\w+ (\d{4})\)", worn)
+    assert year and int(year[1]) in (date.today().year, date.today().year + 1)
+    assert rows["recorded devices"][2:] == ["no figure", "not known"]
+
+
+def test_steps_take_no_line_from_a_name() -> None:
+    found = guide("postgres", {Role.LOG: "x\nrm -rf /", Role.DATA: "y"})
+    assert len(found.variables.splitlines()) == 4
+    assert "$NEW1" in found.steps[0].there and "$NEW2" in found.steps[1].there
+    for unknown in ("../moves/postgres", "oracle", ""):
+        assert guide(unknown, {Role.LOG: "x"}).without == ["log: no steps are known for this engine"]
+
+
+def test_from_python(tmp_path: Path) -> None:
+    open_recording(EXAMPLES / "order-entry").advise(["nvme-dc"]).to_html(tmp_path / "a.html")
+    assert "Move the log to ssd-nvme-dc" in (tmp_path / "a.html").read_text("utf-8").replace("\u2060", "")
+
+
+def test_a_page_is_html(tmp_path: Path) -> None:
+    asked = ["advise", str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", "-o", str(tmp_path / "x.pdf")]
+    with pytest.raises(TierwiseError, match="--output"):
+        CliRunner().invoke(app, asked, catch_exceptions=False)
+    assert not list(tmp_path.iterdir())

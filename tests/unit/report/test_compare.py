@@ -1,0 +1,165 @@
+"""Two sets of results compared: matching, ratios, verdicts, and every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from support.lap_results import LAPS_S, lap_runs
+from support.results_factory import study_runs
+from tierwise.cli.compare import compare, in_format
+from tierwise.cli.report import RESULTS_FILE
+from tierwise.model import statistics
+from tierwise.model.errors import TierwiseError
+from tierwise.model.statistics import Bound
+from tierwise.report.comparison.rows import SetRow
+from tierwise.report.comparison.sets import SetComparison, compare_sets
+from tierwise.results import RunResult
+from tierwise.results.files import append_result
+
+NAMES = ("before", "after")
+SLOW_WRITE = {name: laps | {"write": 2 * laps["write"]} for name, laps in LAPS_S.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_resamples() -> Iterator[None]:
+    """Enough for what is told apart here, and quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "RESAMPLES", 1_000)
+        yield
+
+
+@pytest.fixture(scope="module")
+def found() -> SetComparison:
+    return compare_sets(lap_runs(), lap_runs(SLOW_WRITE), NAMES)
+
+
+def row(found: SetComparison, pair: str, name: str, what: str) -> SetRow:
+    (one,) = (p for p in found.pairs if p.label == pair)
+    (here,) = (r for r in one.rows if (r.name, r.what) == (name, what))
+    return here
+
+
+def on_engine(runs: list[RunResult], engine: str) -> list[RunResult]:
+    return [run.model_copy(update={"engine": run.engine.model_copy(update={"name": engine})}) for run in runs]
+
+
+def test_laps_that_changed_are_told_from_those_that_did_not(found: SetComparison) -> None:
+    assert [pair.label for pair in found.pairs] == list(LAPS_S)
+    write = row(found, "log-ssd", "write", "elapsed")
+    assert write.ratio is not None and write.ratio.estimate == pytest.approx(2.0, rel=0.05)
+    assert write.verdict == "B slower"
+    assert row(found, "log-ssd", "update", "elapsed").verdict == "no significant difference"
+    assert "log-ssd: B is 1.45 times slower" in found.headline
+
+
+def test_counters_and_roles_have_ratios_too(found: SetComparison) -> None:
+    assert row(found, "all-hdd", "log", "bytes written").verdict == "no significant difference"
+    assert row(found, "all-hdd", "write", "cpu").verdict == "B more"
+    assert not [one for one in found.pairs[0].of("role") if one.name == "temp"], "no I/O, no row"
+
+
+def test_two_engines_are_matched_across() -> None:
+    both = compare_sets(on_engine(lap_runs(), "sqlite"), on_engine(lap_runs(), "postgres"), NAMES)
+    assert both.pairs[0].label == "all-hdd"
+    several = [*lap_runs(), *on_engine(lap_runs(), "sqlite")]
+    assert compare_sets(several, several, NAMES).pairs[0].label == "postgres, all-hdd"
+    (engine,) = (one for one in both.differences if one.what == "Engine")
+    assert (engine.a, engine.b) == (["sqlite 18.6"], ["postgres 18.6"])
+
+
+def test_single_placements_are_matched_across() -> None:
+    disk = {"all-hdd": LAPS_S["all-hdd"]}
+    flash = {"all-ssd": LAPS_S["all-ssd"]}
+    both = compare_sets(lap_runs(disk), lap_runs(flash), NAMES)
+    assert [pair.label for pair in both.pairs] == ["all-hdd → all-ssd"]
+    assert "times faster" in both.headline
+
+
+def test_what_only_one_has_is_named_and_nothing_in_common_is_refused() -> None:
+    less = {name: LAPS_S[name] for name in ("all-hdd", "log-ssd")}
+    assert compare_sets(lap_runs(), lap_runs(less), NAMES).unmatched == ["only in before: all-ssd"]
+    others = {"data-ssd": LAPS_S["all-ssd"]}
+    with pytest.raises(TierwiseError, match="no placement and setting in common"):
+        compare_sets(lap_runs(less), lap_runs(others | {"all-ssd": LAPS_S["all-ssd"]}), NAMES)
+    with pytest.raises(TierwiseError, match="none of its 15 runs is valid"):
+        compare_sets(study_runs(status="failed", problems=["x"]), study_runs(), NAMES)
+
+
+def test_a_lap_that_was_stopped_gives_bounds() -> None:
+    capped = compare_sets(lap_runs(cap_s=1.0), lap_runs(), NAMES)
+    write = row(capped, "all-hdd", "write", "elapsed")
+    assert write.a is not None and write.a.bound is Bound.AT_LEAST
+    assert (
+        write.ratio is not None
+        and write.ratio.bound is Bound.AT_MOST
+        and write.verdict == "left open by the cap"
+    )
+    both = compare_sets(lap_runs(cap_s=1.0), lap_runs(cap_s=1.0), NAMES)
+    assert row(both, "all-hdd", "write", "elapsed").ratio is None
+
+
+def test_few_repeats_give_no_verdict() -> None:
+    few = compare_sets(lap_runs(repeats=2), lap_runs(SLOW_WRITE, repeats=2), NAMES)
+    assert row(few, "all-hdd", "write", "elapsed").verdict == "too few repeats"
+    assert "too few repeats to tell" in few.headline
+
+
+def test_conditions_that_differ_are_listed() -> None:
+    runs = lap_runs()
+    machine = runs[0].machine.model_copy(update={"host": "other", "cores": 64})
+    settings = runs[0].engine.settings | {"fsync": "off"}
+    engine = runs[0].engine.model_copy(update={"version": "19.1", "settings": settings})
+    changed = [run.model_copy(update={"machine": machine, "engine": engine}) for run in runs]
+    differences = {one.what: one for one in compare_sets(runs, changed, NAMES).differences}
+    assert {"Machine", "Processor", "Engine", "postgres: fsync"} == set(differences)
+    assert differences["postgres: fsync"].b == ["off"]
+
+
+@pytest.mark.parametrize("format", ["md", "csv", "json"])
+def test_texts_hold_every_figure(found: SetComparison, format: str) -> None:
+    text = in_format(found, format)
+    figures = sum(len(pair.rows) for pair in found.pairs)
+    if format == "csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert len(rows) == figures and {len(one) for one in rows} == {20}
+        write = next(
+            r for r in rows if (r["pair"], r["name"], r["measure"]) == ("log-ssd", "write", "elapsed")
+        )
+        assert float(write["ratio"]) == pytest.approx(2.0, rel=0.05) and write["a_repeats"] == "5"
+    elif format == "json":
+        assert json.loads(text)["pairs"] == found.model_dump(mode="json")["pairs"]
+    else:
+        assert text.count("\n| ") >= figures
+        assert "| write | Elapsed |" in text
+    assert "None" not in text
+
+
+def test_command_writes_a_page_that_needs_nothing(tmp_path: Path) -> None:
+    for name, laps in (("a", LAPS_S), ("b", SLOW_WRITE)):
+        directory = tmp_path / name / "latest"
+        directory.mkdir(parents=True)
+        for run in lap_runs({"all-hdd": laps["all-hdd"]}, repeats=3):
+            append_result(directory / RESULTS_FILE, run)
+    app = typer.Typer()
+    app.command()(compare)
+    out = tmp_path / "page.html"
+    done = CliRunner().invoke(app, [str(tmp_path / "a"), str(tmp_path / "b" / "latest"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    text = out.read_text("utf-8")
+    assert text.count("<svg") == 2 and "<script" not in text and "B slower" in text
+    assert set(re.findall(r"https?://[^\s\"'<]+", text)) <= {"http://www.w3.org/2000/svg"}
+    printed = CliRunner().invoke(app, [str(tmp_path / "a"), f"{tmp_path / 'b'}:postgres"])
+    assert "B over A" in printed.output
+    missing = CliRunner().invoke(app, [str(tmp_path / "a"), f"{tmp_path / 'b'}:oracle"])
+    assert isinstance(missing.exception, TierwiseError) and "oracle" in str(missing.exception)
+    nowhere = CliRunner().invoke(app, [str(tmp_path / "a"), str(tmp_path / "c")])
+    assert isinstance(nowhere.exception, TierwiseError) and "no results there" in str(nowhere.exception)

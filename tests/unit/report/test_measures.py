@@ -1,0 +1,23 @@
+"""Measures of a run."""
+
+from __future__ import annotations
+
+from support.results_factory import study_runs
+from tierwise.report.study.measures import run_part
+from tierwise.results import DeviceInfo, RoleIo
+
+
+def test_two_directories_on_one_device_count_once() -> None:
+    run = next(iter(study_runs()))
+    whole = RoleIo(device="a", reads=10, writes=5, flushes=1, read_bytes=4096, write_bytes=512)
+    first = DeviceInfo(name="a", kind="real", roles=[], io=whole)
+    second = first.model_copy(update={"name": "b", "io": whole.model_copy(update={"device": "b"})})
+    shared = second.model_copy(update={"same_device_as": "a"})
+
+    def reads(*devices: DeviceInfo, io: dict[str, RoleIo] | None = None) -> int:
+        changed = run.model_copy(update={"devices": list(devices), "io": io or {}})
+        return sum(one.reads for one in run_part(changed).total_io)
+
+    assert reads(first, second) == 20
+    assert reads(first, shared) == 10
+    assert reads(first, shared, io={"log": whole.model_copy(update={"device": "b"})}) == 10

@@ -1,0 +1,242 @@
+"""What is said of predictions and of advice: sentences, tables, the command line. The simulator is a fake."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+from typer.testing import CliRunner
+
+from support.fake_replay import REQUESTS, FakeReplay, about, predictor
+from tierwise.advise import Goal, Terms, advise
+from tierwise.cli import app
+from tierwise.cli.output import print_document
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import ModelError, Predictor, Scenario, rank
+from tierwise.predict.replayer import Replayer
+from tierwise.recording import Recording
+from tierwise.report.charts.prediction import answers_chart
+from tierwise.report.charts.render import to_png
+from tierwise.report.document import Document
+from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.advice_words import first_sentence, further_sentences
+from tierwise.report.recording.prediction import prediction_document, ranking_document
+
+RUNNER = CliRunner()
+REC = "rec"
+
+
+def text_of(document: Document) -> str:
+    with (console := Console(width=200, force_terminal=True, color_system=None)).capture() as captured:
+        print_document(document, console)
+    return captured.get()
+
+
+@pytest.fixture
+def faked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording that is not there, replayed by the fake."""
+    recording = Recording(Path(REC), about(losses={"recorded_events": 997, "lost_events": 3}))
+    monkeypatch.setattr(Recording, "open", lambda *_, **__: recording)
+    monkeypatch.setattr(Replayer, "open", lambda _, fresh=False: Replayer(FakeReplay(), fresh=fresh))
+
+
+def test_the_sentence_comes_first_and_gives_the_interval() -> None:
+    of = predictor(model_error=ModelError())
+    answers = of.predict([Scenario(placement={"log": "nvme-dc"})])
+    text = text_of(prediction_document(of.run, of.as_recorded, answers))
+    assert text.startswith(
+        "Move the log to ssd-nvme-dc: 2.3 (1.85–2.8) times the throughput; then 70\u00a0% "
+    )
+    assert "Recorded: postgres 18.6, 4 clients, 2 cores, 60.0 s: 571 transactions a second" in text
+    assert "not validated" in text
+
+
+def test_no_difference_is_called_that() -> None:
+    of = predictor(model_error=ModelError())
+    answers = of.predict([Scenario(placement={"log": "7k2"})])
+    assert "no difference that can be told (1.00 (0.82–1.22) times the throughput)" in text_of(
+        prediction_document(of.run, of.as_recorded, answers)
+    )
+
+
+def test_a_refusal_is_said_with_its_reason_and_the_fix() -> None:
+    of = predictor()
+    text = text_of(prediction_document(of.run, of.as_recorded, of.predict([Scenario(memory_bytes=48 << 30)])))
+    assert "With 48.0 GiB of memory: no answer." in text
+    assert "it was taken in bursts: leave out --memory" in text
+
+
+def test_a_run_that_is_not_reproduced_is_answered_and_said() -> None:
+    of = predictor(FakeReplay(error=0.3))
+    text = text_of(
+        prediction_document(of.run, of.as_recorded, of.predict([Scenario(placement={"log": "ram"})]))
+    )
+    assert "times the throughput" in text
+    assert "(+30%): the interval is wider for it" in text
+
+
+def test_bounds_alone_are_called_bounds() -> None:
+    of = predictor(FakeReplay(unsure=4.0, can_change_memory=True))
+    text = text_of(prediction_document(of.run, of.as_recorded, of.predict([Scenario(memory_bytes=48 << 30)])))
+    assert "With 48.0 GiB of memory: between " in text
+    assert "the replay cannot tell more" in text
+
+
+def test_a_ranking_has_a_column_for_each_role_and_marks_equals() -> None:
+    of = predictor(model_error=ModelError())
+    text = text_of(ranking_document(of.run, of.as_recorded, rank(of, ["nvme-dc", "sata-dc"])))
+    assert text.startswith(
+        "Best of 8 placements: log on ssd-nvme-dc, data on ssd-nvme-dc, index on ssd-nvme-dc"
+    )
+    assert re.search(r"\n2= +ssd-nvme-dc", text)
+
+
+def on_a_volume() -> Predictor:
+    """A recording on one volume of 200 GiB with nothing else on it."""
+    volume = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0}
+    volume |= {"roles": ["log", "data", "index", "temp"], "sectors": 200 << 21}
+    volume |= {"profile": None, "write_cache": False}
+    return Predictor(about(devices=[volume]), [], Replayer(FakeReplay()), model_error=ModelError())
+
+
+@pytest.mark.parametrize(
+    ("devices", "budget", "goal", "terms"),
+    [
+        (["nvme-dc"], None, "tps=900", Terms()),
+        (["nvme-dc", "gp3", "io2"], 20.0, "p99=2ms", Terms.parse(headroom="30%")),
+        (["gp3"], None, "tps=3000", Terms.parse(have="nvme-dc")),
+        (["gp3"], 5.0, "p50=10us", Terms.parse(years=3)),
+        (["nvme-dc"], None, "tps=10000", Terms()),
+        (["nvme-dc"], None, "tps=12000", Terms()),
+        (["7k2"], 1.0, None, Terms()),
+        (["st1"], None, None, Terms.parse(recorded_on="io2")),
+    ],
+    ids=["one", "budget", "owned", "far-goal", "likely", "unlikely", "nothing", "credit"],
+)
+def test_advice_in_words(
+    devices: list[str], budget: float | None, goal: str | None, terms: Terms, snapshot: SnapshotAssertion
+) -> None:
+    of = on_a_volume()
+    advice = advise(of, devices, budget, goal and Goal.parse(goal), terms)
+    said = [first_sentence(advice), *further_sentences(advice)]
+    assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
+
+
+def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.setitem(REQUESTS, "index", 0.01)
+    advice = advise(on_a_volume(), ["nvme-dc"], terms=Terms.parse(recorded_on="gp3"))
+    said = [first_sentence(advice), *further_sentences(advice)]
+    assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
+
+
+def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -> None:
+    prices = tmp_path / "mine.toml"
+    prices.write_text(
+        'currency = "CHF"\n[devices.nvme-dc]\npurchase = 480\n'
+        'source = "offer of a dealer"\ndate = "2024-05"\n'
+    )
+    text = text_of(advice_document(advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=prices))))
+    assert "for 8.0\u00a0CHF/month" in text and "$" not in text
+    assert "CHF/month" in text and "worn out after" in text
+    assert "Prices that may be older than a year: ssd-nvme-dc (2024-05)." in text
+    assert "Price of ssd-nvme-dc (2024-05): offer of a dealer." in text
+
+
+def test_with_nothing_to_gain_the_advice_is_to_move_nothing() -> None:
+    advice = advise(predictor(), ["7k2"])
+    assert first_sentence(advice).startswith("Move nothing")
+
+
+def test_the_chart_can_be_drawn() -> None:
+    of = predictor()
+    answers = of.predict([Scenario(placement={"log": "nvme-dc"}), Scenario(memory_bytes=48 << 30)])
+    assert to_png(answers_chart(of.as_recorded, answers)).startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("faked")
+def test_predict_prints_json_with_the_warnings(tmp_path: Path) -> None:
+    png = tmp_path / "answers.png"
+    result = RUNNER.invoke(
+        app,
+        [
+            "predict",
+            REC,
+            "--place",
+            "log=nvme-dc",
+            "--place",
+            "all=gp3",
+            "--format",
+            "json",
+            "--png",
+            str(png),
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert [one["scenario"]["placement"] for one in said["predictions"]] == [
+        {"log": "nvme-dc"},
+        {"all": "gp3"},
+    ]
+    assert all(any("dropped 3 of 1000" in w for w in one["warnings"]) for one in said["predictions"])
+    assert png.exists()
+
+
+@pytest.mark.usefixtures("faked")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", REC, "--devices", "nvme-dc,7k2"],
+        ["predict", REC, "--devices", "nvme-dc,7k2", "--format", "json"],
+        ["predict", REC, "--cores", "8", "--clients", "16"],
+        ["predict", REC, "--place", "log=nvme-dc", "--fresh"],
+        ["advise", REC, "--devices", "nvme-dc,gp3", "--budget", "$50/month", "--goal", "p99=2ms"],
+        ["advise", REC, "--devices", "nvme-dc", "--format", "json"],
+        ["advise", REC, "--have", "nvme-dc", "--years", "3", "--growth", "50%", "--recorded-on", "gp3"],
+    ],
+)
+def test_commands_answer(arguments: list[str]) -> None:
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "dropped 3 of 1000" in result.output
+
+
+@pytest.mark.usefixtures("faked")
+def test_a_refused_question_ends_with_status_1() -> None:
+    assert RUNNER.invoke(app, ["predict", REC, "--memory", "48G"]).exit_code == 1
+
+
+@pytest.mark.usefixtures("faked")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["predict", REC, "--place", "wal=ram"], "unknown role"),
+        (["predict", REC, "--place", "log=nope-nope"], "unknown device profile"),
+        (["predict", REC, "--memory", "much"], "not a size"),
+        (["predict", REC, "--memory", "48"], "48 is 48 bytes: write the unit, for example 48G"),
+        (["predict", REC, "--devices", ","], "no device"),
+        (["advise", REC, "--devices", "nvme-dc", "--budget", "cheap"], "no amount of money"),
+        (["advise", REC, "--devices", "nvme-dc", "--goal", "fast"], "no goal"),
+        (["advise", REC, "--devices", "nvme-dc", "--budget", "50 EUR"], "the prices are in USD"),
+        (["advise", REC], "no device to move files to"),
+        (
+            ["advise", REC, "--devices", "nvme-dc", "--headroom", "lots"],
+            "--headroom: 'lots' is no percentage",
+        ),
+        (["advise", REC, "--devices", "nvme-dc", "--prices", "none.toml"], "none.toml: No such file"),
+    ],
+)
+def test_bad_input_is_refused(arguments: list[str], says: str) -> None:
+    result = RUNNER.invoke(app, arguments)
+    assert isinstance(result.exception, TierwiseError)
+    assert says in str(result.exception)
+
+
+def test_no_recording_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=str(tmp_path)):
+        Predictor.open(tmp_path)

@@ -1,0 +1,138 @@
+"""Where the time of a recording went: from its tables to what is said, drawn and written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from support.fake_replay import FakeReplay, predictor
+from support.paths import RECORDINGS
+from support.recording_factory import ONE_COMMIT, write_recording
+from tierwise.cli import app
+from tierwise.cli.output import print_document
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict.replayer import Replayer
+from tierwise.predict.savings import Savings, savings
+from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.report.charts.profile import described_profile, profile_chart
+from tierwise.report.charts.render import to_png
+from tierwise.report.recording.profile import profile_document, profile_page
+from tierwise.report.recording.profile_tables import common_directory
+from tierwise.report.render import to_html_page
+
+RUNNER = CliRunner()
+EXAMPLES = sorted(RECORDINGS.glob("*/about.json"))
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_recording(tmp_path_factory.mktemp("profile") / "rec")
+
+
+@pytest.fixture(scope="module")
+def found(directory: Path) -> Breakdown:
+    return break_down(directory)
+
+
+def text_of(found: Breakdown, saved: Savings, *warnings: str) -> str:
+    with (console := Console(width=160)).capture() as captured:
+        print_document(profile_document(found, saved, warnings), console)
+    return captured.get()
+
+
+def test_parts_of_each_class_sum_to_its_time(found: Breakdown) -> None:
+    assert [one.name for one in found.classes] == ["session", "client"]
+    for one in found.classes:
+        assert sum(one.parts.values()) == pytest.approx(1.0, abs=1e-9)
+    assert found.sum_error == 0.0
+    assert found.classes[0].parts == pytest.approx({"cpu": 0.2, "log_device": 0.8})
+
+
+@pytest.mark.parametrize("about", EXAMPLES, ids=lambda about: about.parent.name)
+def test_sessions_have_the_shares_that_predict_observes(about: Path) -> None:
+    sessions = next(one for one in break_down(about.parent).classes if one.name == "session")
+    observed = Replayer.open(about.parent).work.observed.shares
+    shares = {part: sessions.parts.get(part, 0.0) for part in observed}
+    assert shares == pytest.approx(observed, abs=0.005)
+
+
+def test_the_log_is_what_the_session_waited_for(found: Breakdown) -> None:
+    log = next(row for row in found.roles if row.role is Role.LOG)
+    assert (log.devices, log.writes, log.syncs, log.written_bytes) == (["sdb1"], 1, 1, 8192)
+    assert log.waited_s == pytest.approx(0.008)
+    assert found.files[0].path == "/d/pg_wal/0001"
+
+
+def test_what_removal_saves_is_replayed_not_added_up(found: Breakdown) -> None:
+    of = predictor()
+    saved = savings(of, [Role.LOG, Role.DATA])
+    assert [row.role for row in saved.rows] == ["log", "data", "all"]
+    # A request takes the fake 4 ms (1 of the log, 0.5 of data, 0.2 of the index), or 1 ms on another device;
+    # a transaction takes 0.2 ms of CPU besides.
+    log = saved.rows[0]
+    assert log.speedup is not None
+    assert log.speedup.value == pytest.approx((0.2 + 6.8) / (0.2 + 1.0 + 2.8), rel=0.01)
+    assert log.share == pytest.approx(1 - 4.0 / 7.0, abs=0.01)
+    text = text_of(found, saved)
+    assert "If the log took no time at its device, 43\u00a0% of the time would be saved at most." in text
+
+
+def test_savings_of_a_run_that_is_not_reproduced_are_unsure_and_said_to_be(found: Breakdown) -> None:
+    sure, saved = (savings(predictor(FakeReplay(error=error)), [Role.LOG]) for error in (0.0, 0.3))
+    widths = [
+        one.rows[0].speedup.high / one.rows[0].speedup.low for one in (sure, saved) if one.rows[0].speedup
+    ]
+    assert widths[1] > widths[0]
+    text = text_of(found, saved, "the kernel dropped 3 of 1000 events")
+    assert "Warning: the kernel dropped 3 of 1000 events." in text
+    assert "Warning: replaying the recorded run gives" in text
+
+
+def test_the_chart_shows_roles_below_parts(found: Breakdown) -> None:
+    drawn = json.dumps(profile_chart(found).to_dict())
+    assert "sessions, by role" in drawn
+    assert "clients, by role" not in drawn
+    assert to_png(profile_chart(found)).startswith(b"\x89PNG")
+    assert "sessions: on CPU 20\u00a0%, log device 80\u00a0%" in described_profile(found)
+
+
+def test_the_page_opens_offline(found: Breakdown) -> None:
+    page = to_html_page(profile_page("rec", found, Savings(), ["one <odd> warning"]))
+    assert "Where the time went" in page
+    assert "one &lt;odd&gt; warning" in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_command_prints_tables_or_json(directory: Path, tmp_path: Path) -> None:
+    page = tmp_path / "profile.html"
+    shown = RUNNER.invoke(app, ["profile", str(directory), "--no-savings", "--html", str(page)])
+    assert shown.exit_code == 0, shown.output
+    assert "Sessions spent 80\u00a0% log device, 20\u00a0% on CPU of their time." in shown.output
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+    read = RUNNER.invoke(app, ["profile", str(directory), "--no-savings", "--format", "json"])
+    answer = json.loads(read.stdout)
+    assert answer["breakdown"]["classes"][0]["class"] == "session"
+    assert answer["savings"]["rows"] == []
+
+
+def test_a_recording_without_rows_has_a_profile(tmp_path: Path) -> None:
+    empty: dict[str, list[tuple[object, ...]]] = {name: [] for name in ONE_COMMIT}
+    found = break_down(write_recording(tmp_path / "rec", empty))
+    assert "No thread was seen." in text_of(found, Savings())
+    assert to_png(profile_chart(found)).startswith(b"\x89PNG")
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=r"about\.json"):
+        break_down(tmp_path)
+
+
+def test_paths_are_shown_below_their_common_directory() -> None:
+    assert common_directory(["/a/b/log/1", "/a/b/data/2"]) == "/a/b/"
+    assert common_directory(["/1", "/2"]) == "/"
+    assert common_directory([]) == "/"

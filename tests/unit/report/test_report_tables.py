@@ -1,0 +1,85 @@
+"""The answer in the terminal, and the command that prints it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import typer
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+from typer.testing import CliRunner
+
+from support.results_factory import INFO, study_runs
+from tierwise.cli import report
+from tierwise.cli.output import print_document
+from tierwise.model.errors import TierwiseError
+from tierwise.report.study.answer import build_answer
+from tierwise.report.study.document import answer_document
+from tierwise.results import RunResult, StudyInfo
+from tierwise.results.files import append_result, write_study_info
+
+PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+
+
+def shown(runs: list[RunResult], info: StudyInfo = INFO, columns: int = 80) -> str:
+    console = Console(width=columns, file=io.StringIO(), force_terminal=True, color_system=None)
+    print_document(answer_document(build_answer(runs, info)), console)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        pytest.param(study_runs(), id="five repeats"),
+        pytest.param(study_runs(repeats=3, elapsed_s={"log-ssd": 42.0}), id="three repeats"),
+        pytest.param(study_runs(repeats=1), id="one repeat"),
+        pytest.param(study_runs(status="failed", problems=["no space left on device"]), id="failed"),
+        pytest.param(
+            study_runs(setting={"clients": "1"}) + study_runs(setting={"clients": "9"}), id="two settings"
+        ),
+    ],
+)
+def test_table_fits_80_columns(runs: list[RunResult], snapshot: SnapshotAssertion) -> None:
+    text = shown(runs)
+    assert "…" not in text and max(map(len, text.splitlines())) <= 80
+    assert text == snapshot
+
+
+@pytest.fixture
+def results_dir(tmp_path: Path) -> Path:
+    for result in study_runs():
+        append_result(tmp_path / report.RESULTS_FILE, result)
+    write_study_info(tmp_path / report.STUDY_FILE, INFO)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("drawn")
+def test_command_prints_the_answer_and_writes_page_and_pictures(results_dir: Path, tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(report.report)
+    out, png = tmp_path / "deep" / "page.html", tmp_path / "png"
+    done = CliRunner().invoke(app, [str(results_dir), "-o", str(out), "--png", str(png)])
+    assert done.exit_code == 0, done.output
+    assert "Move the log first." in done.output
+    assert out.read_text("utf-8").startswith("<!doctype html>")
+    assert {file.stem for file in png.iterdir()} == {
+        "elapsed", "speedup", "waits", "io", "bytes", "requests", "latency", "paper", "order",
+    }  # fmt: skip
+    assert all(file.read_bytes().startswith(PNG_MAGIC) for file in png.iterdir())
+
+
+def test_missing_results_are_an_error_with_a_fix(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=r"study\.json"):
+        report.write_report(tmp_path)
+    write_study_info(tmp_path / report.STUDY_FILE, INFO)
+    with pytest.raises(TierwiseError, match=r"results\.jsonl"):
+        report.write_report(tmp_path)
+
+
+def test_page_that_cannot_be_written_is_an_error(results_dir: Path) -> None:
+    (results_dir / report.REPORT_FILE).mkdir()
+    with pytest.raises(TierwiseError, match=r"report\.html"):
+        report.write_report(results_dir)

@@ -1,0 +1,26 @@
+"""Who may ask the served page, by the name of the host."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+pytest.importorskip("starlette", reason="needs the extra `serve`")
+
+from tierwise.serve.guard import Guard
+
+
+def test_beyond_loopback_an_address_is_a_host_but_no_other_name() -> None:
+    guard = Guard(SimpleNamespace(), "token", "0.0.0.0")  # type: ignore[arg-type]
+    found = {
+        host: guard._is_own(host)
+        for host in ("192.0.2.7:8000", "[2001:db8::1]:80", "localhost", "evil.example")
+    }
+    assert found == {
+        "192.0.2.7:8000": True,
+        "[2001:db8::1]:80": True,
+        "localhost": True,
+        "evil.example": False,
+    }

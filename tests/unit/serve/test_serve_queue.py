@@ -1,0 +1,99 @@
+"""The live page's simulations: when a question is answered, and whose turn it is."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from support.fake_replay import FakeReplay, predictor
+from tierwise.predict import Scenario
+
+pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+pytest.importorskip("starlette", reason="needs the extra `serve`")
+
+from tierwise.serve.refinement import LEAST_SEEDS, MOST_SEEDS, Answer, Refinement
+from tierwise.serve.simulator import Simulator
+
+
+def refined(scenario: Scenario, **work: Any) -> list[Answer]:
+    """All answers to a question to the fake."""
+    refinement = Refinement(predictor(FakeReplay(**work), seeds=MOST_SEEDS), scenario)
+    told = []
+    while refinement.has_more:
+        told.append(refinement.simulate_next())
+    return [answer for answer in told if answer]
+
+
+def test_it_stops_when_the_seeds_agree_and_says_when_they_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, *_, last = refined(Scenario(clients=8))
+    assert (first.stage, first.prediction.seeds) == ("first", 1)
+    assert (last.stage, last.prediction.seeds, last.agreed) == ("final", LEAST_SEEDS, True)
+    assert last.rate_half_width and 0 < last.rate_half_width <= 0.01
+    monkeypatch.setattr("tierwise.serve.refinement.RATE_HALF_WIDTH", 1e-4)
+    *_, last = refined(Scenario(clients=8))
+    assert (last.stage, last.prediction.seeds, last.agreed) == ("final", MOST_SEEDS, False)
+
+
+def test_the_answer_to_other_memory_holds_its_bounds() -> None:
+    answers = refined(Scenario(memory_bytes=4 << 30), can_change_memory=True, unsure=1.5)
+    first, last = (one.prediction.rate_per_s for one in (answers[0], answers[-1]))
+    assert first and last and last.high / last.low > 1.4 * first.high / first.low
+
+
+class Planned:
+    """A refinement whose simulations end when they are told to."""
+
+    def __init__(self, name: str, log: list[str], gate: threading.Semaphore, count: int = 3) -> None:
+        self.name, self.log, self.gate, self.left, self.count = name, log, gate, count, count
+
+    @property
+    def waits_for_first(self) -> bool:
+        return self.left == self.count
+
+    @property
+    def has_more(self) -> bool:
+        return self.left > 0
+
+    def simulate_next(self) -> Any:
+        self.left -= 1
+        self.gate.acquire()
+        self.log.append(self.name)
+        return SimpleNamespace(stage="refining" if self.left else "final")
+
+
+def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_dropped() -> None:
+    log: list[str] = []
+    gate, done = threading.Semaphore(0), threading.Semaphore(0)
+    simulator = Simulator(threads=1)
+    told: list[Any] = []
+
+    def ask(client: str, name: str) -> None:
+        def tell(answer: Any) -> None:
+            told.append((name, answer and answer.stage))
+            done.release()
+
+        simulator.ask(client, Planned(name, log, gate), tell)  # type: ignore[arg-type]
+
+    for client in "abc":
+        ask(client, client)
+    for _ in range(4):  # three first answers, then one more of the first client
+        gate.release()
+        assert done.acquire(timeout=60)
+    ask("b", "b2")
+    assert done.acquire(timeout=60)
+    for _ in range(9):
+        gate.release()
+    while {name for name, stage in told if stage == "final"} != {"a", "b2", "c"}:
+        assert done.acquire(timeout=60)
+    assert simulator.waiting == 0
+    simulator.close()
+    assert log[:4] == ["a", "b", "c", "a"]
+    assert "b2" in log[4:6]
+    # what was under way when it was superseded ends unheard, and nothing else of it is started
+    assert log.count("b") <= 2
+    assert [one for one in told if one[0] == "b"] == [("b", "refining"), ("b", None)]

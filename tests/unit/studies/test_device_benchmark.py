@@ -1,0 +1,53 @@
+"""A study of devices as a file: its plan, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tierwise import studies as study
+from tierwise.model.errors import TierwiseError
+from tierwise.studies.plan import plan_runs
+
+PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
+TEXT = f"""
+name = "small-benchmark"
+question = "What does it give?"
+engines = ["file"]
+workload = "patterns"
+clients = 1
+seconds = 1.5
+warmup_transactions = 0
+repeats = 2
+baseline = "one"
+patterns = {PATTERNS}
+[sizes]
+data = "64M"
+[devices.one]
+profile = "ssd-nvme-dc"
+[devices.two]
+profile = "hdd-7k2"
+[placements.one]
+default = "one"
+[placements.two]
+default = "two"
+"""
+
+
+def test_order_is_planned_like_any_other(tmp_path: Path) -> None:
+    runs = plan_runs(study.parse(TEXT, "s.toml"), 1)
+    assert {run.run_id for run in runs} == {f"file/{p}/{r}" for p in ("one", "two") for r in (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('engines = ["file"]', 'engines = ["postgres"]', "engines and patterns"),
+        (f"patterns = {PATTERNS}", "", "engines and patterns"),
+        ("seconds = 1.5", "transactions = 5", "seconds: patterns run for a time"),
+    ],
+)
+def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
+    with pytest.raises(TierwiseError, match=f"s.toml: .*{named}|s.toml: {named}"):
+        study.parse(TEXT.replace(old, new), "s.toml")

@@ -1,0 +1,204 @@
+"""Studies on many hosts: which host runs what, and what a death costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from support.results_factory import INFO, Make, run, study_runs
+from tierwise import studies as study
+from tierwise.model.errors import TierwiseError
+from tierwise.report.study.answer import build_answer
+from tierwise.report.study.document import answer_document
+from tierwise.report.study.hosts import host_table
+from tierwise.results import HostCalibration, RunResult, StudyHost
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.hosts import RunTask, coordinator, run_blocks
+
+STUDY = """
+name = "hosted"
+question = "?"
+engines = ["sqlite"]
+workload = "{workload}"
+transactions = {transactions}
+repeats = {repeats}
+baseline = "one"
+[devices.own]
+path = "{path}"
+[devices.other]
+path = "{path}"
+[placements.one]
+default = "own"
+[placements.two]
+log = "other"
+default = "own"
+"""
+
+
+def tiny(path: Path, repeats: int, transactions: int = 300, workload: str = "single_commit") -> study.Study:
+    text = STUDY.format(path=path, repeats=repeats, transactions=transactions, workload=workload)
+    return study.parse(text, "hosted.toml")
+
+
+@dataclass
+class Done:
+    """A run that ends at the third look, with a made-up result."""
+
+    text: str
+    looks: int = 0
+
+    def done(self) -> bool:
+        self.looks += 1
+        return self.looks > 2
+
+    def result(self) -> str:
+        return self.text
+
+    def cancel(self) -> None:
+        pass
+
+
+@dataclass
+class Pretended:
+    """Hosts that come and go: at each look, ``change`` may alter who is there."""
+
+    there: dict[str, str]
+    change: Callable[[Pretended], None] = lambda _: None
+    begun: list[tuple[str, str]] = field(default_factory=list)
+
+    def present(self) -> dict[str, str]:
+        self.change(self)
+        return dict(self.there)
+
+    def start(self, address: str, work: object, task: RunTask) -> Done:
+        self.begun.append((task.host, task.run_id))
+        made = run(Make(repeat=task.repeat)).model_copy(
+            update={"run_id": task.run_id, "host": StudyHost(name=task.host), "placement": task.run_id}
+        )
+        return Done(made.model_dump_json())
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "_POLL_S", 0)
+    monkeypatch.setattr(coordinator, "RETURN_TIMEOUT_S", 0.05)
+
+
+def run_on(hosts: Pretended, repeats: int, before: list[RunResult] | None = None) -> list[RunResult]:
+    found = list(before or [])
+    run_blocks(
+        tiny(Path("/"), repeats), 1, list(found), hosts, lambda *_: None, lambda _, one: found.append(one)
+    )
+    return found
+
+
+def hosts_of(results: list[RunResult]) -> dict[int, list[str]]:
+    found = defaultdict(list)
+    for one in results:
+        assert one.host
+        found[one.repeat].append(one.host.name)
+    return found
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_block_stays_on_one_host_in_the_order_of_the_plan() -> None:
+    hosts = Pretended({"a": "1", "b": "2"})
+    blocks = hosts_of(run_on(hosts, 5))
+    assert sorted(blocks) == [0, 1, 2, 3, 4]
+    assert all(len(names) == 2 and len(set(names)) == 1 for names in blocks.values())
+    assert {names[0] for names in blocks.values()} == {"a", "b"}
+    planned = [plan.run_id for plan in plan_runs(tiny(Path("/"), 5), 1)]
+    own = [run_id for host, run_id in hosts.begun if host == "a"]
+    assert own == [run_id for run_id in planned if run_id in own]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_host_that_dies_loses_the_run_in_progress_alone() -> None:
+    def change(hosts: Pretended) -> None:
+        if len([1 for host, _ in hosts.begun if host == "b"]) == 2:
+            hosts.there.pop("b", None)  # in the second run of its block
+
+    hosts = Pretended({"a": "1", "b": "2"}, change)
+    found = run_on(hosts, 3)
+    blocks = hosts_of(found)
+    assert sorted(blocks.values()) == [["a"] * 2, ["a"] * 2, ["a"] * 2, ["b"]]
+    assert max(blocks) == 3, "a new block replaces the broken one"
+    assert len({one.run_id for one in found}) == 7
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_host_that_returns_completes_its_block() -> None:
+    looks = iter(range(1000))
+
+    def change(hosts: Pretended) -> None:
+        hosts.there = {} if 5 <= next(looks) < 9 else {"a": str(next(looks) > 8)}
+
+    assert hosts_of(run_on(Pretended({"a": "1"}, change), 2)) == {0: ["a"] * 2, 1: ["a"] * 2}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_study_without_a_host_ends_and_resumes() -> None:
+    def change(hosts: Pretended) -> None:
+        if len(hosts.begun) == 2:
+            hosts.there.clear()
+
+    kept: list[RunResult] = []
+    with pytest.raises(TierwiseError, match="no host is left"):
+        run_blocks(
+            tiny(Path("/"), 2), 1, [], Pretended({"a": "1"}, change), lambda *_: None,
+            lambda _, one: kept.append(one),
+        )  # fmt: skip
+    assert len(kept) == 1
+    assert hosts_of(run_on(Pretended({"a": "9"}), 2, kept)) == {0: ["a"] * 2, 1: ["a"] * 2}
+    assert hosts_of(run_on(Pretended({"c": "9"}), 2, kept)) == {0: ["a"], 1: ["c"] * 2, 2: ["c"] * 2}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_placement_that_kills_its_hosts_ends_the_study() -> None:
+    addresses = iter(range(10_000))
+
+    def change(hosts: Pretended) -> None:
+        hosts.there["a"] = str(next(addresses))  # restarted at each look
+
+    hosts = Pretended({}, change)
+    with pytest.raises(TierwiseError, match="3 hosts died in a row under placement"):
+        run_on(hosts, 1)
+    assert len(hosts.begun) == 3
+
+
+def hosted(effects: dict[str, float], gains: dict[str, float], repeats: int) -> list[RunResult]:
+    """Runs of which each repeat is on the next host; a host changes all times, or the gain of log-ssd."""
+    names = list(effects)
+    found = []
+    for one in study_runs(["all-hdd", "log-ssd"], repeats=repeats, noise=0.02):
+        name = names[one.repeat % len(names)]
+        factor = effects[name] * (gains[name] if one.placement == "log-ssd" else 1)
+        calibration = HostCalibration(context_switch_us=4.0, fixed_work_us=130.0)
+        host = StudyHost(name=name, calibration=calibration)
+        found.append(one.model_copy(update={"elapsed_s": (one.elapsed_s or 0) * factor, "host": host}))
+    return found
+
+
+def test_the_report_has_hosts_as_a_factor() -> None:
+    several = hosted({"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 1.0}, 10)
+    (found,) = build_answer(several, INFO).comparisons
+    row = next(one for one in found.rows if not one.is_baseline)
+    assert row.speedup and row.speedup.low and row.speedup.high
+    assert row.speedup.high / row.speedup.low < 1.1, "the effect of the host cancels"
+    assert [one.cost_differs for one in found.hosts] == [True, True]
+    assert not any(one.differing for one in found.hosts)
+    assert sum("Host" in caveat for caveat in found.words.caveats) == 2
+
+
+def test_the_report_names_the_host_whose_gain_differs() -> None:
+    effects, gains = dict.fromkeys("abc", 1.0), {"a": 1.0, "b": 2.0, "c": 1.0}
+    answer = build_answer(hosted(effects, gains, 12), INFO)
+    (found,) = answer.comparisons
+    assert {one.host: one.differing for one in found.hosts} == {"a": [], "b": ["log-ssd"], "c": []}
+    assert any("b (" in caveat and "for a further host" in caveat for caveat in found.words.caveats)
+    assert host_table(found.hosts) in answer_document(answer)
+    assert found.hosts[0].calibration.fixed_work_us == 130

@@ -1,0 +1,100 @@
+"""``tierwise study run`` and ``list``: what their options choose, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tierwise import studies as study
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.studies.options import StudyOptions
+
+pytestmark = pytest.mark.usefixtures("run_dir")
+
+
+CRUD = study.load("crud")
+
+
+def test_options_change_the_study() -> None:
+    quick = StudyOptions(quick=True, repeats=2, engine="sqlite").applied_to(CRUD)
+    assert (quick.repeats, quick.engines, quick.scale) == (2, ["sqlite"], CRUD.quick.scale)
+    assert StudyOptions(scale="7").applied_to(CRUD).scale == 7
+    assert StudyOptions(scale="paper").applied_to(CRUD).scale == CRUD.paper_scale.scale
+    load = StudyOptions(clients=32, duration_s=5.0, set=["memory=256M", "constants.size=9"]).applied_to(CRUD)
+    assert (load.clients, load.seconds, load.transactions, load.memory) == (32, 5.0, None, 256 << 20)
+    assert load.constants["size"] == 9
+
+
+def test_the_baseline_is_run_too_unless_it_is_left_out() -> None:
+    chosen = StudyOptions(quick=True, placements=["doublewrite-ssd"]).applied_to(CRUD)
+    assert list(chosen.placements) == ["all-hdd", "doublewrite-ssd"] and chosen.baseline == "all-hdd"
+    alone = StudyOptions(placements=["doublewrite-ssd"], only=True).applied_to(CRUD)
+    assert list(alone.placements) == ["doublewrite-ssd"] and alone.baseline == "doublewrite-ssd"
+
+
+def test_a_place_is_one_more_placement(tmp_path: Path) -> None:
+    base = CRUD.placements[CRUD.baseline]
+    moved = StudyOptions(place=["log=gp3"], placements=["all-ssd"]).applied_to(CRUD)
+    assert list(moved.placements) == ["all-hdd", "all-ssd", "log-gp3"]
+    added = moved.placements["log-gp3"]
+    assert added.device_of(Role.LOG) == "gp3" and added.default == base.default
+    assert moved.devices["gp3"].profile == "gp3"
+    own = StudyOptions(devices=[f"ssd={tmp_path}", "hdd=7k2"]).applied_to(CRUD)
+    assert own.devices["ssd"].path == str(tmp_path) and own.devices["hdd"].profile == "7k2"
+
+
+def test_devices_with_like_names_stay_apart(tmp_path: Path) -> None:
+    """The names are cut, and one may be that of a device of the study."""
+    arrays = ["array-raid0-12x-ssd-sata-slc-2008", "array-raid0-4x-ssd-sata-slc-2008"]
+    study = StudyOptions(place=[f"log={arrays[0]},data={arrays[1]}", f"log={tmp_path}/ssd.toml"]).applied_to(
+        CRUD
+    )
+    first, second = list(study.placements.values())[-2:]
+    placed = [study.devices[first.device_of(role)].profile for role in (Role.LOG, Role.DATA)]
+    assert placed == arrays
+    assert study.devices[second.device_of(Role.LOG)].profile == f"{tmp_path}/ssd.toml"
+    assert study.devices["ssd"] == CRUD.devices["ssd"]
+
+
+def test_a_quick_study_keeps_its_few_placements_beside_a_place() -> None:
+    quick = StudyOptions(quick=True, place=["log=gp3"]).applied_to(CRUD)
+    few = StudyOptions(quick=True).applied_to(CRUD)
+    assert list(quick.placements) == [*few.placements, "log-gp3"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (StudyOptions(set=["memory"]), "--set"),
+        (StudyOptions(set=["colour=red"]), "--set colour=red"),
+        (StudyOptions(devices=["ssd"]), "--device"),
+        (StudyOptions(devices=["sdd=/tmp"]), "did you mean ssd"),
+        (StudyOptions(place=["log"]), "--place"),
+        (StudyOptions(placements=["all-sdd"]), "no placement"),
+    ],
+)
+def test_what_makes_no_sense_is_named(options: StudyOptions, says: str) -> None:
+    with pytest.raises(TierwiseError, match=says):
+        options.applied_to(CRUD)
+
+
+@pytest.mark.parametrize("scale", ["0", "-1", "inf", "nan", "huge"])
+def test_an_impossible_scale_names_the_option(scale: str) -> None:
+    with pytest.raises(TierwiseError, match=r"--scale: .* is no scale"):
+        StudyOptions(scale=scale).applied_to(CRUD)
+
+
+def test_fresh_and_resume_exclude_each_other() -> None:
+    result = CliRunner().invoke(app, ["study", "run", "crud", "--fresh", "--resume"])
+    assert str(result.exception).startswith("--fresh and --resume")
+
+
+def test_studies_lists_every_study_with_its_time() -> None:
+    result = CliRunner().invoke(app, ["study", "list"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    assert all(name in result.output for name in study.names())
+    assert "min" in result.output

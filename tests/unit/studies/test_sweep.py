@@ -1,0 +1,155 @@
+"""Sweeps, variants and scales of studies: what they change, and in which order they run."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tierwise import studies as study
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.studies import sweep
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.compatibility import restrict_to_supported
+from tierwise.studies.spec import Overrides, Study, Sweep
+
+TEXT = """
+name = "s"
+question = "?"
+engines = ["postgres", "sqlite"]
+workload = "crud"
+memory = "64M"
+constants.size = 100
+transactions = 10
+repeats = 2
+baseline = "a"
+[devices.d]
+profile = "ram"
+[devices.e]
+profile = "zero"
+[placements.a]
+default = "d"
+[placements.b]
+log = "e"
+default = "d"
+[settings.postgres]
+work_mem = "4MB"
+[sweep]
+memory = ["64M", "1G"]
+constants.n = [100, 2000]
+variant = ["plain", "odd"]
+[variants.plain]
+[variants.odd]
+settings.postgres.log_members = "2"
+constants.size = 7
+[quick]
+scale = 0.5
+seconds = 3
+repeats = 1
+placements = ["b"]
+sweep = { memory = ["32M"] }
+sizes.log = "16M"
+"""
+
+
+@pytest.fixture
+def chosen() -> Study:
+    return study.parse(TEXT, "s.toml")
+
+
+def test_every_point_runs_once_in_each_block(chosen: Study) -> None:
+    plans = plan_runs(chosen, 5)
+    assert len(plans) == 2 * 2 * 8
+    points = Counter((plan.repeat, plan.placement.name, *plan.setting.values()) for plan in plans)
+    assert set(points.values()) == {1}
+    assert len({plan.run_id for plan in plans}) == len(plans)
+    assert plans[0].setting.keys() == {"memory", "constants.n", "variant"}
+    assert plans == plan_runs(chosen, 5)
+
+
+def test_a_point_is_the_study_with_its_values(chosen: Study) -> None:
+    point = sweep.at(chosen, {"memory": "1G", "constants.n": "2000", "variant": "odd"})
+    assert point.memory == 1 << 30
+    assert point.constants == {"size": 7, "n": 2000}
+    assert point.settings["postgres"] == {"work_mem": "4MB", "log_members": "2"}
+    assert sweep.at(chosen, {}) == chosen
+
+
+def test_one_at_a_time_varies_each_setting_alone() -> None:
+    found = sweep.points(
+        Sweep(memory=["1M", "2M"], parallelism=[1, 2, 4], design="one-at-a-time"),
+    )
+    pairs = [tuple(point.values()) for point in found]
+    assert pairs == [("1M", "1"), ("2M", "1"), ("1M", "2"), ("1M", "4")]
+    assert sweep.points(Sweep()) == [{}]
+
+
+def test_quick_changes_what_it_gives_and_nothing_else(chosen: Study) -> None:
+    quick = chosen.with_overrides(chosen.quick)
+    assert (quick.scale, quick.seconds, quick.transactions, quick.repeats) == (0.5, 3, None, 1)
+    assert list(quick.placements) == ["b"] and quick.baseline == "b"
+    assert sweep.values(quick.sweep) == {"memory": ["32M"]}
+    assert quick.size_bytes(Role.LOG) == 16 << 20
+    assert quick.settings == chosen.settings and quick.constants == chosen.constants
+    assert chosen.with_overrides(Overrides()) == chosen
+
+
+def test_the_first_engine_runs_unless_another_is_asked_for(chosen: Study) -> None:
+    assert {plan.engine for plan in plan_runs(chosen, 1)} == {"postgres"}
+    assert {plan.engine for plan in plan_runs(chosen.on_engine("sqlite"), 1)} == {"sqlite"}
+
+
+def test_scales_that_are_not_used_do_not_hinder_resuming(chosen: Study) -> None:
+    assert chosen.model_copy(update={"quick": Overrides()}).fingerprint() == chosen.fingerprint()
+    assert chosen.with_overrides(chosen.quick).fingerprint() != chosen.fingerprint()
+    assert chosen.on_engine("sqlite").fingerprint() != chosen.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('["64M", "1G"]', '["1G", "64M"]', "sweep.memory"),
+        ('["64M", "1G"]', '["much"]', "sweep.memory"),
+        ('"plain", "odd"', '"plain", "even"', "sweep.variant names 'even'"),
+        ('placements = ["b"]', 'placements = ["c"]', "quick.placements.c"),
+        ('memory = "64M"', 'memory = "none"', "memory"),
+        ("[quick]", '[[paper]]\nplacement = "a"\nsetting = { x = "1" }\nwhat = "rate"\nvalue = 1\nunit = ""\n'
+         'source = "?"\n[quick]', "paper.0.setting names 'x'"),
+    ],
+)  # fmt: skip
+def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
+    with pytest.raises(TierwiseError) as caught:
+        study.parse(TEXT.replace(old, new), "s.toml")
+    assert "s.toml" in str(caught.value)
+    assert named in str(caught.value)
+
+
+def test_an_unknown_placement_lists_the_known_ones(chosen: Study) -> None:
+    with pytest.raises(TierwiseError, match="no placement 'c': use a, b"):
+        chosen.with_placements(["c"])
+
+
+@pytest.mark.parametrize("name", study.names())
+def test_shipped_scales_are_valid(name: str) -> None:
+    one = study.load(name)
+    for overrides in (one.quick, one.paper_scale):
+        changed = one.with_overrides(overrides)
+        assert plan_runs(changed, 1)
+    assert len(plan_runs(one.with_overrides(one.quick), 1)) <= len(plan_runs(one, 1))
+
+
+def test_fifteen_studies_are_of_the_papers() -> None:
+    assert len([name for name in study.names() if study.load(name).source is not None]) == 15
+
+
+def test_the_only_variant_left_is_the_study(chosen: Study) -> None:
+    twins = {
+        "one": Overrides(constants={"size": 9}),
+        "two": Overrides(constants={"size": 9}, settings={"postgres": {"log_members": "2"}}),
+    }
+    both = chosen.model_copy(update={"variants": twins, "sweep": Sweep(variant=list(twins))})
+    left, skipped = restrict_to_supported(both.on_engine("sqlite"))
+    assert list(skipped) == ["variant two"]
+    assert (left.sweep.variant, left.constants["size"]) == ([], 9)
+    assert all(plan.setting == {} for plan in plan_runs(left, 1))

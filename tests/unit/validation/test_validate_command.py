@@ -1,0 +1,33 @@
+"""``tierwise validate`` as it is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from support.validation_factory import TOML
+from tierwise.cli import app
+
+
+@pytest.fixture
+def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("tierwise.validation.case._missing", lambda _: None)
+    file = tmp_path / "cases.toml"
+    file.write_text(TOML, "utf-8")
+    return file
+
+
+def test_the_time_is_told_before_anything_runs(cases: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = CliRunner().invoke(app, ["validate", str(cases), "--estimate", "--output", str(out)])
+    assert told.exit_code == 0, told.output
+    assert "3 cases: about" in told.output
+    assert not out.exists()
+
+
+def test_judging_nothing_names_the_folder(tmp_path: Path) -> None:
+    told = CliRunner().invoke(app, ["validate", "--judge-only", "--output", str(tmp_path / "none")])
+    assert told.exit_code != 0
+    assert "holds no validation" in str(told.exception)
