@@ -241,7 +241,6 @@ def test_a_file_for_another_account_is_new_and_not_what_he_planted(there: Place)
 # Recordings
 
 
-@pytest.mark.privileged
 @cannot_record
 def test_a_recording_is_private_while_it_is_judged(there: Place, run_dir: Path) -> None:
     modes: set[tuple[bool, int]] = set()
@@ -261,7 +260,6 @@ def test_a_recording_is_private_while_it_is_judged(there: Place, run_dir: Path) 
 # Mounts
 
 
-@pytest.mark.privileged
 def test_no_disk_is_mounted_where_another_user_could_move_it(there: Place, run_dir: Path) -> None:
     profile, parts = profiles.load("nvme-dc"), [Partition(WHOLE, 32 * MIB)]
     for point in (there.theirs, there.theirs / "mount"):
@@ -270,7 +268,6 @@ def test_no_disk_is_mounted_where_another_user_could_move_it(there: Place, run_d
     assert not list(there.theirs.iterdir()) and not ledger.entries()
 
 
-@pytest.mark.privileged
 def test_another_user_cannot_keep_a_studys_disk_from_being_unmounted(run_dir: Path) -> None:
     chosen = study.parse(STUDY, "study.toml")
     with ExitStack() as undo:

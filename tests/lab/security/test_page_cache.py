@@ -119,7 +119,6 @@ def test_a_cold_start_leaves_production_in_the_page_cache(name: str, production:
 
 
 @undisturbed
-@pytest.mark.privileged
 @pytest.mark.parametrize("name", ENGINES)
 def test_so_does_one_on_an_emulated_disk(name: str, production: Path) -> None:
     """The disk is mounted anew, so that the first scan reads the whole table from the device."""
@@ -164,7 +163,6 @@ def test_a_run_and_its_laps_state_how_they_were_made_cold(own: Path, production:
 
 
 @undisturbed
-@pytest.mark.privileged
 def test_a_disk_in_use_stays_mounted_and_the_result_states_by_whom(production: Path) -> None:
     with small_disk(frozenset({"data", "log"})) as disk:
         data, log = fill(disk.mounts["data"] / "table"), fill(disk.mounts["log"] / "wal")
@@ -179,7 +177,6 @@ def test_a_disk_in_use_stays_mounted_and_the_result_states_by_whom(production: P
     assert share_resident(production) >= 0.99
 
 
-@pytest.mark.privileged
 def test_a_mount_in_another_namespace_keeps_a_file_system_warm() -> None:
     with small_disk(frozenset({"data"})) as disk:
         table = fill(disk.mounts["data"] / "table")
@@ -195,7 +192,6 @@ def test_a_mount_in_another_namespace_keeps_a_file_system_warm() -> None:
         assert resident_bytes(table) == 0
 
 
-@pytest.mark.privileged
 def test_a_file_system_of_the_user_is_never_unmounted() -> None:
     """Neither a real one, nor a disk that he made with ``tierwise disk up``."""
     script = (
