@@ -155,8 +155,12 @@ def find(program: str | Path) -> Path | None:
 
 
 def copy(source: Path, destination: Path) -> None:
-    """Copy programs so that everybody may run them and only the caller may change them."""
-    if source.is_dir():
+    """Copy a program, or a directory of them, so that all may run it and only the caller may change it.
+
+    Raises:
+        TierwiseError: if ``source`` is neither.
+    """
+    if source.is_dir() and not source.is_symlink():
         shutil.copytree(source, destination, symlinks=True, ignore=_NOT_NEEDED)
     else:
         _copy_file(source, destination)
@@ -196,7 +200,13 @@ def _too_slow(name: str) -> TierwiseError:
 
 
 def _copy_file(source: Path, destination: Path) -> None:
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise TierwiseError(f"{source}: {error.strerror}", "name a program") from error
     with os.fdopen(descriptor, "rb") as read, destination.open("xb") as written:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise TierwiseError(f"{source} is no regular file", "name a program")
         shutil.copyfileobj(read, written)
-    destination.chmod(source.lstat().st_mode & 0o777)
+        destination.chmod(stat.S_IMODE(mode))

@@ -32,6 +32,7 @@ from tierwise.host.disk import server as disk_server
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.validation import clients, servers
+from tierwise.validation.clients import go_tpc
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to lose")
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -280,11 +281,27 @@ def test_go_compiles_as_the_account_and_the_caller_keeps_the_program(
     monkeypatch.setenv("PATH", str(planted.directory), prepend=os.pathsep)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GONOSUMDB", "*")
+    monkeypatch.setattr("tierwise.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
     assert clients.create("go-tpc", {}, 1).missing() is None
     assert planted.users() == {pwd.getpwnam(users.ACCOUNT).pw_uid}
     assert re.search(r" install github.com/pingcap/go-tpc/cmd/go-tpc@v\d", planted.marker.read_text())
     (kept,) = (path for path in tmp_path.rglob("go-tpc") if path.is_file())
     assert (kept.stat().st_uid, stat.S_IMODE(kept.stat().st_mode)) == (0, 0o755)
+
+
+@needs_root
+@pytest.mark.parametrize("make", ['ln -s /root "$GOBIN/go-tpc"', 'mkfifo "$GOBIN/go-tpc"'])
+def test_only_a_program_is_kept_of_what_the_account_made(
+    make: str, planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = planted.directory / "go"
+    go.write_text(f"#!/bin/sh\n{make}\n")
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", str(planted.directory), prepend=os.pathsep)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("tierwise.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
+    assert "cannot fetch it here" in (clients.create("go-tpc", {}, 1).missing() or "")
+    assert not [path for path in tmp_path.rglob("go-tpc") if path.is_file()]
 
 
 @needs_root

@@ -99,7 +99,7 @@ def test_unknown_clients_and_options_are_refused() -> None:
 
 
 def test_a_missing_client_leaves_its_cases_out(spec: ValidationSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validation.clients.base.find_program", lambda _: None)
+    monkeypatch.setattr("tierwise.host.programs.find", lambda _: None)
     monkeypatch.setattr("tierwise.validation.servers.missing", lambda _: None)
     cases, left_out = validate.cases_of(spec)
     assert not cases

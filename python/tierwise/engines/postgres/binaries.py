@@ -57,7 +57,7 @@ class Binaries:
         """A copy under ``copy_to`` of an installation that can move."""
         top = self.parts[0].parent
         for part in self.parts:
-            programs.copy(part, copy_to / part.relative_to(top))
+            programs.copy(part.resolve(), copy_to / part.relative_to(top))
         return Binaries(copy_to / self.bin.relative_to(top))
 
 
