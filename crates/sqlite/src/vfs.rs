@@ -70,6 +70,9 @@ impl Vfs {
     }
 
     fn register(places: &Places, number: usize) -> &'static Self {
+        if number == 0 {
+            forbid_uris();
+        }
         // SAFETY: the name ends in zero; SQLite initialises itself first.
         let base = unsafe { ffi::sqlite3_vfs_find(c"unix".as_ptr()) };
         let vfs: &'static Self = Box::leak(Box::new(Self {
@@ -100,6 +103,17 @@ impl Vfs {
         );
         vfs
     }
+}
+
+/// Let no statement name a file by a URI, whose `vfs=unix` would get around this VFS. Rusqlite allows URIs.
+fn forbid_uris() {
+    // SAFETY: the option takes one integer; the call comes before SQLite's first use, which it checks.
+    let told = unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_URI, 0 as c_int) };
+    assert_eq!(
+        told,
+        ffi::SQLITE_OK,
+        "the first use of SQLite in this process"
+    );
 }
 
 /// Where the file called `name` is by the rules of any database of this process, if it is elsewhere.

@@ -182,6 +182,21 @@ fn a_directory_with_a_link_in_its_path_will_do() {
 }
 
 #[test]
+fn a_uri_is_no_way_around_the_places() {
+    let home = Home::new("uri");
+    let planted = home.path().join("planted");
+    let database = home.open(&[]);
+    for statement in ["ATTACH '{}' AS other", "VACUUM INTO '{}'"] {
+        for parameters in ["?vfs=unix", "?vfs=unix-none&mode=rwc", ""] {
+            let uri = format!("file:{}{parameters}", planted.display());
+            let refused = database.query(&statement.replace("{}", &uri)).unwrap_err();
+            assert!(refused.message.contains("unable to open"), "{refused:?}");
+        }
+    }
+    assert!(!planted.exists());
+}
+
+#[test]
 fn a_device_that_refuses_is_named_with_its_role() {
     let home = Home::new("refused");
     let database = home.open(&[("journal_mode", "delete")]);
