@@ -66,7 +66,10 @@ class ToyEngine(EmbeddedEngine):
     dialect: ClassVar = "toy"
     adapter: ClassVar = "support.embedded_toy:ToyAdapter"
     package: ClassVar = "pytest"
-    reserved: ClassVar = frozenset({"directory"})
+
+    @classmethod
+    def allowed_settings(cls) -> frozenset[str]:
+        return frozenset({"broken"})
 
     def ask(self, request: str, **arguments: Any) -> Any:
         return self._call(request, **arguments)

@@ -194,6 +194,13 @@ class Engine(ABC):
 
         return durability.load(Path(inspect.getfile(cls)).parent)
 
+    @classmethod
+    def allowed_settings(cls) -> frozenset[str]:
+        """Names of the settings that a study may give, from ``settings.toml`` in the engine's folder."""
+        from tierwise.engines import study_settings
+
+        return study_settings.listed_in(Path(inspect.getfile(cls)).parent)
+
     @abstractmethod
     def make_commit_tables(self, clients: int) -> None:
         """Make and fill the tables of the load of commits (:mod:`tierwise.engines.commits`)."""

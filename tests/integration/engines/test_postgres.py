@@ -183,7 +183,7 @@ def test_a_socket_in_use_is_one_line(engine: PostgresEngine, directory: Path) ->
 
 @pytest.mark.parametrize("name", ["port", "listen_addresses", "temp_tablespaces"])
 def test_settings_that_the_placement_needs_are_refused(name: str) -> None:
-    with pytest.raises(TierwiseError, match=f"setting {name} belongs to tierwise"):
+    with pytest.raises(TierwiseError, match=f"setting {name} is not among those"):
         PostgresEngine("postgres", embedded(), {name: "1"})
 
 

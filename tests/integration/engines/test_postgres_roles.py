@@ -86,8 +86,6 @@ def test_a_second_member_goes_on_after_a_crash_and_its_loss_is_told(engine: Engi
         ({"log_members": "3"}, "setting log_members is '3'"),
         ({"wal_segment_size": "3MB"}, "setting wal_segment_size is '3MB'"),
         ({"wal_segment_size": "big"}, "setting wal_segment_size is 'big'"),
-        ({"archive_command": "true"}, "setting archive_command belongs to tierwise"),
-        ({"log_members": "2", "synchronous_standby_names": "x"}, "cannot go with log_members"),
     ],
 )
 def test_settings_that_are_not_the_servers_are_checked(settings: dict[str, str], message: str) -> None:

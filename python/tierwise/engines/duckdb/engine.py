@@ -32,24 +32,6 @@ class DuckEngine(EmbeddedEngine):
     dialect: ClassVar = "duckdb"
     adapter: ClassVar = "tierwise.engines.duckdb.adapter:DuckAdapter"
     package: ClassVar = "duckdb"
-    reserved: ClassVar = frozenset(
-        {
-            "access_mode",
-            "allow_community_extensions",
-            "allow_unsigned_extensions",
-            "allowed_configs",
-            "allowed_directories",
-            "allowed_paths",
-            "autoinstall_known_extensions",
-            "enable_external_access",
-            "extension_directory",
-            "home_directory",
-            "lock_configuration",
-            "max_execution_time",
-            "secret_directory",
-            "temp_directory",
-        }
-    )
     inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA, Role.SYSTEM: Role.DATA}
     helped: ClassVar = True
     least_memory_bytes: ClassVar = 96 << 20

@@ -20,6 +20,7 @@ from tierwise.engines.embedded.clients import EmbeddedClients
 from tierwise.engines.embedded.link import WorkerLink
 from tierwise.engines.embedded.process import WorkerProcess
 from tierwise.engines.salvage import Salvage
+from tierwise.engines.study_settings import checked
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.host import page_cache, users
 from tierwise.host.cpu import process_cpu_s
@@ -44,9 +45,6 @@ class EmbeddedEngine(Engine):
     """Module and class of the adapter, as ``module:Class``."""
     package: ClassVar[str]
     """Distribution that contains the library; its version is the engine's."""
-    reserved: ClassVar[frozenset[str]] = frozenset()
-    """Settings that only the engine may set."""
-
     helped: ClassVar[bool] = False
     """Whether the library runs a statement on its own threads besides the client's."""
 
@@ -64,15 +62,13 @@ class EmbeddedEngine(Engine):
             timeout_s: longest wait for the worker to start or end.
         """
         self.name = name
-        self._settings = dict(settings or {})
+        self._settings = checked(name, settings or {}, self.allowed_settings())
         self._timeout_s = timeout_s
         self._user = users.server_user()
         self._made = ServerDirectories(name, self._user)
         self._connected = weakref.WeakSet[EmbeddedClients]()
         self._worker: WorkerProcess | None = None
         self._version = self._find_version()
-        for taken in sorted(self.reserved & self._settings.keys()):
-            raise TierwiseError(f"engine {name}: setting {taken} belongs to tierwise", "leave it out")
 
     def init(self, places: Mapping[Role, Path]) -> None:
         """Make the database by opening it once."""

@@ -17,6 +17,7 @@ from tierwise.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.engines.mariadb.server import MariadbServer
 from tierwise.engines.mariadb.waits import MariadbWaitProbe
 from tierwise.engines.server_engine import ServerEngine
+from tierwise.engines.study_settings import checked
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -60,7 +61,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         super().__init__(name, "mariadb", timeout_s)
         self._binaries = binaries
         self._version = binaries.version
-        self._settings = mariadb_settings.checked(name, settings or {})
+        self._settings = checked(name, settings or {}, self.allowed_settings())
         self._files = MariadbFiles()
         self._temp: Path | None = None
 

@@ -13,30 +13,6 @@ from tierwise.model.roles import Role
 BINLOG = "binlog"
 """Prefix of the binary log's file names."""
 
-_OURS = {
-    "basedir",
-    "datadir",
-    "innodb_buffer_pool_dump_at_shutdown",
-    "innodb_buffer_pool_load_at_startup",
-    "innodb_data_file_path",
-    "innodb_data_home_dir",
-    "innodb_file_per_table",
-    "innodb_log_group_home_dir",
-    "innodb_temp_data_file_path",
-    "innodb_tmpdir",
-    "innodb_undo_directory",
-    "log_bin",
-    "log_bin_index",
-    "log_error",
-    "pid_file",
-    "port",
-    "skip_networking",
-    "socket",
-    "thread_handling",
-    "tmpdir",
-    "user",
-}
-
 _BESIDES_POOL_MIB = 80
 """Measured with 10.11: at most 60 MB with 20 sessions and a load; the rest is for cached file pages."""
 _SMALLEST_POOL_MIB = 16
@@ -53,18 +29,6 @@ _ALWAYS = {
     # These metrics count commits.
     "innodb_monitor_enable": "trx_%",
 }
-
-
-def checked(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Check the study's settings and normalise their names to ``_``.
-
-    Raises:
-        TierwiseError: for a setting that would move files that a placement has placed.
-    """
-    spelled = {setting.replace("-", "_"): value for setting, value in settings.items()}
-    for reserved in sorted(_OURS & spelled.keys()):
-        raise TierwiseError(f"engine {name}: setting {reserved} belongs to tierwise", "leave it out")
-    return spelled
 
 
 def for_limits(name: str, limits: Limits) -> dict[str, str]:

@@ -19,6 +19,7 @@ from tierwise.engines.postgres.waits import PostgresWaitProbe
 from tierwise.engines.postgres.wal_receiver import MEMBER_SETTINGS, SynchronousWalReceiver
 from tierwise.engines.salvage import Salvage
 from tierwise.engines.server_engine import ServerEngine
+from tierwise.engines.study_settings import checked
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -64,7 +65,8 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         super().__init__(name, "postgres", timeout_s)
         self._binaries = binaries
         self._version = binaries.version
-        self._settings = PostgresSettings.split(name, settings or {})
+        given = checked(name, settings or {}, self.allowed_settings())
+        self._settings = PostgresSettings.split(name, given)
         self._socket = (socket_dir, port)
         self._member: SynchronousWalReceiver | None = None
         self._files = PostgresFiles(lambda sql: self._known_server().query(sql))

@@ -12,18 +12,6 @@ from tierwise.engines.base import Limits
 from tierwise.engines.postgres.files import ARCHIVED
 from tierwise.model.errors import TierwiseError
 
-_OURS = {
-    "archive_command",
-    "archive_library",
-    "archive_mode",
-    "data_directory",
-    "default_tablespace",
-    "dynamic_shared_memory_type",
-    "listen_addresses",
-    "port",
-    "temp_tablespaces",
-    "unix_socket_directories",
-}
 _DEFAULT_WORKERS = 8
 """Default of max_worker_processes and max_parallel_workers."""
 _DEFAULT_CONNECTIONS = 100
@@ -43,25 +31,19 @@ class PostgresSettings:
 
     @classmethod
     def split(cls, name: str, settings: Mapping[str, str]) -> PostgresSettings:
-        """Check names and values that the server would not check.
+        """Take out what the server does not know, and check its values.
 
         Args:
             name: of the engine, for messages.
+            settings: those that a study may give.
 
         Raises:
             TierwiseError: naming the setting.
         """
-        for reserved in sorted(_OURS & settings.keys()):
-            raise TierwiseError(f"engine {name}: setting {reserved} belongs to tierwise", "leave it out")
         server = dict(settings)
         members = server.pop("log_members", "1")
         if members not in ("1", "2"):
             raise TierwiseError(f"engine {name}: setting log_members is {members!r}", "use 1 or 2")
-        if members == "2" and "synchronous_standby_names" in server:
-            raise TierwiseError(
-                f"engine {name}: setting synchronous_standby_names cannot go with log_members",
-                "leave one out",
-            )
         return cls(server, int(members), _segment_mib(name, server.pop("wal_segment_size", None)))
 
 

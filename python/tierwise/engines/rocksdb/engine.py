@@ -17,19 +17,6 @@ class RocksEngine(EmbeddedEngine):
     dialect: ClassVar = "objects"
     adapter: ClassVar = "tierwise.engines.rocksdb.adapter:RocksAdapter"
     package: ClassVar = "rocksdict"
-    reserved: ClassVar = frozenset(
-        {
-            "create_if_missing",
-            "create_missing_column_families",
-            "db_log_dir",
-            "error_if_exists",
-            "manual_wal_flush",
-            "options_file_version",
-            "repair",
-            "rocksdb_version",
-            "wal_dir",
-        }
-    )
     inside: ClassVar = {Role.INDEX: Role.DATA}
     least_memory_bytes: ClassVar = 48 << 20
     unsupported: ClassVar = {

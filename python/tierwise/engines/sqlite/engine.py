@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tierwise import _core
 from tierwise.engines.embedded.engine import EmbeddedEngine
-from tierwise.engines.sqlite.settings import check
+from tierwise.engines.sqlite.settings import ALLOWED, check
 from tierwise.model.roles import Role
 
 _ROLES = {
@@ -41,8 +41,13 @@ class SqliteEngine(EmbeddedEngine):
         Raises:
             TierwiseError: naming the PRAGMA that is unknown or has a bad value.
         """
-        check(name, settings or {})
         super().__init__(name, settings)
+        check(name, self._settings)
+
+    @classmethod
+    def allowed_settings(cls) -> frozenset[str]:
+        """The PRAGMAs whose values tierwise checks itself."""
+        return ALLOWED
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name."""

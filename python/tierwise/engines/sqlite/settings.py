@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tierwise.engines.base import Limits
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import one_of
 
 _CACHE_SHARE = 4
 """Divisor: one quarter of the memory is for pages; the kernel's page cache takes the rest."""
@@ -73,6 +72,8 @@ _KINDS: Mapping[str, _Whole | _Word] = {
     "threads": _Whole(0, 8),
     "wal_autocheckpoint": _Whole(0),
 }
+ALLOWED = frozenset(_KINDS)
+"""PRAGMAs that a study may set."""
 _SHOWN = (
     *_KINDS,
     "analysis_limit",
@@ -101,14 +102,15 @@ _FIRST = ("busy_timeout", "page_size", "auto_vacuum")
 def check(engine: str, settings: Mapping[str, str]) -> None:
     """Refuse values that SQLite would silently misread.
 
+    Args:
+        engine: its name, for messages.
+        settings: PRAGMAs of :data:`ALLOWED`.
+
     Raises:
         TierwiseError: naming the PRAGMA.
     """
     for name, value in settings.items():
-        kind = _KINDS.get(name)
-        if kind is None:
-            raise TierwiseError(f"engine {engine}: setting {name} is unknown", one_of(name, _KINDS))
-        if kind.read(value) is None or (name == "page_size" and int(value).bit_count() != 1):
+        if _KINDS[name].read(value) is None or (name == "page_size" and int(value).bit_count() != 1):
             raise TierwiseError(
                 f"engine {engine}: setting {name} cannot be {value!r}", f"give {_wanted(name)}"
             )
