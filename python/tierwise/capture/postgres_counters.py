@@ -10,6 +10,15 @@ from tierwise.capture.counter_reading import DENIED, LOST, MALFORMED, REFUSED, R
 from tierwise.model.extras import psycopg
 
 CONNECT_S = 5
+_SAFELY = """
+    SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL lock_timeout = '2s';
+    SET LOCAL statement_timeout = '30s';
+"""
+"""Precedes each statement, in the same message and transaction.
+
+The DSN may be a superuser's, and others may have made functions, operators and views of the same names. It is
+not set for the session: a pooler gives the session to others afterwards.
+"""
 _DATABASES = """
     SELECT sum(xact_commit)::bigint, sum(xact_rollback)::bigint,
            sum(blks_hit)::bigint, sum(blks_read)::bigint,
@@ -39,21 +48,26 @@ def read(dsn: str) -> Reading:
 def read_from(connection: psycopg.Connection[Any]) -> Reading:
     """The same over an open connection, in three statements."""
     since_17 = connection.info.server_version >= 170_000
-    databases = connection.execute(_DATABASES).fetchone()
-    log = connection.execute(_LOG).fetchone()
-    checkpoints = connection.execute(_CHECKPOINTS_SINCE_17 if since_17 else _CHECKPOINTS_BEFORE_17).fetchone()
-    if databases is None or log is None or checkpoints is None:
-        raise UnreadableError(REFUSED, "an empty answer")
-    commits, rollbacks, hits, reads, reset = databases
+    ((commits, rollbacks, hits, reads, reset),) = rows_of(connection, _DATABASES)
+    ((log_bytes,),) = rows_of(connection, _LOG)
+    ((checkpoints,),) = rows_of(connection, _CHECKPOINTS_SINCE_17 if since_17 else _CHECKPOINTS_BEFORE_17)
     counts = {
         "commits": commits,
         "rollbacks": rollbacks,
         "page_hits": hits,
         "page_reads": reads,
-        "log_bytes": log[0],
-        "checkpoints": checkpoints[0],
+        "log_bytes": log_bytes,
+        "checkpoints": checkpoints,
     }
     return Reading({name: int(count or 0) for name, count in counts.items()}, str(reset))
+
+
+def rows_of(connection: psycopg.Connection[Any], sql: str) -> list[Any]:
+    """Rows of one statement, in which names mean PostgreSQL's own objects only."""
+    cursor = connection.execute((_SAFELY + sql).encode(), prepare=False)
+    while cursor.nextset():
+        pass
+    return cursor.fetchall() if cursor.description else []
 
 
 def require_well_formed(dsn: str) -> None:

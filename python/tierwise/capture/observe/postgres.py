@@ -27,13 +27,11 @@ _ABOUT = """
 """
 _STATES = f"""
     SELECT state, wait_event_type, wait_event, count(*)
-    FROM pg_stat_get_activity((SELECT NULL::integer FROM pg_sleep(%s)))
+    FROM pg_stat_get_activity((SELECT NULL::integer FROM pg_sleep({{}})))
     WHERE backend_type = 'client backend' AND application_name <> '{APPLICATION}'
     GROUP BY 1, 2, 3
 """
 """The server waits, then reads its session table: an argument is evaluated before the function is called."""
-
-_LIMITS = "SET lock_timeout = '2s'; SET statement_timeout = '30s'"
 
 
 class PostgresServer:
@@ -55,7 +53,6 @@ class PostgresServer:
         try:
             number, version, self.page_bytes, allowed, user = self._rows(_ABOUT)[0]
             self._require(number, version, allowed, user)
-            self._rows(_LIMITS)
         except BaseException:
             self.close()
             raise
@@ -100,8 +97,8 @@ class PostgresServer:
 
     def tick_s(self) -> float:
         """Least time of a look at the sessions, beyond that of an empty statement: others may be running."""
-        looks = [self._timed(_STATES, [0]) for _ in range(_TRIES)]
-        empty = [self._timed("SELECT 1", []) for _ in range(_TRIES)]
+        looks = [self._timed(_STATES.format(0)) for _ in range(_TRIES)]
+        empty = [self._timed("SELECT 1") for _ in range(_TRIES)]
         return max(min(looks) - min(empty), 0.0)
 
     def close(self) -> None:
@@ -109,16 +106,15 @@ class PostgresServer:
         with contextlib.suppress(psycopg.Error):
             self._connection.close()
 
-    def _timed(self, sql: str, values: list[Any]) -> float:
+    def _timed(self, sql: str) -> float:
         began_s = time.perf_counter()
-        self._rows(sql, values)
+        self._rows(sql)
         return time.perf_counter() - began_s
 
-    def _rows(self, sql: str, values: list[Any] | None = None) -> list[Any]:
+    def _rows(self, sql: str) -> list[Any]:
         self._own += 1
         with postgres_counters.unreadable():
-            cursor = self._connection.execute(sql.encode(), values)
-            return cursor.fetchall() if cursor.description else []
+            return postgres_counters.rows_of(self._connection, sql)
 
     @staticmethod
     def _require(number: int, version: str, allowed: bool, user: str) -> None:
@@ -146,7 +142,7 @@ class PostgresProbe:
     def sample(self, delay_s: float) -> list[WaitClass]:
         """The class of each client session, ``delay_s`` from now."""
         with postgres_counters.unreadable():
-            rows = self._connection.execute(_STATES.encode(), [delay_s]).fetchall()
+            rows = postgres_counters.rows_of(self._connection, _STATES.format(delay_s))
         states: Counter[State] = Counter()
         for state, event_type, event, sessions in rows:
             states[_state(state, event_type, event)] += sessions
