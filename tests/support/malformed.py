@@ -1,6 +1,7 @@
-"""Malformed inputs of ten kinds: each must end in one line, within 5 s and 500 MB.
+"""Malformed inputs of twenty kinds: each must end in one printable line, within 5 s and 500 MB.
 
-``python -m support.malformed --count 10000`` is the long run of `make robust`; a test makes a short one.
+``python -m support.malformed --count 10000`` is the long run of `make robust`; with ``--recordings``, of what
+others sent. A test makes a short one. Each input is tried in a process of its own.
 """
 
 from __future__ import annotations
@@ -9,27 +10,30 @@ import argparse
 import contextlib
 import gzip
 import io
+import os
 import random
+import re
 import resource
+import select
 import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from types import FrameType
 
-from typer.testing import CliRunner
-
+from support.malformed_kinds import EXAMPLE, SHIPPED, Kind, command, mutated
+from support.malformed_recordings import RECORDING_KINDS, printed_forecast
 from support.paths import ROOT
 from support.results_factory import Make, run
 from tierwise.advise.forecast_file import read_forecasts
-from tierwise.cli import app
+from tierwise.cli.commands import all_commands
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
@@ -37,62 +41,14 @@ from tierwise.studies import study
 from tierwise.validation import spec as validation
 from tierwise.workloads import Workload
 
-SHIPPED = ROOT / "python" / "tierwise" / "data"
-EXAMPLE = ROOT / "examples" / "recordings" / "keyed-update"
 LONGEST_S = 5
+MOST_WAITED_S = 30
+"""A busy machine takes longer for five seconds of work."""
 MOST_BYTES = 500 << 20
-_TOKENS = [
-    b"\0", b"\xff\xfe", b"[" * 3000, b"(" * 3000, b"-1", b"nan", b"inf", b"1e400", b"9" * 400, b'"', b"'",
-    b"\n" * 50, b"../../../etc/passwd", b"true", b"[]", b"{}", b"= 3\n", b"[a.b]\n", b"x" * 5000, b";", b"--",
-    b"\xe2\x80\xae", b"=",
-]  # fmt: skip
-
-
-class Hang(BaseException):
-    """An input took too long."""
-
-
-def mutated(content: bytes, draw: random.Random) -> bytes:
-    """A few changes anywhere: bytes, tokens, cuts, repeats, numbers."""
-    changed = bytearray(content)
-    for _ in range(draw.randint(1, 4)):
-        at = draw.randrange(len(changed) + 1)
-        match draw.randrange(7):
-            case 0:
-                changed[at:at] = draw.choice(_TOKENS)
-            case 1:
-                changed[at : at + draw.randint(1, 40)] = b""
-            case 2:
-                del changed[at:]
-            case 3:
-                changed[at : at + 1] = bytes([draw.randrange(256)])
-            case 4:
-                changed[at:at] = changed[at : at + draw.randint(1, 200)]
-            case 5:
-                changed[at : at + draw.randint(1, 8)] = draw.choice(_TOKENS)
-            case 6:
-                _change_number(changed, draw)
-    return bytes(changed)
-
-
-def _change_number(content: bytearray, draw: random.Random) -> None:
-    digits = [at for at, byte in enumerate(content) if 48 <= byte <= 57]
-    if digits:
-        at = draw.choice(digits)
-        content[at : at + 1] = draw.choice([b"-1", b"0", b"99999999999999999999", b"nan", b"0.5", b'"x"'])
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One kind of input: makes a malformed one in a folder, and gives what is to be tried with it."""
-
-    name: str
-    make: Callable[[Path, random.Random], Callable[[], object]]
-
-
-def command(*arguments: str | Path) -> Callable[[], object]:
-    """A command, run as the command line runs it."""
-    return lambda: app([str(one) for one in arguments])
+MOST_TAKEN_BYTES = 2 << 30
+_DEFECT = 70
+_COMMANDS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_KEPT = "\n\t\u2060"
 
 
 def _file(folder: Path, name: str, source: Path, draw: random.Random) -> Path:
@@ -144,17 +100,6 @@ def _results(folder: Path, draw: random.Random) -> Callable[[], object]:
     return draw.choice([command("report", folder), command("compare", folder, folder)])
 
 
-def _recording(folder: Path, draw: random.Random) -> Callable[[], object]:
-    own = folder / "recording"
-    shutil.copytree(EXAMPLE, own)
-    chosen = draw.choice([own / "about.json", *sorted(own.iterdir())])
-    chosen.write_bytes(mutated(chosen.read_bytes(), draw))
-    asked = ["predict", own, "--place", "log=nvme-dc"]
-    return draw.choice(
-        [command("profile", own), command(*asked), command("recording", "redact", own, "-o", folder / "out")]
-    )
-
-
 def _options(folder: Path, draw: random.Random) -> Callable[[], object]:
     values = [
         "-1",
@@ -194,15 +139,9 @@ def _options(folder: Path, draw: random.Random) -> Callable[[], object]:
     return command(name, EXAMPLE, *chosen)
 
 
-@cache
-def _printed_forecast() -> bytes:
-    printed = CliRunner().invoke(app, ["advise", str(EXAMPLE), "--devices", "nvme-dc", "--format", "json"])
-    return printed.stdout.encode()
-
-
 def _forecast(folder: Path, draw: random.Random) -> Callable[[], object]:
     file = folder / "forecast.json"
-    file.write_bytes(mutated(_printed_forecast(), draw))
+    file.write_bytes(mutated(printed_forecast(), draw))
     return lambda: read_forecasts(file)
 
 
@@ -223,56 +162,102 @@ KINDS = [
     Kind("profile", _profile),
     Kind("requests", _requests),
     Kind("results", _results),
-    Kind("recording", _recording),
     Kind("options", _options),
     Kind("validation", _validation),
     Kind("prices", _prices),
     Kind("forecast", _forecast),
+    *RECORDING_KINDS,
 ]
 
 
-@contextlib.contextmanager
-def _limited() -> Iterator[None]:
-    def hang(_number: int, _frame: FrameType | None) -> None:
-        raise Hang
-
-    before = signal.signal(signal.SIGALRM, hang)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+@cache
+def _import_all() -> None:
+    """Import what commands need, so that it is imported once and not in each process."""
+    for _ in all_commands():
+        pass
+    for name in ("altair", "duckdb", "fsspec", "numpy", "pyarrow.parquet", "scipy.optimize", "scipy.sparse"):
+        import_module(name)
 
 
 def attempt(kind: Kind, seed: int) -> str | None:
     """Try one input; gives what went wrong, or ``None``."""
     with tempfile.TemporaryDirectory(prefix="tierwise-malformed-") as name:
+        _import_all()
         tried = kind.make(Path(name), random.Random(seed))
-        peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        began_s = time.monotonic()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            try:
+                os.write(writer, (_tried(tried) or "").encode("utf-8", "replace")[:4000])
+            finally:
+                os._exit(0)
+        os.close(writer)
         try:
-            with (
-                _limited(),
-                contextlib.redirect_stdout(io.StringIO()),
-                contextlib.redirect_stderr(io.StringIO()),
-            ):
-                tried()
-        except TierwiseError as error:
-            if "\n" in str(error):
-                return f"more than one line: {error}"
-        except SystemExit:
-            pass
-        except Hang:
-            return f"hang over {LONGEST_S} s"
-        except BaseException:
-            frames = traceback.extract_tb(sys.exc_info()[2])[-4:]
-            where = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
-            return f"{traceback.format_exc().strip().splitlines()[-1]} | {where}"
-        if time.monotonic() - began_s > LONGEST_S:
-            return f"took {time.monotonic() - began_s:.1f} s"
-        grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_kb) << 10
-        return f"took {grown_bytes >> 20} MiB" if grown_bytes > MOST_BYTES else None
+            said = _said_by(reader, child)
+        finally:
+            os.close(reader)
+            _, status, used = os.wait4(child, 0)
+    if os.WIFSIGNALED(status) and not said:
+        return f"ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    used_s = used.ru_utime + used.ru_stime
+    return said or (f"took {used_s:.1f} s" if used_s > LONGEST_S else None)
+
+
+def _said_by(reader: int, child: int) -> str:
+    """What a child writes until it ends; it is killed if it takes too long or too much memory."""
+    until_s = time.monotonic() + MOST_WAITED_S
+    said = b""
+    while time.monotonic() < until_s and _resident_bytes(child) < MOST_TAKEN_BYTES:
+        if select.select([reader], [], [], 0.1)[0]:
+            if not (more := os.read(reader, 1 << 16)):
+                return said.decode("utf-8", "replace")
+            said += more
+    taken_bytes = _resident_bytes(child)
+    os.kill(child, signal.SIGKILL)
+    if taken_bytes >= MOST_TAKEN_BYTES:
+        return f"took {taken_bytes >> 20} MiB and was ended"
+    return f"hang over {MOST_WAITED_S} s"
+
+
+def _tried(tried: Callable[[], object]) -> str | None:
+    """Run it in this process, which has no other purpose; what went wrong, or ``None``."""
+    before_bytes = _resident_bytes()
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            tried()
+    except TierwiseError as error:
+        if "\n" in str(error):
+            return f"more than one line: {error}"
+    except SystemExit as error:
+        if error.code == _DEFECT:
+            return _defect(printed.getvalue())
+        if error.code not in (0, 1, 2, 3, None):
+            return f"exit status {error.code}"
+    except BaseException:
+        frames = traceback.extract_tb(sys.exc_info()[2])[-4:]
+        where = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
+        return f"{traceback.format_exc().strip().splitlines()[-1]} | {where}"
+    if any(unicodedata.category(one) in _COMMANDS and one not in _KEPT for one in printed.getvalue()):
+        return f"prints what a terminal obeys: {ascii(printed.getvalue())[-200:]}"
+    grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before_bytes
+    return f"took {grown_bytes >> 20} MiB" if grown_bytes > MOST_BYTES else None
+
+
+def _defect(printed: str) -> str:
+    """The end of the traceback that a defect leaves in a file, which is removed."""
+    if found := re.search(r"details are in (\S+)", printed):
+        file = Path(found[1])
+        lines = file.read_text("utf-8").strip().splitlines()
+        file.unlink()
+        places = [line.strip() for line in lines if line.strip().startswith("File ")][-3:]
+        return f"{lines[-1]} | {' < '.join(reversed(places))}"
+    return printed[-200:]
+
+
+def _resident_bytes(pid: int | str = "self") -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * resource.getpagesize()
 
 
 def main() -> None:
@@ -280,11 +265,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000, help="inputs of all kinds together")
     parser.add_argument("--seed", type=int, default=1, help="of the first input")
+    parser.add_argument("--recordings", action="store_true", help="only recordings, results and profiles")
+    parser.add_argument("--kind", help="only this kind")
     arguments = parser.parse_args()
+    kinds = RECORDING_KINDS if arguments.recordings else KINDS
+    kinds = [one for one in kinds if arguments.kind in (None, one.name)]
     failures: Counter[str] = Counter()
     began_s = time.monotonic()
     for number in range(arguments.count):
-        kind = KINDS[number % len(KINDS)]
+        kind = kinds[number % len(kinds)]
         problem = attempt(kind, arguments.seed + number)
         if problem is not None:
             failures[f"{kind.name}: {problem}"[:200]] += 1

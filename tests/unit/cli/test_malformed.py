@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.malformed import KINDS, Kind, attempt
+from support.malformed import KINDS, attempt
+from support.malformed_kinds import Kind
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 
