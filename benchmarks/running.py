@@ -12,7 +12,7 @@ from tierwise import engines
 from tierwise.capture import Schedule, Session
 from tierwise.engines.base import Clients, Limits
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.engines.postgres.server import CLIENT
+from tierwise.engines.postgres.session import CLIENT
 from tierwise.host.memory_limit import MemoryLimit
 from tierwise.model.roles import Role
 from tierwise.studies import parse

@@ -11,9 +11,10 @@ from tierwise.engines.postgres.engine import PostgresEngine
 
 
 def superuser_dsn(engine: PostgresEngine) -> str:
-    """Keywords and values of PostgreSQL's superuser."""
+    """Keywords and values of a superuser in the load's database, where tierwise itself has none."""
     server = engine._known_server()
-    return f"{server.dsn} password={server.secrets['PGPASSWORD']}"
+    address = f"host='{server.socket_dir}' port={server.port} user=tierwise dbname=postgres"
+    return f"{address} password={server.secrets['PGPASSWORD']}"
 
 
 def root_of(engine: MariadbEngine) -> pymysql.Connection[Any]:

@@ -70,10 +70,9 @@ class ServerEngine(Engine, Generic[ServerT]):
             self._start_with({})
 
     def start_salvaged(self, step: Salvage) -> None:
-        """Start with the settings of a step, then run its statements as the superuser."""
+        """Start with the settings of a step, then run its statements as the load's account."""
         self._start_with(step.settings)
-        for statement in step.statements:
-            self._known_server().query(statement)
+        self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
 
     def _start_with(self, changes: Mapping[str, str]) -> None:
         server, settings = self._known_server(), {**self._all_settings(), **changes}

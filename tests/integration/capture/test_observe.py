@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from support.engine_contract import open_directory, until
+from support.engine_sessions import superuser_dsn
 from tierwise.capture.dsn import parse
 from tierwise.capture.observe import Told, observe
 from tierwise.capture.observe.postgres import APPLICATION
@@ -24,7 +25,7 @@ from tierwise.recording import Observation
 from tierwise.recording.observation import OBSERVATION_FILE
 
 TOLD = Told(2, {})
-OWN = 1
+OWN = 2
 """Sessions of the engine itself, which are idle."""
 SECRET = "never-to-be-seen"
 
@@ -45,8 +46,7 @@ def engine() -> Iterator[PostgresEngine]:
 
 
 def administrator(engine: PostgresEngine) -> psycopg.Connection[tuple[object, ...]]:
-    server = engine._known_server()
-    return psycopg.connect(server.dsn, password=server.secrets["PGPASSWORD"], autocommit=True)
+    return psycopg.connect(superuser_dsn(engine), autocommit=True)
 
 
 def dsn_of(engine: PostgresEngine, user: str) -> str:

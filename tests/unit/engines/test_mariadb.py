@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tierwise.engines.mariadb.files import MariadbFiles, in_directory
-from tierwise.engines.mariadb.server import fix_for, grave_lines
+from tierwise.engines.mariadb.server import grave_lines
+from tierwise.engines.mariadb.session import fix_for
 from tierwise.model.roles import Role
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tierwise.engines.commits import SQL_TABLES, CommitSession, SqlCommitSession
-from tierwise.engines.mariadb.files import DATABASE
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 from tierwise.results.power_cuts import IntegrityCheck
@@ -21,7 +20,6 @@ def commit_session(connect: Callable[[], pymysql.Connection[Any]]) -> CommitSess
         TierwiseError: from it, where the server or its disk fails.
     """
     connection = _named(connect)
-    _named(lambda: connection.select_db(DATABASE))
 
     def execute(sql: str) -> Sequence[Any]:
         with connection.cursor() as cursor:

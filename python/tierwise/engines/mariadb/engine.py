@@ -73,13 +73,13 @@ class MariadbEngine(ServerEngine[MariadbServer]):
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Give each new data table a DATA DIRECTORY; an index goes with its table."""
-        server = self._known_server()
+        session = self._known_server().client
         for role, sql in statements:
             if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
                 raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
             place = self.directories.get(Role.DATA) if role is not Role.SYSTEM else None
             self._files.note(role, sql)
-            server.query(sql if place is None else in_directory(sql, place))
+            session.query(sql if place is None else in_directory(sql, place))
 
     def checkpoint(self) -> None:
         """Run a sharp checkpoint of InnoDB, then write the kernel's dirty pages."""
@@ -96,12 +96,12 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         return _core.load_tables("mariadb", address, program_json, seed, progress=self.on_loaded)
 
     def commit_session(self) -> CommitSession:
-        """A session of the superuser in the load's schema."""
-        return commit_session(self._known_server().connect)
+        """A session of the load's account."""
+        return commit_session(self._known_server().connect_client)
 
     def check(self) -> IntegrityCheck:
         """CHECK TABLE of the load's tables."""
-        return run_check(self._known_server().query)
+        return run_check(self._known_server().client.query)
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its table, else by the file's directory."""
@@ -117,7 +117,8 @@ class MariadbEngine(ServerEngine[MariadbServer]):
 
     def space(self) -> SpaceUse | None:
         """Space of all tables of the load."""
-        return read_space(self._known_server().query)
+        server = self._known_server()
+        return read_space(server.query, server.client.query)
 
     def settings(self) -> dict[str, str]:
         """SHOW GLOBAL VARIABLES."""
@@ -132,7 +133,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         server = self._known_server()
         if server.pid is None:
             raise TierwiseError(f"engine {self.name} does not run", "start it first")
-        return WaitSampler(MariadbWaitProbe(server.pid, self.role_of, server.connect))
+        return WaitSampler(MariadbWaitProbe(server.pid, self.role_of, server.connect, server.client.number))
 
     def _make_server(self) -> MariadbServer:
         return MariadbServer(self.name, self._binaries, self._user)

@@ -23,7 +23,7 @@ _TABLE = re.compile(rf".*/{DATABASE}/(?P<name>[^/#]+)(#P#[^/]*|#sql[^/]*)?\.(ibd
 _REBUILT = re.compile(rf".*/{DATABASE}/#sql[^/]*\.ibd", re.DOTALL)
 
 _CREATE = re.compile(
-    r"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>`[^`]+`|[\w.]+)\s*", re.IGNORECASE
+    r"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>`(?:[^`]|``)+`|[\w.]+)\s*", re.IGNORECASE
 )
 _QUOTED_OR_BRACKET = re.compile(r"'(?:[^'\\]|\\.|'')*'|`[^`]*`|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|[()]", re.DOTALL)
 

@@ -12,25 +12,13 @@ from typing import Any
 
 from tierwise.engines.mariadb.binaries import MariadbBinaries
 from tierwise.engines.mariadb.files import DATABASE
+from tierwise.engines.mariadb.session import CLIENT, ROOT, MariadbSession, first_line, fix_for
 from tierwise.engines.server_process import ServerProcess
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 
-CLIENT = "tierwise_client"
-"""Account of the load's sessions, which identifies them."""
-_ROOT = "root"
-
 _GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*|FATAL ERROR: .*")
-
-_FIXES = (
-    (
-        r"No space left on device|is full|errno: 28\b|Error number 28|Disk full",
-        "give the device of that role more space, or load less",
-    ),
-    (r"Permission denied|errno: 13\b", "let the user of the server enter the directory: chmod o+x"),
-    (r"Cannot allocate memory", "ask for less memory, as innodb_buffer_pool_size"),
-)
 
 
 class MariadbServer(ServerProcess):
@@ -44,10 +32,11 @@ class MariadbServer(ServerProcess):
         """
         super().__init__(name, "mariadb", user)
         self._binaries = binaries
-        self._secret = secrets.token_hex(16)
+        self._client_secret = secrets.token_hex(16)
         self._root_password = ""
         """Empty until root gets a password; until then, only the server's own user can reach it."""
-        self._control: pymysql.Connection[Any] | None = None
+        self._control: MariadbSession | None = None
+        self._client: MariadbSession | None = None
 
     @property
     def socket(self) -> Path:
@@ -57,7 +46,7 @@ class MariadbServer(ServerProcess):
     @property
     def address(self) -> str:
         """Address as keywords and values, as the clients read it."""
-        return f"socket={self.socket} user={CLIENT} password={self._secret} dbname={DATABASE}"
+        return f"socket={self.socket} user={CLIENT} password={self._client_secret} dbname={DATABASE}"
 
     def install(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
         """Make the system tables in a data directory and in the directories that settings name."""
@@ -67,10 +56,11 @@ class MariadbServer(ServerProcess):
 
     def make_client(self) -> None:
         """Give root a password; make the load's schema, and an account with privileges only on it."""
-        self.query(f"SET PASSWORD FOR {_ROOT}@localhost = PASSWORD('{self._secret}')")
-        self._root_password = self._secret
+        password = secrets.token_hex(16)
+        self.query(f"SET PASSWORD FOR {ROOT}@localhost = PASSWORD('{password}')")
+        self._root_password = password
         self.query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
-        self.query(f"CREATE USER {CLIENT}@localhost IDENTIFIED BY '{self._secret}'")
+        self.query(f"CREATE USER {CLIENT}@localhost IDENTIFIED BY '{self._client_secret}'")
         self.query(f"GRANT ALL ON {DATABASE}.* TO {CLIENT}@localhost")
 
     def start(
@@ -82,29 +72,39 @@ class MariadbServer(ServerProcess):
         try:
             began()
             self._control = self._connect(timeout_s)
-            if (data / DATABASE).is_dir():
-                self._control.select_db(DATABASE)
+            if self._root_password:  # it has a client too
+                self._client = self._session(self.connect_client)
         except BaseException:
             self.crash_stop()
             raise
 
     def connect(self) -> pymysql.Connection[Any]:
-        """Open a session of the superuser."""
+        """Open a session of root, without a schema."""
         return pymysql.connect(
-            unix_socket=str(self.socket), user=_ROOT, password=self._root_password, autocommit=True
+            unix_socket=str(self.socket), user=ROOT, password=self._root_password, autocommit=True
         )
 
+    def connect_client(self) -> pymysql.Connection[Any]:
+        """Open a session of the load's account in the load's schema."""
+        account = {"user": CLIENT, "password": self._client_secret, "database": DATABASE}
+        return pymysql.connect(unix_socket=str(self.socket), autocommit=True, **account)
+
+    @property
+    def client(self) -> MariadbSession:
+        """tierwise's own session of the load's account, for all that concerns the load's schema.
+
+        Raises:
+            TierwiseError: if the server is down.
+        """
+        if self._client is None:
+            raise self._down()
+        return self._client
+
     def query(self, sql: str) -> list[Any]:
-        """Run one statement over the control connection and give its rows."""
+        """Run one statement of tierwise's own as root and give its rows."""
         if self._control is None:
             raise self._down()
-        try:
-            with self._control.cursor() as cursor:
-                cursor.execute(sql)
-                return list(cursor.fetchall())
-        except pymysql.MySQLError as error:
-            message = (not self._control.open and self.failure()) or _first_line(error)
-            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+        return self._control.query(sql)
 
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the first severe line: later ones follow from it."""
@@ -117,18 +117,25 @@ class MariadbServer(ServerProcess):
         return next(reversed(grave_lines(self._recent_log())), None)
 
     def _disconnect(self) -> None:
-        if self._control is not None:
-            with contextlib.suppress(pymysql.MySQLError):
-                self._control.close()
-            self._control = None
+        for session in (self._client, self._control):
+            if session is not None:
+                session.close()
+        self._client = self._control = None
 
-    def _connect(self, timeout_s: float) -> pymysql.Connection[Any]:
+    def _session(self, connect: Callable[[], pymysql.Connection[Any]]) -> MariadbSession:
+        try:
+            return MariadbSession(self._name, connect(), self.failure)
+        except pymysql.MySQLError as error:
+            message = self.failure() or first_line(error)
+            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+
+    def _connect(self, timeout_s: float) -> MariadbSession:
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if self.pid is None:
                 raise self.error("cannot start")
-            with contextlib.suppress(pymysql.OperationalError):
-                return self.connect()
+            with contextlib.suppress(TierwiseError):
+                return self._session(self.connect)
             time.sleep(0.01)
         raise self.error(f"took no connection within {timeout_s:g} s")
 
@@ -137,16 +144,3 @@ def grave_lines(log: str) -> list[str]:
     """Messages of a server's log that report a loss, oldest first."""
     found = (_GRAVE.search(line) for line in log.splitlines())
     return [match[1] or match.group() for match in found if match]
-
-
-def fix_for(message: str) -> str:
-    """The user's fix for a message of the server."""
-    for pattern, fix in _FIXES:
-        if re.search(pattern, message):
-            return fix
-    return "mend what the message names"
-
-
-def _first_line(error: pymysql.MySQLError) -> str:
-    text = str(error.args[1] if len(error.args) > 1 else error)
-    return text.splitlines()[0] if text else type(error).__name__

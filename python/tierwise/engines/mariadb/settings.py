@@ -94,4 +94,6 @@ def defaults_for(directories: Mapping[Role, Path]) -> dict[str, str]:
         found["innodb_undo_tablespaces"] = "3"
     if Role.ARCHIVE in directories:
         found["sync_binlog"] = "1"
+        # Without it, only a superuser may make functions and triggers, for the sake of replicas.
+        found["log_bin_trust_function_creators"] = "1"
     return found

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tierwise.engines.mariadb.server import CLIENT
+from tierwise.engines.mariadb.session import CLIENT
 from tierwise.engines.thread_waits import SESSIONS_MAX, RoleOf, ThreadWaitProbe
 from tierwise.host.cpu import thread_cpu_s
 from tierwise.model.extras import pymysql
 from tierwise.results.counters import WaitClass
 
-_THREADS = f"SELECT id, tid FROM information_schema.processlist WHERE user = '{CLIENT}'"
+_THREADS = f"SELECT id, tid FROM information_schema.processlist WHERE user = '{CLIENT}' AND id <> {{}}"
 _OWN_THREAD = "SELECT tid FROM information_schema.processlist WHERE id = connection_id()"
 _REFRESH_S = 0.5
 """The server makes a temporary table for each query of its threads: too costly for every tick."""
@@ -45,10 +45,20 @@ flushed, and only then waits for the flush: mostly in ``Updating status``."""
 class MariadbWaitProbe(ThreadWaitProbe):
     """Samples the threads of the load's sessions, at most 50 of them."""
 
-    def __init__(self, pid: int, role_of: RoleOf, connect: Callable[[], pymysql.Connection[Any]]) -> None:
-        """Connect; the sampled sessions need not exist yet."""
+    def __init__(
+        self, pid: int, role_of: RoleOf, connect: Callable[[], pymysql.Connection[Any]], own: int
+    ) -> None:
+        """Connect; the sampled sessions need not exist yet.
+
+        Args:
+            pid: of the server.
+            role_of: gives the role of a file.
+            connect: opens a session of root.
+            own: number of tierwise's own session of the load's account, which is not sampled.
+        """
         super().__init__([pid], role_of, lambda: 0)
         self._pid = pid
+        self._of_the_load = _THREADS.format(own)
         self._connection = connect()
         self._own_tid = int(self._query(_OWN_THREAD)[0][0])
         self._threads: dict[int, Path] = {}
@@ -79,7 +89,9 @@ class MariadbWaitProbe(ThreadWaitProbe):
             self._connection.close()
 
     def _find_threads(self) -> None:
-        self._threads = {session: self._tasks[0] / str(tid) for session, tid in self._query(_THREADS)}
+        self._threads = {
+            session: self._tasks[0] / str(tid) for session, tid in self._query(self._of_the_load)
+        }
         self._refresh_at_s = time.monotonic() + _REFRESH_S
 
     def _behind_the_log(self, waiting: list[int]) -> dict[int, WaitClass]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tierwise.engines.commits import CommitSession, SqlCommitSession
+from tierwise.engines.postgres.session import CHECKS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
 from tierwise.results.power_cuts import IntegrityCheck
@@ -13,12 +14,12 @@ from tierwise.results.power_cuts import IntegrityCheck
 _LASTING = "relation.relpersistence = 'p'"
 _HEAP = f"""
     SELECT relation.relname || ', block ' || problem.blkno || ': ' || problem.msg
-    FROM pg_class AS relation, LATERAL verify_heapam(relation.oid::regclass) AS problem
+    FROM pg_catalog.pg_class AS relation, LATERAL {CHECKS}.verify_heapam(relation.oid::regclass) AS problem
     WHERE relation.relkind IN ('r', 'm', 't') AND {_LASTING}
 """
 _INDEXES = f"""
-    SELECT bt_index_check(relation.oid, heapallindexed => true)
-    FROM pg_class AS relation JOIN pg_am AS method ON method.oid = relation.relam
+    SELECT {CHECKS}.bt_index_check(relation.oid, heapallindexed => true)
+    FROM pg_catalog.pg_class AS relation JOIN pg_catalog.pg_am AS method ON method.oid = relation.relam
     WHERE relation.relkind = 'i' AND method.amname = 'btree' AND {_LASTING}
 """
 """The statements of pg_amcheck --heapallindexed, without a process."""
@@ -49,9 +50,8 @@ def commit_session(dsn: str) -> CommitSession:
 def run_check(query: Callable[[str], list[Any]]) -> IntegrityCheck:
     """Check heap and B-trees; without the extension amcheck, read all rows, which verifies page checksums."""
     sums = f"data checksums {query('SHOW data_checksums')[0][0]}"
-    if not query("SELECT 1 FROM pg_available_extensions WHERE name = 'amcheck'"):
+    if not query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'amcheck'"):
         return _checked(f"full read, {sums}", lambda: query(_FULL_READ) and [])
-    query("CREATE EXTENSION IF NOT EXISTS amcheck")
     return _checked(
         f"amcheck, {sums}", lambda: [str(row[0]) for row in query(_HEAP)] + (query(_INDEXES) and [])
     )

@@ -5,42 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tierwise.engines.postgres.session import DATABASE
 from tierwise.results.counters import Counters, SpaceUse
 
-_SHARED = """
-    SELECT current_setting('block_size')::bigint AS page_bytes,
-           (pg_current_wal_insert_lsn() - '0/0')::bigint AS log_bytes,
-           (SELECT wal_fpi FROM pg_stat_wal) * current_setting('block_size')::bigint AS doublewrite_bytes,
+_SHARED = f"""
+    SELECT pg_catalog.current_setting('block_size')::bigint AS page_bytes,
+           (pg_catalog.pg_current_wal_insert_lsn() - '0/0')::bigint AS log_bytes,
+           (SELECT wal_fpi FROM pg_catalog.pg_stat_wal) * pg_catalog.current_setting('block_size')::bigint
+               AS doublewrite_bytes,
            sum(blks_hit + blks_read)::bigint AS logical_reads,
            sum(temp_bytes)::bigint AS temp_bytes,
-           sum(xact_commit) FILTER (WHERE datname = current_database())::bigint AS commits
-    FROM pg_stat_database
+           sum(xact_commit) FILTER (WHERE datname = '{DATABASE}')::bigint AS commits
+    FROM pg_catalog.pg_stat_database
 """
 
 _SINCE_18 = """
     SELECT sum(reads)::bigint AS physical_reads,
-           (sum(read_bytes) / current_setting('block_size')::bigint)::bigint AS pages_read,
+           (sum(read_bytes) / pg_catalog.current_setting('block_size')::bigint)::bigint AS pages_read,
            (sum(writes) + sum(extends))::bigint AS physical_writes,
-           ((sum(write_bytes) + sum(extend_bytes)) / current_setting('block_size')::bigint)::bigint
+           ((sum(write_bytes) + sum(extend_bytes)) / pg_catalog.current_setting('block_size')::bigint)::bigint
                AS pages_written
-    FROM pg_stat_io WHERE object = 'relation'
+    FROM pg_catalog.pg_stat_io WHERE object = 'relation'
 """
 
 _UP_TO_16 = """
-    SELECT (SELECT sum(blks_read)::bigint FROM pg_stat_database) AS pages_read,
+    SELECT (SELECT sum(blks_read)::bigint FROM pg_catalog.pg_stat_database) AS pages_read,
            buffers_checkpoint + buffers_clean + buffers_backend AS pages_written
-    FROM pg_stat_bgwriter
+    FROM pg_catalog.pg_stat_bgwriter
 """
 """These versions read and write one page at a time; backends' writes include file extensions."""
 
-_PAGES_OF_17 = "SELECT sum(blks_read)::bigint AS pages_read FROM pg_stat_database"
+_PAGES_OF_17 = "SELECT sum(blks_read)::bigint AS pages_read FROM pg_catalog.pg_stat_database"
 
 _SPACE = """
-    SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint,
-           coalesce(sum(pg_table_size(c.oid)), 0)::bigint,
-           coalesce(sum(pg_indexes_size(c.oid)), 0)::bigint,
-           nullif(sum(pg_stat_get_live_tuples(c.oid)), 0)::bigint
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    SELECT coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0)::bigint,
+           coalesce(sum(pg_catalog.pg_table_size(c.oid)), 0)::bigint,
+           coalesce(sum(pg_catalog.pg_indexes_size(c.oid)), 0)::bigint,
+           nullif(sum(pg_catalog.pg_stat_get_live_tuples(c.oid)), 0)::bigint
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tierwise import _core
 from tierwise.engines.base import Clients
@@ -13,7 +13,8 @@ from tierwise.engines.postgres.binaries import Binaries, major_of
 from tierwise.engines.postgres.commits import commit_session, run_check
 from tierwise.engines.postgres.counters import read_counters, read_space
 from tierwise.engines.postgres.files import PostgresFiles
-from tierwise.engines.postgres.server import CLIENT, PostgresServer
+from tierwise.engines.postgres.server import PostgresServer
+from tierwise.engines.postgres.session import CLIENT
 from tierwise.engines.postgres.settings import PostgresSettings, for_archive, for_limits
 from tierwise.engines.postgres.waits import PostgresWaitProbe
 from tierwise.engines.postgres.wal_receiver import MEMBER_SETTINGS, SynchronousWalReceiver
@@ -27,11 +28,15 @@ from tierwise.results.counters import Counters, SpaceUse
 from tierwise.results.power_cuts import IntegrityCheck
 from tierwise.results.wait_sampling import WaitSampler
 
+_SETTINGS = """
+    SELECT name, coalesce(pg_catalog.current_setting(name, true), '') FROM pg_catalog.pg_settings
+    WHERE name NOT IN ('application_name', 'search_path')
+"""
 _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
 
 
 class PostgresEngine(ServerEngine[PostgresServer]):
-    """A PostgreSQL server. The load's sessions own the database but are not superusers."""
+    """A PostgreSQL server. The load's sessions may do anything in their database, and nothing elsewhere."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
     dialect: ClassVar = "postgres"
@@ -69,7 +74,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         self._settings = PostgresSettings.split(name, given)
         self._socket = (socket_dir, port)
         self._member: SynchronousWalReceiver | None = None
-        self._files = PostgresFiles(lambda sql: self._known_server().query(sql))
+        self._files = PostgresFiles(self._query_as_client)
 
     def start(self) -> None:
         """Start postgres, then the receiver of the second log member, if there is one."""
@@ -107,17 +112,14 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Set default_tablespace to the role's tablespace before each statement."""
-        server = self._known_server()
-        with server.as_client():
-            for role, sql in statements:
-                if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
-                    raise TierwiseError(
-                        f"a schema statement has the role {role}", "use data, index or system"
-                    )
-                server.query(f"SET default_tablespace = '{self._tablespace(role)}'")
-                with self._files.making(role):
-                    server.query(sql)
-            server.query("RESET default_tablespace")
+        session = self._known_server().client
+        for role, sql in statements:
+            if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
+                raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
+            session.query(f"SET default_tablespace = '{self._tablespace(role)}'")
+            with self._files.making(role):
+                session.query(sql)
+        session.query("RESET default_tablespace")
         self._files.refresh()
 
     def checkpoint(self) -> None:
@@ -143,7 +145,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def check(self) -> IntegrityCheck:
         """What pg_amcheck runs, on every table and index."""
-        return run_check(self._known_server().query)
+        return run_check(self._query_as_client)
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its relation, else the data directory's."""
@@ -159,18 +161,15 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     def counters(self) -> Counters:
         """Server-wide counters; connected sessions may report up to a second late."""
         server = self._known_server()
-        return read_counters(server.ask, major_of(self._version), server.cpu_s())
+        return read_counters(server.control.ask, major_of(self._version), server.cpu_s())
 
     def space(self) -> SpaceUse | None:
         """Space of all tables and indexes outside the catalogue."""
-        return read_space(self._known_server().query)
+        return read_space(self._query_as_client)
 
     def settings(self) -> dict[str, str]:
-        """All of pg_settings, each as SHOW prints it."""
-        rows = self._known_server().query(
-            "SELECT name, coalesce(current_setting(name, true), '') FROM pg_settings"
-        )
-        return dict(rows)
+        """All of pg_settings, each as SHOW prints it, but for what the asking session has of its own."""
+        return dict(self._known_server().query(_SETTINGS))
 
     def version(self) -> str:
         """Version such as ``18.6``."""
@@ -178,13 +177,16 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def sampler(self) -> WaitSampler:
         """Samples pg_stat_activity."""
-        return WaitSampler(PostgresWaitProbe(self._known_server().sampler_dsn))
+        return WaitSampler(PostgresWaitProbe(self._known_server().superuser_dsn))
 
     def failure(self) -> str | None:
         """The last FATAL, PANIC or disk-full line, if any."""
         if self._member is not None and self._member.lost:
             return "the second member of the log is lost"
         return super().failure()
+
+    def _query_as_client(self, sql: str) -> list[Any]:
+        return self._known_server().client.query(sql)
 
     def _make_server(self) -> PostgresServer:
         return PostgresServer(self.name, self._binaries, self._user, socket=self._socket)

@@ -32,7 +32,7 @@ class PostgresFiles:
         """Start empty.
 
         Args:
-            query: runs a statement on the server and gives the rows.
+            query: runs a statement in the load's database and gives the rows.
         """
         self._query = query
         self._role_of_oid: dict[int, Role] = {}
@@ -46,7 +46,10 @@ class PostgresFiles:
         self._making = True
         try:
             yield
-            new = [oid for (oid,) in self._query(f"SELECT oid FROM pg_class WHERE oid > {self._last_oid}")]
+            new = [
+                oid
+                for (oid,) in self._query(f"SELECT oid FROM pg_catalog.pg_class WHERE oid > {self._last_oid}")
+            ]
             self._role_of_oid.update(dict.fromkeys(new, role))
             self._last_oid = max([self._last_oid, *new])
         finally:
@@ -55,7 +58,8 @@ class PostgresFiles:
     def refresh(self) -> None:
         """Read the current file numbers: TRUNCATE, REINDEX and similar statements change them."""
         rows = self._query(
-            f"SELECT oid, pg_relation_filenode(oid) FROM pg_class WHERE oid >= {_FIRST_USER_OID}"
+            "SELECT oid, pg_catalog.pg_relation_filenode(oid) FROM pg_catalog.pg_class "
+            f"WHERE oid >= {_FIRST_USER_OID}"
         )
         # Another thread may be making the relation; check this only after reading the catalogue.
         unsure = self._making

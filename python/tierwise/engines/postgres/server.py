@@ -6,21 +6,27 @@ import contextlib
 import secrets
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tierwise.engines.postgres.binaries import Binaries
 from tierwise.engines.postgres.errors import explain, fix_for, grave_lines
+from tierwise.engines.postgres.session import (
+    CATALOGUE_ONLY,
+    CHECKS,
+    CLIENT,
+    CONTROL,
+    DATABASE,
+    SUPERUSER,
+    PostgresSession,
+)
 from tierwise.engines.server_process import ServerProcess
 from tierwise.host import ledger
 from tierwise.host.users import ServerUser, ids, write_for
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
 
-SUPERUSER = "tierwise"
-CLIENT = "tierwise_client"
-"""Account of the load's sessions, which owns the database."""
 _MEMORY = Path("/dev/shm")
 
 
@@ -49,9 +55,11 @@ class PostgresServer(ServerProcess):
         except BaseException:
             self._home.remove()
             raise
-        self._secret = secrets.token_hex(16)
+        self._secret, self._client_secret = secrets.token_hex(16), secrets.token_hex(16)
         self.socket_dir, self.port = socket[0] or self.home, socket[1]
-        self._control: psycopg.Connection[Any] | None = None
+        self._control: PostgresSession | None = None
+        self._has_client = False
+        self._client: PostgresSession | None = None
 
     @property
     def bin(self) -> Path:
@@ -61,12 +69,12 @@ class PostgresServer(ServerProcess):
     @property
     def dsn(self) -> str:
         """Keywords and values of the superuser's sessions, without the password."""
-        return self._dsn_of(SUPERUSER)
+        return f"{self._address(SUPERUSER, CONTROL)} {CATALOGUE_ONLY}"
 
     @property
     def client_dsn(self) -> str:
-        """Keywords and values of the load's sessions, as libpq and tokio-postgres read them."""
-        return f"{self._dsn_of(CLIENT)} password={self._secret}"
+        """Keywords and values of the load's sessions."""
+        return f"{self._address(CLIENT, DATABASE)} password={self._client_secret}"
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -74,9 +82,20 @@ class PostgresServer(ServerProcess):
         return {"PGPASSWORD": self._secret}
 
     @property
-    def sampler_dsn(self) -> str:
-        """For monitoring sessions: in another database, so that their commits do not count as the load's."""
-        return f"{self.dsn.replace('dbname=postgres', 'dbname=template1')} password={self._secret}"
+    def superuser_dsn(self) -> str:
+        """Keywords and values of the superuser's sessions, with the password."""
+        return f"{self.dsn} password={self._secret}"
+
+    @property
+    def client(self) -> PostgresSession:
+        """tierwise's own session of the load's account, for all that concerns the load's database.
+
+        Raises:
+            TierwiseError: if the server is down.
+        """
+        if self._client is None:
+            raise self._down()
+        return self._client
 
     def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
         """Make a cluster in ``data`` whose superuser has the password."""
@@ -88,9 +107,22 @@ class PostgresServer(ServerProcess):
         self._adopt(data)
 
     def make_client(self) -> None:
-        """Make the account of the load's sessions, which owns the database and has the same password."""
-        self.query(f"CREATE ROLE {CLIENT} LOGIN PASSWORD '{self._secret}'")
-        self.query(f"ALTER DATABASE postgres OWNER TO {CLIENT}")
+        """Make the account of the load's sessions, and give it the load's database.
+
+        This is the only time that the superuser enters that database: the account cannot have been there.
+        """
+        self.query(f"CREATE ROLE {CLIENT} LOGIN PASSWORD '{self._client_secret}'")
+        self.query(f"REVOKE CONNECT, TEMPORARY ON DATABASE {CONTROL} FROM PUBLIC")
+        self.query(f"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {DATABASE} TO {CLIENT}")
+        once = f"{self._address(SUPERUSER, DATABASE)} {CATALOGUE_ONLY} password={self._secret}"
+        with contextlib.closing(self._session(once)) as session:
+            session.query(f"ALTER SCHEMA public OWNER TO {CLIENT}")
+            if session.query("SELECT FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'"):
+                session.query(f"CREATE SCHEMA {CHECKS}")
+                session.query(f"CREATE EXTENSION amcheck SCHEMA {CHECKS}")
+                session.query(f"GRANT USAGE ON SCHEMA {CHECKS} TO {CLIENT}")
+                session.query(f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {CHECKS} TO {CLIENT}")
+        self._has_client = True
 
     def _adopt(self, data: Path) -> None:
         """Move the shared memory of a new data directory to a directory of its own in memory.
@@ -111,6 +143,8 @@ class PostgresServer(ServerProcess):
         try:
             began()
             self._control = self._connect(data, timeout_s)
+            if self._has_client:
+                self._client = self._session(self.client_dsn)
         except BaseException:
             self.crash_stop()
             raise
@@ -122,35 +156,20 @@ class PostgresServer(ServerProcess):
             self._shared.remove()
         super().remove()
 
-    @contextlib.contextmanager
-    def as_client(self) -> Iterator[None]:
-        """Make objects as the load's account, with only its privileges."""
-        self.query(f"SET SESSION AUTHORIZATION {CLIENT}")
-        try:
-            yield
-        finally:
-            with contextlib.suppress(TierwiseError):  # of a server that has gone, another error tells
-                self.query("RESET SESSION AUTHORIZATION")
-
     def query(self, sql: str) -> list[Any]:
-        """Run one statement over the control connection and give its rows."""
-        cursor = self._execute(sql)
-        return cursor.fetchall() if cursor.description else []
+        """Run one statement of tierwise's own as the superuser and give its rows."""
+        return self.control.query(sql)
 
-    def ask(self, sql: str) -> list[dict[str, Any]]:
-        """Run one query over the control connection and give its rows by column."""
-        cursor = self._execute(sql)
-        columns = [column.name for column in cursor.description or []]
-        return [dict(zip(columns, row, strict=True)) for row in cursor]
+    @property
+    def control(self) -> PostgresSession:
+        """The superuser's session.
 
-    def _execute(self, sql: str) -> psycopg.Cursor[Any]:
+        Raises:
+            TierwiseError: if the server is down.
+        """
         if self._control is None:
             raise self._down()
-        try:
-            return self._control.execute(sql.encode())
-        except psycopg.Error as error:
-            message = (self._control.broken and self.failure()) or str(error).splitlines()[0]
-            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+        return self._control
 
     def failure(self) -> str | None:
         """The last grave line of the log since the last start, if any."""
@@ -160,23 +179,30 @@ class PostgresServer(ServerProcess):
         """Build the error from the last severe line."""
         return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
 
-    def _dsn_of(self, account: str) -> str:
-        return f"host='{self.socket_dir}' port={self.port} user={account} dbname=postgres"
+    def _address(self, account: str, database: str) -> str:
+        return f"host='{self.socket_dir}' port={self.port} user={account} dbname={database}"
 
     def _disconnect(self) -> None:
-        if self._control is not None:
-            self._control.close()
-            self._control = None
+        for session in (self._client, self._control):
+            if session is not None:
+                session.close()
+        self._client = self._control = None
 
-    def _connect(self, data: Path, timeout_s: float) -> psycopg.Connection[Any]:
+    def _session(self, dsn: str) -> PostgresSession:
+        try:
+            opened = psycopg.connect(dsn, autocommit=True, application_name="tierwise")
+        except psycopg.Error as error:
+            message = self.failure() or str(error).splitlines()[0]
+            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+        return PostgresSession(self._name, opened, self.failure)
+
+    def _connect(self, data: Path, timeout_s: float) -> PostgresSession:
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if self.pid is None:
                 raise self.error("cannot start")
-            with contextlib.suppress(psycopg.OperationalError):
-                control = psycopg.connect(
-                    self.dsn, password=self._secret, autocommit=True, application_name="tierwise"
-                )
+            with contextlib.suppress(TierwiseError):
+                control = self._session(self.superuser_dsn)
                 if self._answers_on(control, data):
                     return control
                 control.close()
@@ -184,7 +210,7 @@ class PostgresServer(ServerProcess):
         raise self.error(f"took no connection within {timeout_s:g} s")
 
     @staticmethod
-    def _answers_on(control: psycopg.Connection[Any], data: Path) -> bool:
+    def _answers_on(control: PostgresSession, data: Path) -> bool:
         """Whether our server answers, not another server that has the socket while ours fails to start."""
-        shown = control.execute("SHOW data_directory").fetchone()
-        return shown is not None and Path(shown[0]).resolve() == data.resolve()
+        ((shown,),) = control.query("SHOW data_directory")
+        return Path(shown).resolve() == data.resolve()

@@ -51,11 +51,12 @@ _QUERY = f"""
     SELECT state, wait_event_type, wait_event, process_state, count(*)
     FROM (
         SELECT state, wait_event_type, wait_event,
-               split_part(pg_read_file('/proc/' || pid || '/stat', 0, 40, true), ' ', 3) AS process_state
+               pg_catalog.split_part(
+                   pg_catalog.pg_read_file('/proc/' || pid || '/stat', 0, 40, true), ' ', 3) AS process_state
         FROM (
-            SELECT * FROM pg_stat_get_activity((SELECT NULL::integer FROM pg_sleep(%s)))
+            SELECT * FROM pg_catalog.pg_stat_get_activity((SELECT NULL::integer FROM pg_catalog.pg_sleep(%s)))
             WHERE application_name = '{CLIENT_APPLICATION}' AND backend_type = 'client backend'
-            ORDER BY random() LIMIT {_MOST_SESSIONS}
+            ORDER BY pg_catalog.random() LIMIT {_MOST_SESSIONS}
         ) AS chosen
     ) AS seen
     GROUP BY 1, 2, 3, 4

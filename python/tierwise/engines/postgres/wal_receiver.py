@@ -12,7 +12,7 @@ MEMBER = "tierwise_member"
 """Name of the receiver, and of the slot that keeps segments until the receiver has them."""
 
 MEMBER_SETTINGS = {"synchronous_standby_names": MEMBER}
-_STATE = f"SELECT state FROM pg_stat_replication WHERE application_name = '{MEMBER}'"
+_STATE = f"SELECT state FROM pg_catalog.pg_stat_replication WHERE application_name = '{MEMBER}'"
 
 
 class SynchronousWalReceiver:
