@@ -141,7 +141,7 @@ def _limited(server: servers.Server, size_bytes: int) -> Iterator[None]:
 
 def _template(database: Database, client: Client[Any], place: Place, progress: ProgressCallback) -> Path:
     """A stopped database with the client's data, created on first use."""
-    facts = json.dumps([database.engine, database.version(), dict(database.settings)])
+    facts = json.dumps([database.engine, database.version(), dict(database.settings), servers.CLIENT])
     name = f"{database.engine}-{client.dataset}-{hashlib.sha256(facts.encode()).hexdigest()[:8]}"
     folder = place.templates / name
     if folder.exists():

@@ -17,9 +17,8 @@ from tierwise.host.programs import Finished
 from tierwise.model.errors import TierwiseError
 from tierwise.validation.clients import fetched
 from tierwise.validation.clients.base import Client, Load, command
-from tierwise.validation.servers.base import DATABASE, Server
+from tierwise.validation.servers.base import CLIENT, DATABASE, Server
 from tierwise.validation.servers.mariadb import MariadbServer
-from tierwise.validation.servers.postgres import SUPERUSER
 
 VERSION = "v1.0.12"
 MODULE = f"github.com/pingcap/go-tpc/cmd/go-tpc@{VERSION}"
@@ -32,7 +31,7 @@ _SUMMARY = re.compile(
 _MAIN = "NEW_ORDER"
 """The transaction whose latencies are reported: the one that TPC-C's rate counts."""
 _FOLDER = "TIERWISE_GO_BIN"
-_USER = "bench"
+_USER = "go_tpc"
 _GO = {"CGO_ENABLED": "0", "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local"}
 _ALSO_IN = Path("/usr/local/go/bin/go")
 
@@ -129,15 +128,14 @@ def _connection(database: Server) -> list[str]:
     MariaDB takes what precedes the socket in the DSN as the password of an account without access elsewhere.
     """
     if isinstance(database, MariadbServer):
-        database.execute(f"CREATE OR REPLACE USER {_USER}@localhost IDENTIFIED BY '@tcp(x)'")
-        database.execute(f"GRANT ALL ON {DATABASE}.* TO {_USER}@localhost")
+        database.make_account(_USER, "@tcp(x)")
         socket = database.outer / "socket"
         with suppress(FileExistsError):
             socket.with_name(f"{socket.name}:{database.port}").symlink_to(database.socket)
         return ["-d", "mysql", "-H", f"x)@unix({socket}", *_login(database, _USER)]
     # The driver takes the last host in alphabetical order.
     parameters = f"sslmode=disable&host={quote(str(database.home), safe='')}"
-    return ["-d", "postgres", "-H", ".", "--conn-params", parameters, *_login(database, SUPERUSER)]
+    return ["-d", "postgres", "-H", ".", "--conn-params", parameters, *_login(database, CLIENT)]
 
 
 def _login(database: Server, user: str) -> list[str]:

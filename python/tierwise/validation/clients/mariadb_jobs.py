@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tierwise.model.errors import TierwiseError
 from tierwise.validation.clients.base import Client, Load, command
-from tierwise.validation.servers.base import DATABASE
+from tierwise.validation.servers.base import CLIENT, DATABASE
 from tierwise.validation.servers.mariadb import MariadbServer
 
 _ROWS = 100_000
@@ -66,7 +66,7 @@ class MariadbJob(Client[MariadbServer]):
 
     @staticmethod
     def _shell(database: MariadbServer, statements: Sequence[str]) -> None:
-        login = ["mariadb", "--no-defaults", f"--socket={database.socket}", "--user=root", DATABASE]
+        login = ["mariadb", "--no-defaults", f"--socket={database.socket}", f"--user={CLIENT}", DATABASE]
         command("mariadb", [*login, "-e", "; ".join(statements)], database)
 
 

@@ -12,8 +12,8 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
 from tierwise.validation.clients import percentiles
 from tierwise.validation.clients.base import Client, Load, command
-from tierwise.validation.servers.base import DATABASE
-from tierwise.validation.servers.postgres import SUPERUSER, PostgresServer
+from tierwise.validation.servers.base import CLIENT, DATABASE
+from tierwise.validation.servers.postgres import PostgresServer
 
 _SAMPLED = 0.1
 """Share of the transactions whose latency is logged."""
@@ -78,7 +78,7 @@ class Pgbench(Client[PostgresServer]):
 
     def _base(self, database: PostgresServer) -> list[str]:
         program = str(database.programs / "pgbench")
-        return [program, "-h", str(database.home), "-p", str(database.port), "-U", SUPERUSER]
+        return [program, "-h", str(database.home), "-p", str(database.port), "-U", CLIENT]
 
 
 def _latencies(folder: Path) -> list[float]:

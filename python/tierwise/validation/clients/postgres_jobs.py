@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from tierwise.model.errors import TierwiseError
 from tierwise.validation.clients.base import Client, Load, command
-from tierwise.validation.servers.base import DATABASE
-from tierwise.validation.servers.postgres import SUPERUSER, PostgresServer
+from tierwise.validation.servers.base import CLIENT, DATABASE
+from tierwise.validation.servers.postgres import PostgresServer
 
 _ROWS = 100_000
 """Rows of the table for each unit of ``scale``; about 100 bytes each."""
@@ -109,7 +109,7 @@ class PostgresJob(Client[PostgresServer]):
             "-p",
             str(database.port),
             "-U",
-            SUPERUSER,
+            CLIENT,
         ]
         return [*base, *more, *([DATABASE] if named else [])]
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 from tierwise.model.errors import TierwiseError
 from tierwise.validation.clients import percentiles
 from tierwise.validation.clients.base import Client, Load, command
-from tierwise.validation.servers.base import DATABASE, Server
+from tierwise.validation.servers.base import CLIENT, DATABASE, Server
 from tierwise.validation.servers.mariadb import MariadbServer
-from tierwise.validation.servers.postgres import SUPERUSER, PostgresServer
+from tierwise.validation.servers.postgres import PostgresServer
 
 _SCRIPTS = Path("/usr/share/sysbench")
 _TRANSACTIONS = re.compile(r"transactions:\s+(\d+)")
@@ -67,12 +67,12 @@ class Sysbench(Client[Server]):
 
 def _connection(database: Server) -> list[str]:
     if isinstance(database, MariadbServer):
-        return [f"--mysql-socket={database.socket}", "--mysql-user=root", f"--mysql-db={DATABASE}"]
+        return [f"--mysql-socket={database.socket}", f"--mysql-user={CLIENT}", f"--mysql-db={DATABASE}"]
     assert isinstance(database, PostgresServer)
     return [
         "--db-driver=pgsql",
         f"--pgsql-host={database.home}",
         f"--pgsql-port={database.port}",
-        f"--pgsql-user={SUPERUSER}",
+        f"--pgsql-user={CLIENT}",
         f"--pgsql-db={DATABASE}",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -20,6 +22,8 @@ from tierwise.model.roles import Role
 
 DATABASE = "bench"
 """Name of the clients' database in a server."""
+CLIENT = "bench"
+"""Account of the clients in a server, with rights in that database alone; only tierwise is the superuser."""
 _POSTGRES_ROOT = Path("/usr/lib/postgresql")
 START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 120.0
@@ -212,6 +216,11 @@ class Server(Database):
 
     def _spawn(self, argv: Sequence[str | Path]) -> processes.Process:
         return programs.start(f"validate-{self.engine}", argv, home=self._home, log=self._home.log)
+
+
+def caller() -> str:
+    """Name of the account that tierwise runs as, the only one that may be a server's superuser."""
+    return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def free_port() -> int:

@@ -12,9 +12,11 @@ from typing import Any
 
 from tierwise.capture import Target, of_pid
 from tierwise.engines.mariadb.binaries import installed
+from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.engines.study_settings import checked
 from tierwise.model.extras import pymysql
 from tierwise.model.roles import Role
-from tierwise.validation.servers.base import DATABASE, START_TIMEOUT_S, Server, copy_files
+from tierwise.validation.servers.base import CLIENT, DATABASE, START_TIMEOUT_S, Server, caller, copy_files
 
 _FOLDER = "mariadb"
 _LOG = "ib_logfile0"
@@ -29,7 +31,7 @@ class MariadbServer(Server):
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Find the programs."""
-        super().__init__(settings)
+        super().__init__(checked(self.engine, settings, MariadbEngine.allowed_settings()))
         self._binaries = installed()
         self._log = self._temp = Path()
 
@@ -46,12 +48,13 @@ class MariadbServer(Server):
         """Make a data directory, fill it and stop the server."""
         self.data = self.own_directory(self.home, _FOLDER)
         self._log = self._temp = self.data
-        fixed = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
+        fixed = ["--no-defaults", f"--auth-root-socket-user={caller()}", "--skip-test-db"]
         own = {name: value for name, value in self.settings.items() if name.startswith("innodb")}
         options = [f"--{name}={value}" for name, value in {"datadir": str(self.data), **own}.items()]
         self.run([self._binaries.installer, *fixed, *options])
         self.start()
         try:
+            self._make_client()
             prepare()
         finally:
             self.stop()
@@ -70,7 +73,7 @@ class MariadbServer(Server):
         self.places = dict(places)
 
     def start(self) -> None:
-        """Start it and make the clients' database."""
+        """Start it."""
         settings = {
             "datadir": str(self.data),
             "innodb-log-group-home-dir": str(self._log),
@@ -79,15 +82,11 @@ class MariadbServer(Server):
             "pid-file": str(self.home / "pid"),
             **_FIXED,
             **self.settings,
+            "secure-file-priv": str(self.home),
         }
         options = [f"--{key}={value}" for key, value in settings.items()]
         self.launch([self._binaries.server, "--no-defaults", *options, "--skip-networking"])
-        self.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
-
-    def execute(self, sql: str) -> None:
-        """Run one statement."""
-        with self._connect() as connection, connection.cursor() as cursor:
-            cursor.execute(sql)
+        self._connect().close()
 
     def target(self) -> Target | None:
         """The server, found like ``tierwise record --engine mariadb`` does."""
@@ -100,13 +99,32 @@ class MariadbServer(Server):
             rows = dict(cursor.fetchall())
         return {name: float(rows[status]) for status, name in _STATUS.items() if status in rows}
 
+    def make_account(self, name: str, password: str) -> None:
+        """Make an account with all rights in the clients' database and none elsewhere."""
+        self._execute(
+            f"CREATE OR REPLACE USER {name}@localhost IDENTIFIED BY '{password}'",
+            f"GRANT ALL ON {DATABASE}.* TO {name}@localhost",
+        )
+
+    def _make_client(self) -> None:
+        """Make the clients' database and account, whose files are those of ``secure-file-priv`` alone."""
+        self._execute(f"CREATE DATABASE {DATABASE}")
+        self.make_account(CLIENT, "")
+        self._execute(f"GRANT FILE ON *.* TO {CLIENT}@localhost")
+
+    def _execute(self, *statements: str) -> None:
+        with self._connect() as connection, connection.cursor() as cursor:
+            for sql in statements:
+                cursor.execute(sql)
+
     def _connect(self) -> pymysql.Connection[Any]:
+        """A session of root, without a schema; only the account that tierwise runs as can open it."""
         until_s = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < until_s:
             if self._process is None or not self._process.running:
                 raise self.error("did not start")
             with contextlib.suppress(pymysql.OperationalError):
-                return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True)
+                return pymysql.connect(unix_socket=str(self.socket), user=caller(), autocommit=True)
             time.sleep(0.02)
         raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
 

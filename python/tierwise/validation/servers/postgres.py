@@ -12,21 +12,31 @@ from typing import Any
 
 from tierwise.capture import Target, of_pid
 from tierwise.engines.postgres.binaries import system
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.engines.postgres.session import CATALOGUE_ONLY
+from tierwise.engines.study_settings import checked
 from tierwise.model.extras import psycopg
 from tierwise.model.roles import Role
-from tierwise.validation.servers.base import DATABASE, START_TIMEOUT_S, Server, copy_files
+from tierwise.validation.servers.base import CLIENT, DATABASE, START_TIMEOUT_S, Server, caller, copy_files
 
-SUPERUSER = "postgres"
+_SUPERUSER = "postgres"
+_CONTROL = "postgres"
+"""Database of the superuser's sessions, which the clients' account may not enter."""
+_ACCESS = f"""\
+local all {_SUPERUSER} peer map=tierwise
+local {DATABASE} {CLIENT} trust
+"""
+"""The socket is in a directory that only the server's own account can enter."""
 _FOLDER = "postgres"
 _FIXED = {"unix_socket_permissions": "0700", "log_min_messages": "fatal", "logging_collector": "off"}
 _COUNTERS = (
-    "SELECT (SELECT sum(xact_commit) FROM pg_stat_database), (SELECT wal_sync FROM pg_stat_wal), "
-    "(SELECT wal_bytes FROM pg_stat_wal)"
+    "SELECT (SELECT sum(xact_commit) FROM pg_catalog.pg_stat_database), "
+    "(SELECT wal_sync FROM pg_catalog.pg_stat_wal), (SELECT wal_bytes FROM pg_catalog.pg_stat_wal)"
 )
 
 _WAITERS = (
     "SELECT count(*) FILTER (WHERE lower(wait_event) IN ('walsync', 'walwrite')), count(*) "
-    f"FROM pg_stat_activity WHERE datname = '{DATABASE}' AND backend_type = 'client backend'"
+    f"FROM pg_catalog.pg_stat_activity WHERE datname = '{DATABASE}' AND backend_type = 'client backend'"
 )
 
 
@@ -37,7 +47,7 @@ class PostgresServer(Server):
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Find the programs."""
-        super().__init__(settings)
+        super().__init__(checked(self.engine, settings, PostgresEngine.allowed_settings()))
         self._binaries = system()
         self._watcher: psycopg.Connection[Any] | None = None
 
@@ -46,11 +56,6 @@ class PostgresServer(Server):
         """Directory of the server's and the clients' programs."""
         return self._binaries.bin
 
-    @property
-    def dsn(self) -> str:
-        """DSN of the clients' database, over the socket."""
-        return f"host={self.home} port={self.port} user={SUPERUSER} dbname={DATABASE}"
-
     def version(self) -> str:
         """Version reported by the server."""
         return self._binaries.version
@@ -58,12 +63,12 @@ class PostgresServer(Server):
     def make(self, prepare: Callable[[], None], folder: Path) -> None:
         """Make a cluster, fill it, checkpoint and stop it."""
         self.data = self.own_directory(self.home, _FOLDER)
-        access = ["--auth-local=trust", "--auth-host=scram-sha-256", "-U", SUPERUSER]
+        access = ["--auth-local=peer", "--auth-host=reject", "-U", _SUPERUSER]
         self.run([self.programs / "initdb", "-D", self.data, *access, "--no-sync"])
         self.start()
         try:
             prepare()
-            self.execute("CHECKPOINT")
+            self._execute("CHECKPOINT")
         finally:
             self.stop()
         copy_files(self.data, folder / _FOLDER)
@@ -79,25 +84,22 @@ class PostgresServer(Server):
         self.places = dict(places)
 
     def start(self) -> None:
-        """Start it, and make the clients' database."""
+        """Start it, and make the clients' account and database."""
         settings = {
             **_FIXED,
             "unix_socket_directories": str(self.home),
             "listen_addresses": "",
             "port": str(self.port),
             **self.settings,
+            **self._access_files(),
         }
         options = [f"-c{key}={value}" for key, value in settings.items()]
         self.launch([self.programs / "postgres", "-D", self.data, *options])
         with self._connect() as connection:
-            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+            known = connection.execute("SELECT FROM pg_catalog.pg_database WHERE datname = %s", [DATABASE])
             if known.fetchone() is None:
-                connection.execute(f"CREATE DATABASE {DATABASE}".encode())
-
-    def execute(self, sql: str) -> None:
-        """Run one statement in the clients' database."""
-        with psycopg.connect(self.dsn, autocommit=True) as connection:
-            connection.execute(sql.encode())
+                connection.execute(f"CREATE ROLE {CLIENT} LOGIN".encode())
+                connection.execute(f"CREATE DATABASE {DATABASE} OWNER {CLIENT}".encode())
 
     def target(self) -> Target | None:
         """The server, found like ``tierwise record --engine postgres`` does."""
@@ -122,6 +124,15 @@ class PostgresServer(Server):
         if watcher is not None:
             watcher.close()
 
+    def _access_files(self) -> dict[str, str]:
+        """Settings that name the files of access, which are out of the server's own reach."""
+        files = {"hba_file": _ACCESS, "ident_file": f'tierwise "{caller()}" {_SUPERUSER}\n'}
+        return {name: str(self.input_file(name, text)) for name, text in files.items()}
+
+    def _execute(self, sql: str) -> None:
+        with self._connect() as connection:
+            connection.execute(sql.encode())
+
     def _link(self, place: Path, folder: Path) -> None:
         """Move a folder of the cluster to its own place, unless the two are the same."""
         moved = self.own_directory(place, folder.name)
@@ -131,13 +142,14 @@ class PostgresServer(Server):
         folder.symlink_to(moved)
 
     def _connect(self) -> psycopg.Connection[Any]:
-        dsn = self.dsn.replace(f"dbname={DATABASE}", "dbname=postgres")
+        """A session of the superuser, which only the account that tierwise runs as can open."""
+        place = f"host='{self.home}' port={self.port} user={_SUPERUSER} dbname={_CONTROL}"
         until_s = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < until_s:
             if self._process is None or not self._process.running:
                 raise self.error("did not start")
             with contextlib.suppress(psycopg.OperationalError):
-                return psycopg.connect(dsn, autocommit=True)
+                return psycopg.connect(f"{place} {CATALOGUE_ONLY}", autocommit=True)
             time.sleep(0.02)
         raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
 
