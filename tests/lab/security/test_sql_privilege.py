@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 import pymysql
 import pytest
-from embedded_adapter import open_in
-from engine_contract import open_directory, places_in
-from engine_sessions import client_of, root_of, superuser_dsn
+from support.embedded_adapter import open_in
+from support.engine_contract import open_directory, places_in
+from support.engine_sessions import client_of, root_of, superuser_dsn
 
 from tierwise import _core, engines
 from tierwise.capture import postgres_counters

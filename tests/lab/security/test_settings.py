@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_contract import open_directory
+from support.engine_contract import open_directory
 
 from tierwise import engines, studies
 from tierwise.engines.base import Engine
@@ -22,7 +22,7 @@ from tierwise.model.roles import Role
 from tierwise.validation import servers
 from tierwise.validation import spec as validation_spec
 
-ROOT = Path(__file__).parents[2]
+from support.paths import ROOT
 ALL = ("postgres", "postgres-system", "mariadb", "sqlite", "rocksdb", "duckdb")
 
 REFUSED = {
