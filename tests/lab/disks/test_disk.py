@@ -99,6 +99,16 @@ def test_bytes_come_back_from_the_device(disk: EmulatedDisk) -> None:
     assert disk.stats().partitions["data"].read_bytes >= len(content)
 
 
+def test_an_older_kernel_mounts_without_the_option_that_it_lacks(
+    mount_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(mounts._MOUNT_OPTIONS, "ext4", "not_known_yet")
+    monkeypatch.setattr(mounts, "_UNKNOWN_BEFORE_5_13", "not_known_yet")
+    with EmulatedDisk.up(NAME, profiles.load("ssd-nvme-dc"), TWO, mount_dir) as up:
+        assert all(mounts.mount_at(point) for point in up.mounts.values())
+
+
+@pytest.mark.timed
 def test_without_timing_nothing_waits_and_with_it_everything_does(disk: EmulatedDisk) -> None:
     disk.set_timing(False)
     fast = append(disk.mounts["log"] / "fast", 50)

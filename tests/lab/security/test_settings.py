@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.engine_contract import open_directory
 
+from support.engine_contract import open_directory
+from support.paths import ROOT
 from tierwise import engines, studies
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
@@ -22,7 +23,6 @@ from tierwise.model.roles import Role
 from tierwise.validation import servers
 from tierwise.validation import spec as validation_spec
 
-from support.paths import ROOT
 ALL = ("postgres", "postgres-system", "mariadb", "sqlite", "rocksdb", "duckdb")
 
 REFUSED = {

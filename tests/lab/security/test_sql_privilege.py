@@ -12,10 +12,10 @@ from typing import Any
 import psycopg
 import pymysql
 import pytest
+
 from support.embedded_adapter import open_in
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of, root_of, superuser_dsn
-
 from tierwise import _core, engines
 from tierwise.capture import postgres_counters
 from tierwise.capture.dsn import parse
