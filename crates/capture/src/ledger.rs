@@ -3,19 +3,19 @@
 //! An entry has the form of `host/ledger.py`: `tierwise clean` removes what it names too.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::RecordError;
+use crate::directory::Directory;
 use crate::processes::Identity;
 
 /// Names that this program gives begin so; it removes nothing else.
 pub const PREFIX: &str = "tierwise-record-";
 
-const WRITABLE_BY_OTHERS: u32 = 0o022;
 const KIND: &str = "directory";
+const FIX: &str = "set TIERWISE_RUN_DIR to a directory that only root may write";
 
 #[derive(Serialize, Deserialize)]
 struct Text {
@@ -92,13 +92,10 @@ pub fn sweep() -> Result<(), RecordError> {
     Ok(())
 }
 
-/// Removes a directory with its files; one that holds a directory or a mount stays.
-pub fn remove_flat(directory: &Path) {
-    if fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir()) {
-        for file in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let _ = fs::remove_file(file.path());
-        }
-        let _ = fs::remove_dir(directory);
+fn remove_flat(directory: &Path) {
+    let (parent, name) = (directory.parent(), directory.file_name());
+    if let (Some(Ok(parent)), Some(name)) = (parent.map(Directory::open_any), name) {
+        parent.remove_flat(name);
     }
 }
 
@@ -106,27 +103,14 @@ pub fn remove_flat(directory: &Path) {
 fn run_dir() -> Result<PathBuf, RecordError> {
     let named = std::env::var_os("TIERWISE_RUN_DIR").filter(|name| !name.is_empty());
     let path = named.map_or_else(|| PathBuf::from("/run/tierwise"), PathBuf::from);
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(&path);
-    made.map_err(|error| unusable(&path, error))?;
-    let found = fs::symlink_metadata(&path).map_err(|error| unusable(&path, error))?;
-    // SAFETY: takes no pointers.
-    let own = found.is_dir() && found.uid() == unsafe { libc::geteuid() };
-    if !own || found.mode() & WRITABLE_BY_OTHERS != 0 {
-        return Err(unusable(
-            &path,
-            "others may write it, who could have anything deleted",
-        ));
-    }
+    let path = std::path::absolute(&path).map_err(|error| unusable(&path, error))?;
+    Directory::open_own(&path, 0o755).map_err(|error| RecordError {
+        message: format!("{error}, who could have anything deleted"),
+        fix: FIX.to_owned(),
+    })?;
     Ok(path)
 }
 
 fn unusable(path: &Path, error: impl std::fmt::Display) -> RecordError {
-    RecordError::at(
-        path,
-        error,
-        "set TIERWISE_RUN_DIR to a directory that only root may write",
-    )
+    RecordError::at(path, error, FIX)
 }

@@ -9,6 +9,7 @@ mod block_layer;
 mod cpu;
 mod decoder;
 mod devices;
+mod directory;
 mod disk_space;
 mod error;
 mod event_cost;

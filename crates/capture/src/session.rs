@@ -56,22 +56,36 @@ pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Ab
     ledger::sweep()?;
     let target = Target::find(&order.wanted, order.rules.as_deref())?;
     let output = Output::begin(&order.out, &tracing.name)?;
+    let made = record_to(&output, order, &target, &tracing, stop, say)
+        .map_err(|error| output.explain(error))?;
+    output.keep()?;
+    Ok(made)
+}
+
+fn record_to(
+    output: &Output,
+    order: &Order,
+    target: &Target,
+    tracing: &Tracing,
+    stop: &AtomicBool,
+    say: &dyn Fn(&str),
+) -> Result<About, RecordError> {
     say(&format!(
         "attaching to {} (pid {})",
         target.rules.engine, target.pid
     ));
     let about = About {
         host: measure_host(),
-        ..about::prepared(&target)
+        ..about::prepared(target)
     };
     let event_cpu_ns = event_cost::measure_event_cpu_ns(&tracing.path(), &tracing.name);
-    let files = files_of(&target);
-    let recorder = Arc::new(attach(&target, &tracing, &files, &output)?);
+    let files = files_of(target);
+    let recorder = Arc::new(attach(target, tracing, &files, output)?);
     let _attached = Attached(&recorder);
     let trial = recorder.find_clients(TRIAL)?;
     let space = DiskSpace::expected(&trial, &order.schedule);
     say(&space.sentence(order.limit_bytes));
-    space.require(machine::free_bytes(output.path()).unwrap_or(u64::MAX))?;
+    space.require(machine::free_bytes(&output.path()).unwrap_or(u64::MAX))?;
     let mut session = Session {
         order,
         stop,
@@ -79,16 +93,14 @@ pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Ab
         decoder: Decoder::start(Arc::clone(&recorder), files),
         meter: RateMeter::start(&target.processes()),
         recorder: &recorder,
-        target: &target,
-        output: &output,
+        target,
+        output,
         began: Instant::now(),
         events: 0,
         processes_bytes: 0,
     };
     session.take_bursts()?;
-    let made = session.finish(about, event_cpu_ns)?;
-    output.keep()?;
-    Ok(made)
+    session.finish(about, event_cpu_ns)
 }
 
 fn files_of(target: &Target) -> Files {
@@ -112,7 +124,7 @@ fn attach(
         pids: vec![target.pid],
         buffer_bytes: BUFFER_BYTES,
         poll: POLL,
-        spool_dir: output.path().to_owned(),
+        spool_dir: output.path(),
         disk_server_pids: Vec::new(),
     };
     let ranges = files.devices.ranges();
@@ -120,7 +132,7 @@ fn attach(
         options,
         target.rules.clone(),
         ranges,
-        output.path(),
+        &output.path(),
     )?)
 }
 

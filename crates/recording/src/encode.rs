@@ -16,6 +16,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use crate::RecordingError;
+use crate::create::private_file;
 use crate::manifest::{TableFile, table_path};
 use crate::sums::Summed;
 use crate::table::{Cell, Column, Table};
@@ -38,7 +39,7 @@ impl<R: Table> TableWriter<R> {
         let path = table_path(directory, R::NAME);
         let columns = R::columns();
         let open = || -> Result<_, Box<dyn std::error::Error>> {
-            let sink = Summed::new(BufWriter::new(FsFile::create_new(&path)?));
+            let sink = Summed::new(BufWriter::new(private_file(&path)?));
             let (schema, properties) = (schema_of(&columns)?, properties_of(&columns)?);
             Ok(SerializedFileWriter::new(sink, schema, properties)?)
         };

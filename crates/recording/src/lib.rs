@@ -5,6 +5,7 @@
 
 mod about;
 mod check;
+mod create;
 mod decode;
 mod encode;
 mod error;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tierwise_input::Links;
 
+use crate::create::private_file;
 use crate::{About, FORMAT_VERSION, RecordingError};
 
 /// The first word of every `about.json`.
@@ -49,7 +51,8 @@ impl Manifest {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| RecordingError::unwritable(&file, error))?;
         let part = directory.join("about.json.part");
-        fs::write(&part, text + "\n")
+        private_file(&part)
+            .and_then(|mut opened| opened.write_all((text + "\n").as_bytes()))
             .and_then(|()| fs::rename(&part, &file))
             .map_err(|error| RecordingError::unwritable(&file, error))
     }

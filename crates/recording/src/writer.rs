@@ -1,9 +1,9 @@
 //! Writes a recording while it is made, the rows of one burst at a time.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::create::private_folder;
 use crate::encode::TableWriter;
 use crate::manifest::{self, FORMAT, Manifest, TableFile};
 use crate::table::Table;
@@ -42,8 +42,7 @@ impl Writer {
                 "name another folder, or remove that one",
             ));
         }
-        fs::create_dir_all(directory)
-            .map_err(|error| RecordingError::unwritable(directory, error))?;
+        private_folder(directory).map_err(|error| RecordingError::unwritable(directory, error))?;
         Ok(Self {
             directory: directory.to_owned(),
             states: TableWriter::create(directory)?,
@@ -82,8 +81,7 @@ impl Writer {
         threads: Vec<Thread>,
         files: Vec<File>,
     ) -> Result<(), RecordingError> {
-        fs::create_dir_all(directory)
-            .map_err(|error| RecordingError::unwritable(directory, error))?;
+        private_folder(directory).map_err(|error| RecordingError::unwritable(directory, error))?;
         let tables = [
             self.states.snapshot(directory)?,
             self.calls.snapshot(directory)?,
