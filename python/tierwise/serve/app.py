@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from tierwise.model.errors import TierwiseError
 from tierwise.serve import questions
-from tierwise.serve.guard import Guard, problem
+from tierwise.serve.guard import Admit, Guard, problem
 from tierwise.serve.page import list_page, policy_of
 from tierwise.serve.questions import MOST_BYTES, RequestError
 from tierwise.serve.recordings import Opened, Shelf
@@ -93,7 +93,7 @@ class LiveApp:
         return await asyncio.shield(asyncio.wrap_future(self._shelf.opened(number)))
 
 
-def application(shelf: Shelf, simulator: Simulator, token: str, host: str) -> ASGIApp:
+def application(shelf: Shelf, simulator: Simulator, token: str, host: str, admit: Admit) -> ASGIApp:
     """The guarded application; closing it closes the simulator.
 
     Args:
@@ -101,6 +101,7 @@ def application(shelf: Shelf, simulator: Simulator, token: str, host: str) -> AS
         simulator: answers questions.
         token: first part of every path.
         host: address that the server listens on.
+        admit: called with the other end of each connection that has shown the token.
     """
     live = LiveApp(shelf, simulator)
 
@@ -122,7 +123,7 @@ def application(shelf: Shelf, simulator: Simulator, token: str, host: str) -> AS
         },
         lifespan=lifespan,
     )
-    return Guard(app, token, host)
+    return Guard(app, token, host, admit)
 
 
 async def _body(request: Request) -> bytes:

@@ -10,6 +10,7 @@ import ipaddress
 import json
 import secrets
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,6 +29,8 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+Admit = Callable[[tuple[str, int]], None]
+"""Is told the other end of a connection that has shown the token."""
 
 
 class Guard:
@@ -37,11 +40,12 @@ class Guard:
         app: the application.
         token: the first part of every path.
         host: the address that the server listens on.
+        admit: called for each request that passes.
     """
 
-    def __init__(self, app: ASGIApp, token: str, host: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, host: str, admit: Admit = lambda _: None) -> None:
         """Store the token and the names that a Host may have."""
-        self._app, self._token = app, token
+        self._app, self._token, self._admit = app, token, admit
         self._names = {*_LOOPBACK, host.lower()}
         self._open = not is_loopback(host)
         if self._open:
@@ -54,8 +58,10 @@ class Guard:
             return
         refused = self._refused(scope)
         if refused:
+            refused.headers["connection"] = "close"  # A stranger's next request would have no time limit.
             await refused(scope, receive, _with_headers(send))
             return
+        self._admit(scope["client"])
         prefix = f"/{self._token}"
         inner = {**scope, "root_path": scope.get("root_path", "") + prefix}
         await self._app(inner, receive, _with_headers(send))

@@ -10,6 +10,7 @@ import uvicorn
 
 from tierwise.model.errors import TierwiseError
 from tierwise.serve.app import application
+from tierwise.serve.newcomers import Newcomers
 from tierwise.serve.recordings import Shelf
 from tierwise.serve.simulator import Simulator
 
@@ -72,9 +73,10 @@ def serve(shelf: Shelf, simulator: Simulator, listening: socket.socket, host: st
         listening: its socket.
         host: the address as the user gave it.
     """
-    token = secrets.token_urlsafe(24)
+    token, newcomers = secrets.token_urlsafe(24), Newcomers()
     config = uvicorn.Config(
-        application(shelf, simulator, token, host),
+        application(shelf, simulator, token, host, newcomers.admit),
+        http=newcomers.watched(),
         access_log=False,  # it would contain the token
         log_level="error",
         server_header=False,
