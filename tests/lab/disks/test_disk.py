@@ -108,7 +108,6 @@ def test_an_older_kernel_mounts_without_the_option_that_it_lacks(
         assert all(mounts.mount_at(point) for point in up.mounts.values())
 
 
-@pytest.mark.timed
 def test_without_timing_nothing_waits_and_with_it_everything_does(disk: EmulatedDisk) -> None:
     disk.set_timing(False)
     fast = append(disk.mounts["log"] / "fast", 50)

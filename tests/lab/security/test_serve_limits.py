@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from engine_contract import until
-from live_server import LiveServer, live_server
+
+from support.live_server import LiveServer, live_server
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
@@ -133,7 +134,6 @@ def test_a_request_without_the_token_ends_its_connection(server: LiveServer) -> 
     assert answer.startswith(b"HTTP/1.1 404") and b"connection: close" in answer.lower()
 
 
-@pytest.mark.timed
 def test_the_command_closes_an_idle_connection_after_ten_seconds() -> None:
     with live_server(str(RECORDING), "--devices", "nvme-dc") as started, connected(started) as silent:
         began_s = time.monotonic()
