@@ -86,8 +86,13 @@ class MariadbServer(ServerProcess):
 
     def connect_client(self) -> pymysql.Connection[Any]:
         """Open a session of the load's account in the load's schema."""
-        account = {"user": CLIENT, "password": self._client_secret, "database": DATABASE}
-        return pymysql.connect(unix_socket=str(self.socket), autocommit=True, **account)
+        return pymysql.connect(
+            unix_socket=str(self.socket),
+            user=CLIENT,
+            password=self._client_secret,
+            database=DATABASE,
+            autocommit=True,
+        )
 
     @property
     def client(self) -> MariadbSession:

@@ -49,7 +49,7 @@ class MariadbSession:
     @property
     def number(self) -> int:
         """Its id in the server's list of sessions."""
-        return int(self._connection.thread_id())
+        return int(self._connection.thread_id())  # type: ignore[no-untyped-call]
 
     def query(self, sql: str) -> list[Any]:
         """Run one statement and give its rows."""
