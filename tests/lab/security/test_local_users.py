@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.other_users import Place, give, needs_root, place, plant_link, run, swapping
+from support.paths import RECORDINGS
 from tierwise.api.views import View
 from tierwise.capture import Enough, Schedule, of_pid, record_running
 from tierwise.capture import rules as rule_files
@@ -31,7 +32,7 @@ from tierwise.studies.runner.storage import open_storage
 from tierwise.workloads import template
 
 pytestmark = needs_root
-EXAMPLE = Path(__file__).parents[2] / "examples" / "recordings" / "keyed-update"
+EXAMPLE = RECORDINGS / "keyed-update"
 MIB = 1 << 20
 ROUNDS = 2000
 STUDY = """

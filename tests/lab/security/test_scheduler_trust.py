@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from support.other_users import needs_root, start
+from support.paths import RECORDINGS, ROOT
 from tierwise.cli import app
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = str(ROOT / "examples" / "recordings" / "keyed-update")
+EXAMPLE = str(RECORDINGS / "keyed-update")
 FOREIGN = "tcp://192.0.2.1:8786"
 """Of a network that is for examples only."""
 COMMANDS = {
