@@ -11,6 +11,7 @@ from tierwise.host import programs
 from tierwise.host.home import Home
 from tierwise.host.programs import Finished
 from tierwise.host.users import server_user
+from tierwise.model.output_files import own_folder
 
 _NETWORK = ("GOPROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy")
 
@@ -40,7 +41,7 @@ def fetch(kept: Path, made: str, get: Callable[[Home], Finished]) -> str | None:
         done = get(home)
         if done.status != 0:
             return done.last_line
-        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        own_folder(kept.parent)
         draft = kept.with_name(f"{kept.name}.part")
         shutil.rmtree(draft, ignore_errors=True)
         draft.unlink(missing_ok=True)

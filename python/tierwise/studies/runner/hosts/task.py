@@ -19,6 +19,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.file_names import path_in
 from tierwise.model.input_files import read_text
+from tierwise.model.output_files import write_file
 from tierwise.results import HostCalibration, RunResult, StudyHost
 from tierwise.studies import sweep
 from tierwise.studies.runner.hosts.blocks import block
@@ -122,9 +123,7 @@ def _unpacked(task: RunTask) -> Iterator[Study]:
         return
     with ledger.directory("tierwise-study") as folder:
         for parts, text in task.files.items():
-            path = path_in(folder, *parts)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            write_file(path_in(folder, *parts), text)
         devices = {
             name: spec.model_copy(update={"profile": str(folder / spec.profile)})
             if spec.profile is not None and profiles.is_path(spec.profile)

@@ -1,0 +1,85 @@
+"""Files, folders, modes and owners are made in one module, which no other user can turn elsewhere."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from support.paths import ROOT
+
+PACKAGE = ROOT / "python" / "tierwise"
+METHODS = {"mkdir", "write_text", "write_bytes", "touch", "chmod", "lchmod", "symlink_to", "hardlink_to"}
+FUNCTIONS = {
+    "os": {"mkdir", "makedirs", "chmod", "chown", "lchown", "fchmod", "fchown", "symlink", "mkfifo", "open"},
+    "tempfile": {"mkstemp", "mkdtemp", "NamedTemporaryFile", "TemporaryDirectory"},
+}
+
+# What makes or changes something elsewhere, with the reason.
+KNOWN = {
+    "model/output_files.py": "the one module",
+    "model/input_files.py": "opens files to read them",
+    "capture/command.py": "the caller's standard error",
+    "cli/__init__.py": "a file of a random name, for the details of a defect",
+    "cluster/remote.py": "new files in a private directory",
+    "engines/duckdb/table_files.py": "a new file, which is written by descriptor",
+    "engines/commits.py": "maps its own file, past no link",
+    "engines/postgres/server.py": "a link in the data directory, which the server's account owns",
+    "engines/rocksdb/options.py": "in the worker, as its account",
+    "fleet/knapsack.py": "/dev/null",
+    "fleet/results.py": "opens a directory to write it out",
+    "host/cgroups.py": "the kernel's files",
+    "host/ledger.py": "in the ledger's own directory",
+    "host/lock.py": "an open descriptor",
+    "host/loop.py": "devices and the kernel's files",
+    "host/memory_limit.py": "the kernel's files",
+    "host/mounts.py": "opens paths to look at them",
+    "host/page_cache.py": "files that are read, and the kernel's switch",
+    "host/disk/path.py": "a loop device",
+    "host/disk/teardown.py": "the kernel's files",
+    "host/processes.py": "/dev/null",
+    "host/programs.py": "copies of programs in a directory of the caller's",
+    "host/residency.py": "files that are read",
+    "host/tracing.py": "the kernel's files",
+    "host/users.py": "open descriptors",
+    "results/files.py": "a private directory, for DuckDB",
+    "studies/runner/session.py": "the link `latest` in a folder of results",
+    "validation/clients/go_tpc.py": "a link in a directory of the caller's",
+    "validation/clients/sqlite_shell.py": "a pipe, which is given away by descriptor",
+    "validation/control.py": "a file in the place of a role",
+    "validation/servers/base.py": "input in a directory of the caller's",
+    "validation/servers/postgres.py": "a link in the data directory, which the server's account owns",
+}
+
+
+def makes(path: Path) -> set[str]:
+    """Calls in a file that make files or folders, or change modes or owners."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+        module = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if isinstance(module, ast.Name) and module.id in FUNCTIONS:
+            if name in FUNCTIONS[module.id]:
+                found.add(f"{module.id}.{name}")
+        elif (isinstance(node.func, ast.Attribute) and name in METHODS) or (name == "open" and writes(node)):
+            found.add(name)
+    return found
+
+
+def writes(call: ast.Call) -> bool:
+    """Whether a call of ``open`` has a mode of writing."""
+    arguments = [*call.args[:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    modes = [one.value for one in arguments if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return any(set(mode) & set("wax+") and len(mode) <= 3 for mode in modes)
+
+
+def test_outputs_are_made_by_one_module() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix(): made
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (made := makes(path))
+    }
+    unknown = {name: made for name, made in found.items() if name not in KNOWN}
+    assert not unknown, "use tierwise.model.output_files"
+    assert not KNOWN.keys() - found.keys(), "these no longer make anything"
