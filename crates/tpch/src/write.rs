@@ -7,17 +7,17 @@ use std::path::Path;
 use crate::error::TpchError;
 use crate::source::Source;
 
-/// Write one of `parts` parts to a new file, as lines of fields separated by `|`; returns the number of rows.
+/// Write one of `parts` parts as lines of fields separated by `|`; returns the number of rows.
 ///
 /// # Errors
-/// If there is no such part, or the file exists or cannot be written.
+/// If there is no such part, or the file cannot be written.
 pub fn write_file(source: Source, part: u32, parts: u32, path: &Path) -> Result<u64, TpchError> {
     let failed = |error| TpchError::Write {
         path: path.to_owned(),
         source: error,
     };
     let mut lines = source.lines(part, parts)?;
-    let mut file = File::create_new(path).map_err(failed)?;
+    let mut file = File::create(path).map_err(failed)?;
     let mut rows = 0;
     while let Some(text) = lines.next_text() {
         rows += text.bytes().filter(|&byte| byte == b'\n').count() as u64;
