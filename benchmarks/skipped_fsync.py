@@ -6,11 +6,13 @@ success. A file is chosen by its name, so that it stays chosen. It needs a C com
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
+
+from tierwise.host import programs
 
 EVERY = 100
 ENGINE = "rocksdb"
@@ -57,11 +59,7 @@ def planted(folder: Path, salt: int) -> Iterator[None]:
     define = [f"-DSALT={salt}u", f"-DEVERY={EVERY}", f'-DENGINE="{ENGINE}"']
     compiler = ["cc", "-shared", "-fPIC", "-O2", *define, "-x", "c", "-", "-o", library, "-ldl"]
     subprocess.run(compiler, input=SOURCE, text=True, check=True)
-    before = os.environ.get("LD_PRELOAD")
-    os.environ["LD_PRELOAD"] = str(library)
-    try:
+    clean = programs.environment
+    preloaded = {"LD_PRELOAD": str(library)}
+    with patch.object(programs, "environment", lambda *given: {**clean(*given), **preloaded}):
         yield
-    finally:
-        del os.environ["LD_PRELOAD"]
-        if before is not None:
-            os.environ["LD_PRELOAD"] = before
