@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use tierwise_recording::{
-    About, Burst, Check, Losses, RecordingError, Rules, ThreadClass, Writer,
-};
+use tierwise_recording::{About, Burst, Check, Losses, RecordingError, Rules, ThreadClass, Writer};
 
 use crate::capture::{Decoder, LiveThread, RawBurst};
 use crate::foreign_cpu::ForeignCpu;

@@ -62,7 +62,9 @@ impl ForeignCpu {
                 cpu_share: share(busiest.iter().map(|(_, time_ns)| **time_ns).sum()),
             }
         });
-        let mut programs: Vec<_> = programs.filter(|one| one.cpu_share >= LEAST_SHARE).collect();
+        let mut programs: Vec<_> = programs
+            .filter(|one| one.cpu_share >= LEAST_SHARE)
+            .collect();
         programs.sort_by(|one, other| other.cpu_share.total_cmp(&one.cpu_share));
         programs.truncate(MOST_PROGRAMS);
         about.foreign_programs = programs;

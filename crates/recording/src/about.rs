@@ -166,7 +166,9 @@ pub struct ClientProgram {
 }
 
 /// What a client program is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientKind {
     /// It passes on the requests of its own clients: pgbouncer, ProxySQL, HAProxy.

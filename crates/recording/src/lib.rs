@@ -23,8 +23,8 @@ mod words;
 mod writer;
 
 pub use about::{
-    About, Burst, ChainLink, Check, ClientKind, ClientProgram, Cost, Device, ForeignProgram, Losses,
-    Machine, StorageCpu,
+    About, Burst, ChainLink, Check, ClientKind, ClientProgram, Cost, Device, ForeignProgram,
+    Losses, Machine, StorageCpu,
 };
 pub use error::RecordingError;
 pub use host::{CacheWarmup, ColdRun, Host, WakeupLatency};

@@ -31,6 +31,10 @@ pub struct Rules {
     untold: Vec<Role>,
     /// Names of settings that matter to prediction.
     pub settings: Vec<String>,
+    /// Protocol by which the engine's counters are read, if they are.
+    pub counters: Option<String>,
+    /// Whether its programs are servers with clients, rather than callers of a library.
+    pub is_server: bool,
     files: Vec<FileRule>,
     contents: Vec<ContentRule>,
     threads: Vec<ThreadRule>,
@@ -74,6 +78,8 @@ impl Rules {
             works_in_data_directory: told.data_directory == Some(DataDirectory::WorkingDirectory),
             untold: told.untold,
             settings: told.settings,
+            counters: told.counters,
+            is_server: !told.embedded,
             contents: (told.content.iter())
                 .map(|one| {
                     Ok(ContentRule {
@@ -138,7 +144,10 @@ impl Rules {
     /// Bytes of a file's beginning by which [`Self::role_of_content`] knows files; 0 if it knows none.
     #[must_use]
     pub fn content_bytes(&self) -> usize {
-        let ends = self.contents.iter().map(|rule| rule.offset + rule.bytes.len());
+        let ends = self
+            .contents
+            .iter()
+            .map(|rule| rule.offset + rule.bytes.len());
         ends.max().unwrap_or(0)
     }
 
@@ -186,7 +195,9 @@ fn compile(pattern: &str, file: &str) -> Result<Regex, RulesError> {
 fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, RulesError> {
     let pairs = (0..hex.len()).step_by(2);
     let bytes = pairs.map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok());
-    let bytes = bytes.collect::<Option<Vec<u8>>>().filter(|bytes| !bytes.is_empty());
+    let bytes = bytes
+        .collect::<Option<Vec<u8>>>()
+        .filter(|bytes| !bytes.is_empty());
     bytes.ok_or_else(|| RulesError {
         message: format!("{file}: {hex:?} is no pairs of hexadecimal digits"),
         fix: "write the first bytes of the file such as \"53514c\"".into(),

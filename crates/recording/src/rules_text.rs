@@ -17,8 +17,10 @@ pub(super) struct Text {
     #[serde(default)]
     pub untold: Vec<Role>,
     /// Protocol by which its counters are read, for a caller with a DSN.
-    #[serde(default, rename = "counters")]
-    _counters: Option<String>,
+    pub counters: Option<String>,
+    /// Whether the engine is a library: its programs hold databases themselves.
+    #[serde(default)]
+    pub embedded: bool,
     pub programs: Vec<String>,
     pub file: Vec<FileText>,
     #[serde(default)]

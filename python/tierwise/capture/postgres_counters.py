@@ -13,7 +13,7 @@ CONNECT_S = 5
 _DATABASES = """
     SELECT sum(xact_commit)::bigint, sum(xact_rollback)::bigint,
            sum(blks_hit)::bigint, sum(blks_read)::bigint,
-           coalesce(max(stats_reset)::text, '')
+           coalesce(max(stats_reset)::text, '') || ' ' || pg_postmaster_start_time()::text
     FROM pg_stat_database
 """
 _LOG = """

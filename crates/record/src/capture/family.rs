@@ -19,9 +19,7 @@ impl Family {
     pub fn now() -> Self {
         let pids = processes::numbers_in("/proc").into_iter();
         Self {
-            members: pids
-                .filter_map(|pid| Some((pid, Stat::of(pid)?)))
-                .collect(),
+            members: pids.filter_map(|pid| Some((pid, Stat::of(pid)?))).collect(),
         }
     }
 
@@ -43,6 +41,18 @@ impl Family {
         found
     }
 
+    /// First process of the program that a process is of: its last ancestor in a row whose name fits; none if its own
+    /// does not.
+    pub fn first_of(&self, pid: i32, fits: impl Fn(&str) -> bool) -> Option<i32> {
+        let is_one = |pid: i32| self.members.get(&pid).filter(|stat| fits(&stat.name));
+        let mut stat = is_one(pid)?;
+        let mut first = pid;
+        while let Some(above) = is_one(stat.parent).filter(|_| stat.parent != first) {
+            (first, stat) = (stat.parent, above);
+        }
+        Some(first)
+    }
+
     /// The kernel's own threads; none where they cannot be seen, as in a container.
     pub fn kernel_threads(&self) -> Vec<i32> {
         if !self.members.contains_key(&KERNEL_PARENT) || !is_kernel_thread(KERNEL_PARENT) {
@@ -56,9 +66,10 @@ impl Family {
     /// Processor time of each program since an earlier instant, in ticks: its pid, its name. Those that began since
     /// then count whole; kernel threads do not count.
     pub fn ran_since(&self, earlier: &Self) -> Vec<(i32, String, u64)> {
-        let programs = self.members.iter().filter(|&(&pid, stat)| {
-            pid != KERNEL_PARENT && stat.parent != KERNEL_PARENT
-        });
+        let programs = self
+            .members
+            .iter()
+            .filter(|&(&pid, stat)| pid != KERNEL_PARENT && stat.parent != KERNEL_PARENT);
         let ran = programs.map(|(&pid, stat)| {
             let before = earlier.members.get(&pid).map_or(0, |before| before.ticks);
             // A pid that was used again has had less.
@@ -102,7 +113,12 @@ mod tests {
 
     #[test]
     fn programs_ran_what_they_had_more_of() {
-        let before = with_time(&[(7, "cc1", 10), (8, "idle", 5), (9, "kworker", 1), (11, "old", 90)]);
+        let before = with_time(&[
+            (7, "cc1", 10),
+            (8, "idle", 5),
+            (9, "kworker", 1),
+            (11, "old", 90),
+        ]);
         let after = with_time(&[
             (7, "cc1", 40),
             (8, "idle", 5),
@@ -111,7 +127,10 @@ mod tests {
             (11, "again", 2),
         ]);
         let ran = after.ran_since(&before);
-        let shown: Vec<_> = ran.iter().map(|(pid, name, ticks)| (*pid, &name[..], *ticks)).collect();
+        let shown: Vec<_> = ran
+            .iter()
+            .map(|(pid, name, ticks)| (*pid, &name[..], *ticks))
+            .collect();
         assert_eq!(shown, [(7, "cc1", 30), (10, "new", 3), (11, "again", 2)]);
     }
 
