@@ -7,7 +7,6 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_capture::{Peer, Server, Sockets};
-use tierwise_record::capture::Family;
 use tierwise_recording::ClientProgram;
 
 use crate::rules::PyRules;
@@ -78,7 +77,7 @@ pub fn clients_seen(py: Python<'_>, known: &str, pids: Vec<i32>) -> PyResult<Str
 /// First processes of the servers on this host that some processes are connected to, and whether there is one elsewhere.
 #[pyfunction]
 pub fn servers_of(py: Python<'_>, pids: Vec<i32>) -> (Vec<i32>, bool) {
-    let found = py.detach(|| tierwise_capture::servers_of(&pids, &Sockets::now(), &Family::now()));
+    let found = py.detach(|| tierwise_capture::servers_of_now(&pids));
     (found.pids.into_iter().collect(), found.elsewhere)
 }
 

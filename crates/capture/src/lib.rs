@@ -37,7 +37,7 @@ mod tracing;
 mod unix_sockets;
 
 pub use client_names::kind_of_name;
-pub use clients::{ServersOf, clients_of, merge, servers_of};
+pub use clients::{ServersOf, clients_of, merge, servers_of_now};
 pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
 pub use error::RecordError;
 pub use event_cost::measure_event_cpu_ns;
