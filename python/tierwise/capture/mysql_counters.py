@@ -69,8 +69,7 @@ def read_from(connection: pymysql.Connection[Any]) -> Reading:
         cursor.execute(_STATUS)
         status = dict(cursor.fetchall())
         innodb = _innodb_transactions(cursor)
-        cursor.execute(_SERVER)
-        server = " ".join(str(value) for _, value in sorted(cursor.fetchall()))
+    server = server_of(connection)
     requests = _count(status, "Innodb_buffer_pool_read_requests")
     reads = _count(status, "Innodb_buffer_pool_reads")
     counts = {
@@ -88,6 +87,13 @@ def read_from(connection: pymysql.Connection[Any]) -> Reading:
     uptime_s = _count(status, "Uptime")
     flushed_s = uptime_s - int(status.get("Uptime_since_flush_status", uptime_s))
     return Reading(counts, f"{flushed_s} {innodb is None} {server}")
+
+
+def server_of(connection: pymysql.Connection[Any]) -> str:
+    """The same text for all sessions of one server, and another one elsewhere."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SERVER)
+        return " ".join(str(value) for _, value in sorted(cursor.fetchall()))
 
 
 def transactions(counts: Mapping[str, int]) -> int:

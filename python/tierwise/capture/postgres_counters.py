@@ -21,6 +21,7 @@ _LOG = """
             - '0/0')::bigint
 """
 """The log position: covers the bytes of pg_stat_wal, but without delay or resets."""
+_STARTED = "SELECT pg_catalog.pg_postmaster_start_time()"
 _CHECKPOINTS_SINCE_17 = "SELECT num_timed + num_requested FROM pg_stat_checkpointer"
 _CHECKPOINTS_BEFORE_17 = "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter"
 
@@ -54,6 +55,12 @@ def read_from(connection: psycopg.Connection[Any]) -> Reading:
         "checkpoints": checkpoints[0],
     }
     return Reading({name: int(count or 0) for name, count in counts.items()}, str(reset))
+
+
+def server_of(connection: psycopg.Connection[Any]) -> str:
+    """The same text for all sessions of one server until it is restarted, and another one elsewhere."""
+    row = connection.execute(_STARTED).fetchone()
+    return str(row[0]) if row else ""
 
 
 def require_well_formed(dsn: str) -> None:
