@@ -17,6 +17,7 @@ mod recording;
 mod replay;
 mod request_counter;
 mod rules;
+mod server;
 mod simulate;
 mod sqlite;
 mod tpch;
@@ -69,6 +70,11 @@ mod _core {
 
     #[pymodule_export]
     use super::rules::PyRules;
+
+    #[pymodule_export]
+    use super::server::{
+        client_kind, clients_seen, server_of, servers_listed, servers_of, settings_of, socket_peers,
+    };
 
     #[pymodule_export]
     use super::simulate::{simulate_device, summarize_devices};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tierwise_recording::{About, Machine, Role};
+use tierwise_recording::{About, ClientProgram, Machine, Role};
 
 use crate::devices::Devices;
-use crate::machine;
 use crate::target::Target;
+use crate::{machine, settings};
 
 /// What is known when a recording begins. The engine's version, settings and counters need a connection to it.
 pub fn prepared(target: &Target) -> About {
@@ -14,6 +14,8 @@ pub fn prepared(target: &Target) -> About {
         started_at: machine::now(),
         tierwise: env!("CARGO_PKG_VERSION").to_owned(),
         engine: target.rules.engine.clone(),
+        engine_version: target.server().version,
+        settings: settings::settings_of(target.pid, &target.rules, &target.root),
         machine: machine::describe(target.pid),
         warnings: target.rules.warnings(true),
         ..About::default()
@@ -21,7 +23,12 @@ pub fn prepared(target: &Target) -> About {
 }
 
 /// Completes it when the recording ends.
-pub fn completed(about: About, devices: &Devices, processes_bytes: u64) -> About {
+pub fn completed(
+    about: About,
+    devices: &Devices,
+    clients: Vec<ClientProgram>,
+    processes_bytes: u64,
+) -> About {
     let mut warnings = about.warnings;
     warnings.extend(warnings_of(devices));
     About {
@@ -30,6 +37,7 @@ pub fn completed(about: About, devices: &Devices, processes_bytes: u64) -> About
             ..about.machine
         },
         devices: devices.described(),
+        clients,
         warnings,
         ..about
     }

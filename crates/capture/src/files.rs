@@ -11,6 +11,7 @@ use tierwise_recording::{Role, Rules};
 use crate::devices::Devices;
 use crate::extents::KnownExtents;
 use crate::paths::within;
+use crate::plain_files;
 
 const DELETED: &str = " (deleted)";
 
@@ -67,6 +68,7 @@ impl Files {
             return FileFacts::default();
         }
         let role = self.role_of(&place, seen);
+        let role = role.or_else(|| role_of_content(&self.rules, &place));
         let device = self.device(&place, status.as_ref(), role);
         let tells = |device: u32| self.devices.known[device as usize].tells_places();
         let extents = match (status.as_ref(), device) {
@@ -109,6 +111,17 @@ impl Files {
     }
 }
 
+/// Role of a file whose name says nothing, by its first bytes; none if the rules know no such bytes.
+#[must_use]
+pub fn role_of_content(rules: &Rules, place: &Path) -> Option<Role> {
+    let bytes = rules.content_bytes() as u64;
+    // Files of /proc and /sys, which some effect may follow from reading, have no length.
+    let long =
+        bytes > 0 && fs::metadata(place).is_ok_and(|file| file.is_file() && file.len() >= bytes);
+    let known = long.then(|| plain_files::beginning(place, bytes))?;
+    rules.role_of_content(&known?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +135,7 @@ mod tests {
             source = "none"
             programs = []
             file = [{ path = '\.log$', role = "log" }]
+            content = [{ offset = 1, hex = "4142", role = "data" }]
         "#;
         let rules = Rules::parse(rules, "toy").unwrap();
         let mut files = Files::new(Devices::mounted(None), rules, PathBuf::from("/"));
@@ -134,6 +148,10 @@ mod tests {
             (gone.role, gone.size_bytes, gone.device),
             (Some(Role::Log), 0, here.device)
         );
+        let odd = file.with_extension("odd");
+        fs::write(&odd, "xAB").unwrap();
+        assert_eq!(files.of(odd.to_str().unwrap()).role, Some(Role::Data));
+        fs::remove_file(&odd).unwrap();
         for path in ["socket:[1]", "/dev/null", "/tmp"] {
             assert_eq!(files.of(path), FileFacts::default());
         }

@@ -52,11 +52,16 @@ pub fn program_of(pid: i32) -> String {
     text(&PathBuf::from(format!("/proc/{pid}/comm")))
 }
 
+/// All processes, in order.
+pub fn all() -> Vec<i32> {
+    numbers_in(Path::new("/proc"))
+}
+
 /// Processes with one of these names whose parents have none of them, in order.
 pub fn first_processes(programs: &[String]) -> Vec<i32> {
     let named = |pid: i32| programs.contains(&program_of(pid));
     let parent = |pid: i32| -> Option<i32> { stat(pid)?.get(1)?.parse().ok() };
-    let pids = numbers_in(Path::new("/proc")).into_iter();
+    let pids = all().into_iter();
     pids.filter(|&pid| named(pid) && parent(pid).is_some_and(|parent| !named(parent)))
         .collect()
 }

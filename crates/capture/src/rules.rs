@@ -2,11 +2,13 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use tierwise_input::Links;
-use tierwise_recording::Rules;
+use tierwise_recording::{Role, Rules};
 
 use crate::RecordError;
+use crate::settings::escaped;
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
@@ -54,16 +56,44 @@ pub fn load(name: &str) -> Result<Rules, RecordError> {
     Ok(Rules::parse(text, name)?)
 }
 
-/// The rules of all engines.
-pub fn all() -> impl Iterator<Item = Rules> {
-    SHIPPED
-        .iter()
-        .filter_map(|(name, text)| Rules::parse(text, name).ok())
+/// The rules of all engines, parsed once.
+pub fn all() -> impl Iterator<Item = &'static Rules> {
+    static PARSED: OnceLock<Vec<Rules>> = OnceLock::new();
+    let parsed = PARSED.get_or_init(|| {
+        let shipped = SHIPPED.iter();
+        shipped
+            .filter_map(|(name, text)| Rules::parse(text, name).ok())
+            .collect()
+    });
+    parsed.iter()
 }
 
 /// The rules of the engine whose processes have that name, if any.
-pub fn of_program(program: &str) -> Option<Rules> {
+pub fn of_program(program: &str) -> Option<&'static Rules> {
     all().find(|rules| rules.programs.iter().any(|known| known == program))
+}
+
+/// A role given as `PATH=ROLE`, as a pattern of paths and the role. The path may be a directory; `*` stands for any
+/// letters but `/`.
+///
+/// # Errors
+/// If it is no absolute path, or no role.
+pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
+    let known = Role::ALL.map(Role::name).join(", ");
+    let fix = || format!("write for example --role /srv/log/b.*=archive; roles are {known}");
+    let wrong = |message: String| RecordError::new(message, fix());
+    let Some((path, name)) = text.rsplit_once('=') else {
+        return Err(wrong(format!("--role: {text:?} has no role")));
+    };
+    if !path.starts_with('/') {
+        return Err(wrong(format!("--role: {path:?} is no absolute path")));
+    }
+    let Some(role) = Role::ALL.into_iter().find(|role| role.name() == name) else {
+        return Err(wrong(format!("--role: {name:?} is no role")));
+    };
+    let parts = path.trim_end_matches('/').split('*');
+    let parts: Vec<String> = parts.map(|part| escaped(Path::new(part))).collect();
+    Ok((format!("^{}(/.*)?$", parts.join("[^/]*")), role))
 }
 
 #[cfg(test)]
@@ -80,6 +110,25 @@ mod tests {
         found.sort();
         assert_eq!(found, SHIPPED.map(|(name, _)| name));
         assert_eq!(all().count(), SHIPPED.len());
+    }
+
+    #[test]
+    fn a_role_is_given_by_path() {
+        let given = ["/srv/l/b.*=archive", "/srv/fast/=log"];
+        let given: Vec<_> = given.map(|text| role_by_path(text).unwrap()).into();
+        let rules = load("mariadb").unwrap().after(&given, "--role").unwrap();
+        assert_eq!(rules.role_of("/srv/l/b.x1"), Some(Role::Archive));
+        assert_eq!(rules.role_of("/srv/l/bax"), None);
+        assert_eq!(rules.role_of("/srv/fast/deep/t.ibd"), Some(Role::Log));
+        assert_eq!(rules.role_of("/srv/faster/t.ibd"), Some(Role::Data));
+        for wrong in ["/srv/l", "l=log", "/l=logs"] {
+            assert!(
+                role_by_path(wrong)
+                    .unwrap_err()
+                    .message
+                    .starts_with("--role")
+            );
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tierwise_record::capture::{Options, open_files};
 use tierwise_record::{Recorder, measure_host};
-use tierwise_recording::About;
+use tierwise_recording::{About, ClientProgram, Role};
 
 use crate::about;
 use crate::decoder::Decoder;
@@ -17,9 +17,10 @@ use crate::disk_space::{self, DiskSpace};
 use crate::files::Files;
 use crate::output::Output;
 use crate::rates::RateMeter;
+use crate::sockets::Sockets;
 use crate::target::{Target, Wanted};
 use crate::tracing::Tracing;
-use crate::{RecordError, Schedule, event_cost, ledger, machine, paths, processes};
+use crate::{RecordError, Schedule, clients, event_cost, ledger, machine, paths, processes};
 
 /// Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives.
 const BUFFER_BYTES: u64 = 16 << 20;
@@ -37,6 +38,8 @@ pub struct Order {
     pub wanted: Wanted,
     /// Rules in place of those of its program: an engine's name or a TOML file.
     pub rules: Option<String>,
+    /// Roles of files, before those of the rules: pattern of a path, role.
+    pub roles: Vec<(String, Role)>,
     /// Directory of the recording, new or empty.
     pub out: PathBuf,
     /// When events are taken.
@@ -54,7 +57,7 @@ pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Ab
     let tracing = Tracing::open()?;
     tracing.sweep();
     ledger::sweep()?;
-    let target = Target::find(&order.wanted, order.rules.as_deref())?;
+    let target = Target::find(&order.wanted, order.rules.as_deref(), &order.roles)?;
     let output = Output::begin(&order.out, &tracing.name)?;
     let made = record_to(&output, order, &target, &tracing, stop, say)
         .map_err(|error| output.explain(error))?;
@@ -70,10 +73,7 @@ fn record_to(
     stop: &AtomicBool,
     say: &dyn Fn(&str),
 ) -> Result<About, RecordError> {
-    say(&format!(
-        "attaching to {} (pid {})",
-        target.rules.engine, target.pid
-    ));
+    say(&format!("attaching to {}", target.server()));
     let about = About {
         host: measure_host(),
         ..about::prepared(target)
@@ -97,7 +97,9 @@ fn record_to(
         output,
         began: Instant::now(),
         events: 0,
+        bursts: 0,
         processes_bytes: 0,
+        clients: Vec::new(),
     };
     session.take_bursts()?;
     session.finish(about, event_cpu_ns)
@@ -156,7 +158,9 @@ struct Session<'a> {
     meter: RateMeter,
     began: Instant,
     events: u64,
+    bursts: u32,
     processes_bytes: u64,
+    clients: Vec<ClientProgram>,
 }
 
 impl Session<'_> {
@@ -187,6 +191,12 @@ impl Session<'_> {
         let pids = self.target.processes();
         self.processes_bytes = self.processes_bytes.max(processes::memory_bytes(&pids));
         self.meter.end(&pids, true);
+        self.bursts += 1;
+        // Seldom, because it reads every descriptor of the host.
+        if self.bursts.is_power_of_two() {
+            let seen = clients::clients_of(&pids, &Sockets::now());
+            clients::merge(&mut self.clients, seen);
+        }
         if let Some(burst) = burst {
             self.events += burst.events;
             (self.say)(&format!(
@@ -239,7 +249,7 @@ impl Session<'_> {
             duration_s,
             cost: Some(self.meter.cost(event_cpu_ns)),
             data_directory_bytes: known.and_then(size),
-            ..about::completed(about, &files.devices, self.processes_bytes)
+            ..about::completed(about, &files.devices, self.clients, self.processes_bytes)
         };
         Ok(self.recorder.finish(about)?)
     }

@@ -5,11 +5,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tierwise_record::capture::Family;
-use tierwise_recording::Rules;
+use tierwise_recording::{ClientKind, Role, Rules};
 
-use crate::RecordError;
+use crate::client_names::kind_of_name;
 use crate::processes::{self, Identity};
-use crate::rules;
+use crate::servers::Server;
+use crate::sockets::Sockets;
+use crate::{RecordError, rules, settings};
 
 /// Which database is wanted.
 #[derive(Clone, Debug)]
@@ -34,21 +36,29 @@ pub struct Target {
 }
 
 impl Target {
-    /// Finds it; `chosen` are rules in place of those of its program.
+    /// Finds it; `chosen` are rules in place of those of its program, `roles` go before all rules: path, role.
     ///
     /// # Errors
-    /// If it does not run, several do, or there are no rules for it.
-    pub fn find(wanted: &Wanted, chosen: Option<&str>) -> Result<Self, RecordError> {
+    /// If it does not run, several do, there are no rules for it, or it is a client.
+    pub fn find(
+        wanted: &Wanted,
+        chosen: Option<&str>,
+        roles: &[(String, Role)],
+    ) -> Result<Self, RecordError> {
         let chosen = chosen.map(rules::load).transpose()?;
         let pid = match wanted {
             Wanted::Pid(pid) => *pid,
             Wanted::DataDirectory(directory) => pid_in(directory)?,
             Wanted::Engine(name) => pid_of_engine(name)?,
         };
-        Self::of_pid(pid, chosen)
+        Self::of_pid(pid, chosen, roles)
     }
 
-    fn of_pid(pid: i32, chosen: Option<Rules>) -> Result<Self, RecordError> {
+    fn of_pid(
+        pid: i32,
+        chosen: Option<Rules>,
+        roles: &[(String, Role)],
+    ) -> Result<Self, RecordError> {
         let Some(identity) = Identity::of(pid) else {
             return Err(RecordError::new(
                 format!("--pid: there is no process {pid}"),
@@ -56,7 +66,15 @@ impl Target {
             ));
         };
         let program = processes::program_of(pid);
-        let Some(rules) = chosen.or_else(|| rules::of_program(&program)) else {
+        if kind_of_name(&program).is_some_and(|kind| kind != ClientKind::Replica) {
+            return Err(RecordError::new(
+                format!(
+                    "--pid: process {pid} ({program}) is a client: it has no database files of its own"
+                ),
+                "give the pid of its server",
+            ));
+        }
+        let Some(rules) = chosen.or_else(|| rules::of_program(&program).cloned()) else {
             return Err(RecordError::new(
                 format!("--pid: process {pid} ({program}) is of no engine that tierwise knows"),
                 format!(
@@ -65,12 +83,21 @@ impl Target {
                 ),
             ));
         };
+        let root = root_of(pid);
+        let named = roles.iter().cloned();
+        let found = settings::roles_of(pid, &rules, &root);
+        let first: Vec<_> = named.chain(found).collect();
         Ok(Self {
             pid,
-            rules,
-            root: root_of(pid),
+            rules: rules.after(&first, "--role")?,
+            root,
             identity,
         })
+    }
+
+    /// What tells it from other servers.
+    pub fn server(&self) -> Server {
+        Server::of(self.pid, &self.rules, &self.root, &Sockets::now())
     }
 
     /// Its current processes, with everything they started.
@@ -126,15 +153,26 @@ fn only(pids: Vec<i32>, none: String, several: String) -> Result<i32, RecordErro
         [pid] => Ok(pid),
         [] => Err(RecordError::new(none, "start it, or give --pid")),
         _ => {
-            let listed: Vec<_> = pids.iter().map(ToString::to_string).collect();
-            let message = format!("{several}: {}", listed.join(", "));
+            let message = format!("{several}: {}", listed(&pids));
             Err(RecordError::new(message, "choose one with --pid"))
         }
     }
 }
 
+/// Servers in words, with all that tells them apart.
+#[must_use]
+pub fn listed(pids: &[i32]) -> String {
+    let sockets = Sockets::now();
+    let shown = pids.iter().map(|&pid| {
+        let rules = rules::of_program(&processes::program_of(pid));
+        let server = rules.map(|rules| Server::of(pid, rules, &root_of(pid), &sockets));
+        server.map_or_else(|| pid.to_string(), |server| server.to_string())
+    });
+    shown.collect::<Vec<_>>().join("; ")
+}
+
 /// Root of a process's files as seen by this process.
-fn root_of(pid: i32) -> PathBuf {
+pub fn root_of(pid: i32) -> PathBuf {
     let theirs = PathBuf::from(format!("/proc/{pid}/root"));
     let place = |path: &Path| {
         fs::metadata(path)
@@ -155,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_is_no_database_is_told_with_the_option() {
-        let told = |wanted| Target::find(&wanted, None).err().unwrap().message;
+        let told = |wanted| Target::find(&wanted, None, &[]).err().unwrap().message;
         assert!(told(Wanted::Pid(1 << 30)).contains("--pid: there is no process"));
         assert!(told(Wanted::Engine("versant".into())).contains("--engine: no process named"));
         let here = std::env::temp_dir();
@@ -167,7 +205,7 @@ mod tests {
     #[test]
     fn several_servers_are_listed_and_none_is_guessed() {
         let several = only(vec![7, 9], "none".into(), "two run".into()).unwrap_err();
-        assert_eq!(several.message, "two run: 7, 9");
+        assert_eq!(several.message, "two run: 7; 9");
         assert_eq!(only(vec![7], "none".into(), "two".into()), Ok(7));
     }
 }

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use tierwise_recording::{
-    About, Burst, BurstRows, Check, Losses, RecordingError, Rules, StateKind, ThreadClass, Writer,
-};
+use tierwise_recording::{About, Burst, Check, Losses, RecordingError, Rules, ThreadClass, Writer};
 
 use crate::capture::{Decoder, LiveThread, RawBurst};
+use crate::foreign_cpu::ForeignCpu;
 use crate::timeline::{DeviceRange, FileFacts, Timeline};
 
 /// State that grows as bursts are decoded.
@@ -20,14 +19,6 @@ pub struct Decoding {
     cpu: ForeignCpu,
     /// Files that were opened, and those among them whose path is not known.
     opens: (u64, u64),
-}
-
-/// Processor time, of all cores together.
-#[derive(Default)]
-struct ForeignCpu {
-    all_ns: f64,
-    foreign_ns: f64,
-    stolen_ns: f64,
 }
 
 impl Decoding {
@@ -110,8 +101,7 @@ impl Decoding {
     fn complete(&self, about: &mut About) {
         about.bursts.clone_from(&self.bursts);
         about.losses = self.losses.clone();
-        about.foreign_cpu_share = self.cpu.foreign_ns / self.cpu.all_ns.max(1.0);
-        about.stolen_cpu_share = self.cpu.stolen_ns / self.cpu.all_ns.max(1.0);
+        self.cpu.describe(about);
         about.checks.extend(self.timeline.checks());
         about.checks.push(opens_check(self.opens));
     }
@@ -157,21 +147,5 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
         name: "opens resolved".into(),
         passed: unresolved * 100 <= opens,
         detail: format!("{unresolved} of {opens} opens have no path, at most 1 % may"),
-    }
-}
-
-impl ForeignCpu {
-    /// Adds a burst: the machine's use, without that of the recorded threads and the recorder.
-    fn add(&mut self, raw: &RawBurst, rows: &BurstRows) {
-        let on_core = rows
-            .states
-            .iter()
-            .filter(|state| state.kind == StateKind::Cpu);
-        let own_ns: u64 = on_core
-            .map(|state| state.end_ns.saturating_sub(state.start_ns))
-            .sum();
-        self.all_ns += raw.cpu.all_ns;
-        self.stolen_ns += raw.cpu.stolen_ns;
-        self.foreign_ns += (raw.cpu.others_ns - own_ns as f64).max(0.0);
     }
 }

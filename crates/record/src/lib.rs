@@ -4,6 +4,7 @@ mod calibration;
 pub mod capture;
 mod decoding;
 mod event;
+mod foreign_cpu;
 mod protocol;
 mod recorder;
 mod request_counter;

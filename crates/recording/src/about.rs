@@ -47,8 +47,14 @@ pub struct About {
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
+    /// Programs at the other end of the sessions' sockets; empty if there are none, and in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<ClientProgram>,
     /// Processor time used by others than the recorded threads during bursts, as a share of all cores.
     pub foreign_cpu_share: f64,
+    /// Programs that used most of that time, the busiest first; empty in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_programs: Vec<ForeignProgram>,
     /// Processor time that the hypervisor took during bursts while threads wanted it, as a share of all cores; 0 in
     /// older recordings.
     #[serde(default)]
@@ -141,6 +147,54 @@ pub struct ChainLink {
     pub sectors: Option<u64>,
     /// Whether the kernel believes that it rotates; only of a physical device.
     pub rotational: Option<bool>,
+}
+
+/// A program that holds sessions of the recorded server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientProgram {
+    /// Its name, as the kernel shows it; empty for peers on other hosts.
+    pub program: String,
+    /// What it is.
+    pub kind: ClientKind,
+    /// Processes of that name, or addresses of other hosts.
+    pub processes: u32,
+    /// Sessions that it held at once.
+    pub sessions: u32,
+    /// Connections that it served itself at that time: the clients of a pooler.
+    #[serde(default)]
+    pub served: u32,
+}
+
+/// What a client program is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientKind {
+    /// It passes on the requests of its own clients: pgbouncer, ProxySQL, HAProxy.
+    Pooler,
+    /// A benchmark's client: pgbench, sysbench.
+    LoadGenerator,
+    /// A server's own tool: psql, mysqldump.
+    Tool,
+    /// Another server of the engine, or a receiver of its log.
+    Replica,
+    /// On another host: what it is cannot be seen.
+    Remote,
+    /// Anything else.
+    #[default]
+    Application,
+}
+
+/// A program that used processors beside the recorded ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ForeignProgram {
+    /// Its name, as the kernel shows it.
+    pub program: String,
+    /// Its processes, the busiest first; at most a few.
+    pub pids: Vec<i32>,
+    /// Processor time during bursts, as a share of all cores.
+    pub cpu_share: f64,
 }
 
 /// Events that the kernel dropped.

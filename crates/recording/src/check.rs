@@ -131,10 +131,13 @@ fn check_about(about: &About) -> Found {
     if !(about.duration_s.is_finite() && about.duration_s >= 0.0) {
         return Err("about.json: duration_s is no length of time".to_owned());
     }
-    for (name, share) in [
+    let foreign = about.foreign_programs.iter();
+    let foreign = foreign.map(|one| ("foreign_programs", one.cpu_share));
+    let shares = [
         ("foreign_cpu_share", about.foreign_cpu_share),
         ("stolen_cpu_share", about.stolen_cpu_share),
-    ] {
+    ];
+    for (name, share) in shares.into_iter().chain(foreign) {
         if !(0.0..=1.0).contains(&share) {
             return Err(format!("about.json: {name} is no share"));
         }

@@ -19,6 +19,7 @@ mod role;
 mod room;
 mod rows;
 mod rules;
+mod rules_text;
 mod schema;
 mod sums;
 mod table;
@@ -26,7 +27,10 @@ mod thrift;
 mod words;
 mod writer;
 
-pub use about::{About, Burst, ChainLink, Check, Cost, Device, Losses, Machine, StorageCpu};
+pub use about::{
+    About, Burst, ChainLink, Check, ClientKind, ClientProgram, Cost, Device, ForeignProgram,
+    Losses, Machine, StorageCpu,
+};
 pub use error::RecordingError;
 pub use host::{CacheWarmup, ColdRun, Host, WakeupLatency};
 pub use role::Role;

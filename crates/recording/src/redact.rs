@@ -41,6 +41,14 @@ impl Redactor {
         format!("{:016x}", self.key.hash_one(name))
     }
 
+    /// The name of a program; none stays none.
+    fn program(&self, name: &str) -> String {
+        match name {
+            "" => String::new(),
+            name => self.word(name),
+        }
+    }
+
     fn path(&self, path: &str) -> String {
         let parts = path.split('/').map(|part| match part {
             "" => String::new(),
@@ -99,8 +107,22 @@ impl Redactor {
             detail: self.sentence(&check.detail),
             ..check
         });
+        let clients = about.clients.into_iter();
+        let foreign = about.foreign_programs.into_iter();
         About {
             engine: self.sentence(&about.engine),
+            clients: clients
+                .map(|client| crate::ClientProgram {
+                    program: self.program(&client.program),
+                    ..client
+                })
+                .collect(),
+            foreign_programs: foreign
+                .map(|one| crate::ForeignProgram {
+                    program: self.program(&one.program),
+                    ..one
+                })
+                .collect(),
             devices: devices.collect(),
             settings: settings
                 .map(|(name, value)| (name, self.sentence(&value)))
@@ -159,6 +181,28 @@ mod tests {
         assert_ne!(one[0].name, other[0].name);
         let told = serde_json::to_string(&redacted).unwrap();
         assert!(!told.contains("secret") && !told.contains("sda") && !told.contains("dm-"));
+    }
+
+    #[test]
+    fn other_programs_have_no_names() {
+        let about = About {
+            clients: vec![crate::ClientProgram {
+                program: "checkout-api".to_owned(),
+                sessions: 8,
+                ..crate::ClientProgram::default()
+            }],
+            foreign_programs: vec![crate::ForeignProgram {
+                program: "secret-miner".to_owned(),
+                pids: vec![7],
+                cpu_share: 0.3,
+            }],
+            ..About::default()
+        };
+        let redacted = Redactor::default().about(about);
+        let shown = serde_json::to_string(&redacted).unwrap();
+        assert!(!shown.contains("checkout-api") && !shown.contains("miner"));
+        assert_eq!(redacted.clients[0].sessions, 8);
+        assert_eq!(redacted.foreign_programs[0].cpu_share, 0.3);
     }
 
     #[test]

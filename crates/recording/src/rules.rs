@@ -2,8 +2,8 @@
 //! engine.
 
 use regex::Regex;
-use serde::Deserialize;
 
+use crate::rules_text::{DataDirectory, Text};
 use crate::{Role, ThreadClass};
 
 /// Rules that cannot be used, in one line that names the file.
@@ -29,13 +29,27 @@ pub struct Rules {
     pub works_in_data_directory: bool,
     /// Roles that the names of files do not tell: such files count as data.
     untold: Vec<Role>,
+    /// Names of settings that matter to prediction.
+    pub settings: Vec<String>,
+    /// Protocol by which the engine's counters are read, if they are.
+    pub counters: Option<String>,
+    /// Whether its programs are servers with clients, rather than callers of a library.
+    pub is_server: bool,
     files: Vec<FileRule>,
+    contents: Vec<ContentRule>,
     threads: Vec<ThreadRule>,
 }
 
 #[derive(Clone, Debug)]
 struct FileRule {
     path: Regex,
+    role: Role,
+}
+
+#[derive(Clone, Debug)]
+struct ContentRule {
+    offset: usize,
+    bytes: Vec<u8>,
     role: Role,
 }
 
@@ -63,6 +77,18 @@ impl Rules {
             programs: told.programs,
             works_in_data_directory: told.data_directory == Some(DataDirectory::WorkingDirectory),
             untold: told.untold,
+            settings: told.settings,
+            counters: told.counters,
+            is_server: !told.embedded,
+            contents: (told.content.iter())
+                .map(|one| {
+                    Ok(ContentRule {
+                        offset: one.offset.into(),
+                        bytes: bytes_of(&one.hex, file)?,
+                        role: one.role,
+                    })
+                })
+                .collect::<Result<_, RulesError>>()?,
             files: (told.file.iter())
                 .map(|one| Ok((pattern(&one.path)?, one.role)))
                 .map(|made| made.map(|(path, role)| FileRule { path, role }))
@@ -104,6 +130,37 @@ impl Rules {
         rule.map(|rule| rule.role)
     }
 
+    /// The same rules with others before them: pattern of a path, role. `what` names their origin in messages.
+    pub fn after(mut self, first: &[(String, Role)], what: &str) -> Result<Self, RulesError> {
+        let made = first.iter().map(|(path, role)| {
+            let path = compile(path, what)?;
+            Ok(FileRule { path, role: *role })
+        });
+        let made: Vec<FileRule> = made.collect::<Result<_, RulesError>>()?;
+        self.files.splice(0..0, made);
+        Ok(self)
+    }
+
+    /// Bytes of a file's beginning by which [`Self::role_of_content`] knows files; 0 if it knows none.
+    #[must_use]
+    pub fn content_bytes(&self) -> usize {
+        let ends = self
+            .contents
+            .iter()
+            .map(|rule| rule.offset + rule.bytes.len());
+        ends.max().unwrap_or(0)
+    }
+
+    /// Role of a file whose name says nothing, by the bytes with which it begins.
+    #[must_use]
+    pub fn role_of_content(&self, beginning: &[u8]) -> Option<Role> {
+        let begins = |rule: &&ContentRule| {
+            let rest = beginning.get(rule.offset..);
+            rest.is_some_and(|rest| rest.starts_with(&rule.bytes))
+        };
+        self.contents.iter().find(begins).map(|rule| rule.role)
+    }
+
     /// Class of a thread, by the first rule all of whose patterns are found; `Other` if there is no such
     /// rule.
     ///
@@ -134,75 +191,21 @@ fn compile(pattern: &str, file: &str) -> Result<Regex, RulesError> {
     })
 }
 
+/// Bytes from pairs of hexadecimal digits.
+fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, RulesError> {
+    let pairs = (0..hex.len()).step_by(2);
+    let bytes = pairs.map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok());
+    let bytes = bytes
+        .collect::<Option<Vec<u8>>>()
+        .filter(|bytes| !bytes.is_empty());
+    bytes.ok_or_else(|| RulesError {
+        message: format!("{file}: {hex:?} is no pairs of hexadecimal digits"),
+        fix: "write the first bytes of the file such as \"53514c\"".into(),
+    })
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Text {
-    engine: String,
-    tested: Option<String>,
-    #[serde(rename = "source")]
-    _source: String,
-    /// Names of settings that matter to prediction, for a caller that can ask the engine.
-    #[serde(default, rename = "settings")]
-    _settings: Vec<String>,
-    data_directory: Option<DataDirectory>,
-    #[serde(default)]
-    untold: Vec<Role>,
-    /// Protocol by which its counters are read, for a caller with a DSN.
-    #[serde(default, rename = "counters")]
-    _counters: Option<String>,
-    programs: Vec<String>,
-    file: Vec<FileText>,
-    #[serde(default)]
-    thread: Vec<ThreadText>,
-}
-
-/// Where the data directory is found.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-enum DataDirectory {
-    #[serde(rename = "working directory")]
-    WorkingDirectory,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileText {
-    path: String,
-    role: Role,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ThreadText {
-    process: Option<String>,
-    command: Option<String>,
-    thread: Option<String>,
-    class: ClassText,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ClassText {
-    Session,
-    Client,
-    LogWriter,
-    Background,
-    Other,
-}
-
-impl From<ClassText> for ThreadClass {
-    fn from(text: ClassText) -> Self {
-        match text {
-            ClassText::Session => Self::Session,
-            ClassText::Client => Self::Client,
-            ClassText::LogWriter => Self::LogWriter,
-            ClassText::Background => Self::Background,
-            ClassText::Other => Self::Other,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -230,6 +233,23 @@ mod tests {
         assert_eq!(rules.role_of("/db/log/1.temp"), Some(Role::Temp));
         assert_eq!(rules.role_of("/db/1.temp (deleted)"), Some(Role::Temp));
         assert_eq!(rules.role_of("/etc/passwd"), None);
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_first_bytes_and_by_rules_put_first() {
+        let content = r#"content = [{ offset = 2, hex = "4142", role = "data" }]"#;
+        let rules = Rules::parse(&format!("{TEXT}{content}"), "toy.toml").unwrap();
+        assert_eq!(rules.content_bytes(), 4);
+        assert_eq!(rules.role_of_content(b"xxABcd"), Some(Role::Data));
+        assert_eq!(rules.role_of_content(b"AB"), None);
+        assert_eq!(rules.role_of_content(b""), None);
+        let own = [("^/db/log/1$".to_owned(), Role::Archive)];
+        let rules = rules.after(&own, "--role").unwrap();
+        assert_eq!(rules.role_of("/db/log/1"), Some(Role::Archive));
+        assert_eq!(rules.role_of("/db/log/2"), Some(Role::Log));
+        let odd = format!("{TEXT}{}", content.replace("4142", "414"));
+        let wrong = Rules::parse(&odd, "toy.toml").unwrap_err().message;
+        assert!(wrong.contains("\"414\" is no pairs"), "{wrong}");
     }
 
     #[test]

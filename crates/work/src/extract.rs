@@ -11,6 +11,7 @@ use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
 use crate::scheduler::{home_cores, missing_switches};
 use crate::storage::{devices, journal, storage_cost};
+use crate::transactions::active_span::{STEADY_TRANSACTIONS, active_span, trim};
 use crate::transactions::counted::Counted;
 use crate::transactions::explicit_transactions::Boundaries;
 use crate::transactions::sessions::{RawSession, raw_sessions};
@@ -23,6 +24,7 @@ use crate::transactions::{
 };
 use crate::{
     Disabled, Grouping, Pace, PreemptionRules, Session, Work, WorkError, ablation, limits,
+    unassigned,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -68,6 +70,11 @@ fn work(
         .map(|session| (session.name, session.turns))
         .unzip();
     let boundaries = boundaries(&mut turns);
+    let few = turns.iter().map(Vec::len).sum::<usize>() < STEADY_TRANSACTIONS;
+    let once = few || (view.is_whole() && names.len() == 1);
+    if let Some(span) = active_span(&turns).filter(|_| once) {
+        trim(&mut turns, span);
+    }
     let counted = Counted::of(view);
     let expected = counted.map(|counted| counted.in_bursts());
     let mut meanings = meanings(&turns, boundaries, expected);
@@ -140,7 +147,8 @@ fn work(
         ..Work::default()
     };
     ablation::strip(&mut work);
-    work.limits = limits::limits(view, &work, unexplained);
+    work.unassigned = unassigned::files(view);
+    work.limits = limits::limits(view, &work, unexplained, replica.is_some());
     work
 }
 

@@ -19,14 +19,16 @@ mod storage;
 mod test_states;
 mod timeline;
 mod transactions;
+mod unassigned;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use error::WorkError;
+pub use model::log_rules::{CommitDelay, LogRules};
 pub use model::mechanism::{Disabled, Mechanism};
 pub use model::step::{Delay, Step};
 pub use model::work::{
-    CheckpointRules, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice,
-    RecordedRequest, Session, SyncScript, Turn, Work,
+    CheckpointRules, Grouping, HotLock, Observed, Pace, Partition, RecordedDevice, RecordedRequest,
+    Session, SyncScript, Turn, Work,
 };
 pub use page_cache::cache_size::PageCache;
 pub use page_cache::reuse::Reuse;
@@ -37,3 +39,5 @@ pub use scheduler::wakeup_latency::WakeupRules;
 pub use storage::request_cost::RequestCost;
 pub use storage::rules::{JournalRules, StorageCost};
 pub use timeline::time_category::TimeCategory;
+pub use transactions::active_span::STEADY_TRANSACTIONS;
+pub use unassigned::UnassignedFile;

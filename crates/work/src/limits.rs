@@ -4,10 +4,28 @@ use tierwise_recording::ThreadClass;
 
 use crate::engines::FlushSharing;
 use crate::index::view::View;
-use crate::{Pace, Work};
+use crate::{CommitDelay, Pace, Work};
 
-/// Limits that apply to every use of the work.
-pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<String> {
+/// The wait of a flush's leader, which every device keeps.
+fn commit_delay(delay: CommitDelay) -> String {
+    let by = match delay.from_settings {
+        true => "as its settings say",
+        false => "as inferred from the recorded waits, since its settings are not known",
+    };
+    let others = match delay.siblings {
+        0 => String::new(),
+        1 => " if another transaction is open".to_owned(),
+        count => format!(" if {count} other transactions are open"),
+    };
+    format!(
+        "before each flush of the log, the engine waits {:.1} ms for more commits{others}, {by}: the wait stays on \
+         every device",
+        f64::from(delay.time_ns) / 1e6
+    )
+}
+
+/// Limits that apply to every use of the work; `replica`: whether the threads of a replica of the log were recorded.
+pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64, replica: bool) -> Vec<String> {
     let mut limits = Vec::new();
     if unexplained > 0.02 {
         limits.push(format!(
@@ -39,6 +57,11 @@ pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<Stri
     if work.log.is_none() {
         limits.push("nothing was written to a log while recording".to_owned());
     }
+    let delay = work.log.as_ref().and_then(|log| log.commit_delay);
+    limits.extend(delay.map(commit_delay));
+    let settings = &view.recording.about.settings;
+    let commits = view.engine.commit_limits(settings, replica);
+    limits.extend(commits);
     if work.log.is_some() && view.engine.flush_sharing == FlushSharing::Inferred {
         limits.push(format!(
             "there are no rules for the engine \"{}\": how its commits share flushes of the log was inferred from \

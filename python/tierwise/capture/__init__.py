@@ -3,6 +3,7 @@
 Not here: anything that reads a finished recording; see ``recording``.
 """
 
+from tierwise.capture.client_programs import refuse_command
 from tierwise.capture.command import record_command
 from tierwise.capture.day import DayPlan, DayRecorder
 from tierwise.capture.day_limits import BurstCost, Limits, Taken
@@ -10,6 +11,7 @@ from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.running import Enough, record_running
 from tierwise.capture.schedule import DEFAULT_DUTY, Schedule, parse_duty
 from tierwise.capture.server import Server
+from tierwise.capture.server_processes import server_at
 from tierwise.capture.session import Session
 from tierwise.capture.target import Target, of_engine, of_pid, pid_of_engine
 
@@ -32,4 +34,6 @@ __all__ = [
     "pid_of_engine",
     "record_command",
     "record_running",
+    "refuse_command",
+    "server_at",
 ]

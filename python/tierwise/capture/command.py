@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tierwise.capture import client_programs
+from tierwise.capture.client_programs import ServersTalkedTo
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.rules import Rules
 from tierwise.capture.schedule import Schedule
@@ -17,6 +19,7 @@ from tierwise.capture.target import Target
 from tierwise.host import cpu, processes
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
+from tierwise.recording import remove_recording
 
 _WAITS_FIRST = 'kill -STOP $$; exec "$@"'
 _STANDARD_ERROR = 2
@@ -29,7 +32,7 @@ def record_command(
     out: Path,
     schedule: Schedule,
     progress: ProgressCallback,
-    counters: EngineCounters | None = None,
+    counters: Callable[[Target], EngineCounters | None] = lambda _: None,
 ) -> dict[str, Any]:
     """Start a command and record it with its children, until it ends or the schedule's time is over.
 
@@ -37,19 +40,28 @@ def record_command(
     time it runs on to its end. A signal that ends tierwise ends it too.
 
     Raises:
-        TierwiseError: if the command cannot be run or fails, or nothing can be recorded.
+        TierwiseError: if the command cannot be run, fails or is a client, or nothing can be recorded.
     """
+    client_programs.refuse_command(command, out)
     argv = ["/bin/sh", "-c", _WAITS_FIRST, "sh", *command]
     with open(_STANDARD_ERROR, "wb", closefd=False) as output:
         process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
     try:
         _await_stop(process)
         target = Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of)
-        with Session(target, out, schedule, progress, counters) as session:
-            watch = threading.Thread(target=_stop_with, args=(process, session), daemon=True)
-            watch.start()
-            session.run(lambda: os.kill(process.pid, signal.SIGCONT))
+        talked_to, ended = ServersTalkedTo(target.processes), threading.Event()
+        with Session(target, out, schedule, progress, counters(target)) as session:
+            threading.Thread(target=_stop_with, args=(process, session), daemon=True).start()
+            looking = threading.Thread(target=talked_to.look_until, args=(ended,), daemon=True)
+            looking.start()
+            try:
+                session.run(lambda: os.kill(process.pid, signal.SIGCONT))
+            finally:
+                ended.set()
+                looking.join()
             told = session.finish()
+        if not session.roles:
+            _refuse_client(talked_to, command[0], out)
         status = process.wait()
     except BaseException:
         process.kill()
@@ -57,6 +69,14 @@ def record_command(
     if status != 0:
         raise TierwiseError(f"{command[0]} ended with status {status}", "see what it wrote above")
     return told
+
+
+def _refuse_client(talked_to: ServersTalkedTo, name: str, out: Path) -> None:
+    try:
+        talked_to.refuse(name, out)
+    except TierwiseError:
+        remove_recording(out)
+        raise
 
 
 def _await_stop(process: processes.Process) -> None:

@@ -16,10 +16,10 @@ from typing import Any
 
 from tierwise.capture.day_limits import Limits, Taken
 from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.rules import Rules
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.server import Server
 from tierwise.capture.session import Session
+from tierwise.capture.target import Target
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.recording import make_folder, remove_recording
@@ -77,7 +77,7 @@ class DayRecorder:
         *,
         progress: ProgressCallback,
         note: Callable[[str], None],
-        counters: Callable[[Rules], EngineCounters | None] = lambda _: None,
+        counters: Callable[[Target], EngineCounters | None] = lambda _: None,
     ) -> None:
         """Make the folder.
 
@@ -164,7 +164,7 @@ class DayRecorder:
 
     def _recorded(self, out: Path) -> dict[str, Any]:
         target = self._server.target()
-        with Session(target, out, self._plan.each, self._say, self._counters(target.rules)) as session:
+        with Session(target, out, self._plan.each, self._say, self._counters(target)) as session:
             try:
                 session.run()
             except KeyboardInterrupt:

@@ -13,6 +13,9 @@ from tierwise.capture import mysql_counters, postgres_counters
 from tierwise.capture.counter_reading import Reading, UnreadableError
 from tierwise.capture.dsn import VARIABLE, Dsn
 from tierwise.capture.rules import Rules
+from tierwise.capture.same_server import require_same
+from tierwise.capture.server_session import ServerSession, session_of
+from tierwise.capture.target import Target
 from tierwise.model.errors import TierwiseError
 
 _READERS: Mapping[str, Callable[[str], Reading]] = {
@@ -31,34 +34,48 @@ class EngineCounters:
     """Increases of counters, summed over the windows of a recording."""
 
     dsn: Dsn
+    version: str | None = None
+    """Of the server."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of the server; those that matter to prediction."""
+    remarks: list[str] = field(default_factory=list)
+    """What could not be verified, as sentences."""
     _before: Reading | None = None
     _sums: dict[str, int] = field(default_factory=dict)
     _warning: str | None = None
 
     @classmethod
-    def connect(cls, dsn: Dsn, rules: Rules) -> EngineCounters:
-        """Test the connection.
+    def connect(cls, dsn: Dsn, rules: Rules, target: Target | None = None) -> EngineCounters:
+        """Test the connection, and that it leads to the recorded server.
 
         Args:
             dsn: of the recorded server.
             rules: of its engine.
+            target: the recorded server, if it is known: the DSN must be its own.
 
         Raises:
-            TierwiseError: if the DSN is for another engine, or the counters cannot be read now.
+            TierwiseError: if the DSN is for another engine or server, or the counters cannot be read now.
         """
+        remarks = list[str | None]()
+
+        def seen(session: ServerSession) -> None:
+            remarks.append(None if target is None else require_same(session, target))
+
         if dsn.kind != rules.counters:
             raise TierwiseError(
                 f"a DSN of {dsn.kind} is given, and {rules.engine} is recorded",
                 f"give its own, or none: unset {VARIABLE}",
             )
         try:
+            session = session_of(dsn, rules.settings, seen)
             _READERS[dsn.kind](dsn.text)
         except UnreadableError as error:
             raise TierwiseError(
                 f"the engine's counters cannot be read: {error.detail}",
                 "check the DSN and the rights of its user",
             ) from None
-        return cls(dsn)
+        told = [remark for remark in remarks if remark is not None]
+        return cls(dsn, session.version, session.settings, told)
 
     def begin(self) -> None:
         """Read the counters at the start of a window."""
@@ -72,7 +89,9 @@ class EngineCounters:
         if before.origin != after.origin or any(
             after.counts[name] < count for name, count in before.counts.items()
         ):
-            self._give_up("its statistics were reset, or it was restarted, while it was recorded")
+            self._give_up(
+                "its statistics were reset, it was restarted, or the DSN led elsewhere, while it was recorded"
+            )
             return
         for name, count in after.counts.items():
             self._sums[name] = self._sums.get(name, 0) + count - before.counts[name]
@@ -90,7 +109,7 @@ class EngineCounters:
     @property
     def warnings(self) -> list[str]:
         """The reason for missing counts, if any: one sentence that names neither host nor user."""
-        return [self._warning] if self._warning else []
+        return [*self.remarks, *([self._warning] if self._warning else [])]
 
     def _read(self) -> Reading | None:
         if self._warning is not None:

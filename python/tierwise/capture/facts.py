@@ -24,15 +24,22 @@ _DELETED = " (deleted)"
 class FileFacts:
     """Answers the recorder's questions about files, by their paths as the recorded processes see them."""
 
-    def __init__(self, devices: Devices, role_of: RoleOf, root: Path = Path("/")) -> None:
+    def __init__(
+        self,
+        devices: Devices,
+        role_of: RoleOf,
+        root: Path = Path("/"),
+        content: Callable[[Path], Role | None] = lambda _: None,
+    ) -> None:
         """Prepare.
 
         Args:
             devices: collects each device found.
             role_of: role of a file by its path.
             root: root of the recorded processes' file system, ``/proc/PID/root`` for a container's.
+            content: role of a file by its first bytes, where its path says nothing.
         """
-        self._devices, self._role_of, self._root = devices, role_of, root
+        self._devices, self._role_of, self._root, self._content = devices, role_of, root, content
         self._extents = KnownExtents()
 
     def resolve(self, paths_json: str, earlier: Mapping[str, Facts]) -> str:
@@ -54,7 +61,8 @@ class FileFacts:
         if status is not None and not stat.S_ISREG(status.st_mode):
             return nothing
         # A link may lead from a directory without a role to one that was placed for a role.
-        role = self._role_of("/" + str(place.relative_to(self._root))) or self._role_of(seen)
+        real = "/" + str(place.relative_to(self._root))
+        role = self._role_of(real) or self._role_of(seen) or self._content(place)
         device = self._device(place, status, role)
         wanted = device is not None and role is not None and self._devices.known[device].tells_places
         extents = self._extents.of(place, status) if wanted and status is not None else []

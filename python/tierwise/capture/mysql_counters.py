@@ -25,6 +25,7 @@ _DATA_STATEMENTS = (
     "Com_load",
 )
 _STATUS = "SHOW GLOBAL STATUS"
+_SERVER = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('hostname', 'port', 'datadir', 'server_uuid')"
 _INNODB_TRANSACTIONS = """
     SELECT coalesce(sum(count), 0), count(*) FROM information_schema.innodb_metrics
     WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks')
@@ -68,6 +69,7 @@ def read_from(connection: pymysql.Connection[Any]) -> Reading:
         cursor.execute(_STATUS)
         status = dict(cursor.fetchall())
         innodb = _innodb_transactions(cursor)
+    server = server_of(connection)
     requests = _count(status, "Innodb_buffer_pool_read_requests")
     reads = _count(status, "Innodb_buffer_pool_reads")
     counts = {
@@ -84,7 +86,14 @@ def read_from(connection: pymysql.Connection[Any]) -> Reading:
     # A restart resets the counters, and so does FLUSH STATUS: each has its own clock.
     uptime_s = _count(status, "Uptime")
     flushed_s = uptime_s - int(status.get("Uptime_since_flush_status", uptime_s))
-    return Reading(counts, f"{flushed_s} {innodb is None}")
+    return Reading(counts, f"{flushed_s} {innodb is None} {server}")
+
+
+def server_of(connection: pymysql.Connection[Any]) -> str:
+    """The same text for all sessions of one server, and another one elsewhere."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SERVER)
+        return " ".join(str(value) for _, value in sorted(cursor.fetchall()))
 
 
 def transactions(counts: Mapping[str, int]) -> int:

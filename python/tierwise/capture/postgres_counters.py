@@ -22,7 +22,7 @@ not set for the session: a pooler gives the session to others afterwards.
 _DATABASES = """
     SELECT sum(xact_commit)::bigint, sum(xact_rollback)::bigint,
            sum(blks_hit)::bigint, sum(blks_read)::bigint,
-           coalesce(max(stats_reset)::text, '')
+           coalesce(max(stats_reset)::text, '') || ' ' || pg_postmaster_start_time()::text
     FROM pg_stat_database
 """
 _LOG = """
@@ -30,6 +30,7 @@ _LOG = """
             - '0/0')::bigint
 """
 """The log position: covers the bytes of pg_stat_wal, but without delay or resets."""
+_STARTED = "SELECT pg_catalog.pg_postmaster_start_time()"
 _CHECKPOINTS_SINCE_17 = "SELECT num_timed + num_requested FROM pg_stat_checkpointer"
 _CHECKPOINTS_BEFORE_17 = "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter"
 
@@ -60,6 +61,12 @@ def read_from(connection: psycopg.Connection[Any]) -> Reading:
         "checkpoints": checkpoints,
     }
     return Reading({name: int(count or 0) for name, count in counts.items()}, str(reset))
+
+
+def server_of(connection: psycopg.Connection[Any]) -> str:
+    """The same text for all sessions of one server until it is restarted, and another one elsewhere."""
+    rows = rows_of(connection, _STARTED)
+    return str(rows[0][0]) if rows else ""
 
 
 def rows_of(connection: psycopg.Connection[Any], sql: str) -> list[Any]:

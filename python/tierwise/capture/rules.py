@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_toml, read_text
+from tierwise.model.input_files import read_text
 from tierwise.model.roles import Role
 from tierwise.model.shipped import DATA
 from tierwise.model.suggestions import one_of
@@ -33,7 +34,7 @@ class Rules:
     @property
     def settings(self) -> list[str]:
         """Names of the engine's settings that matter to prediction."""
-        return list(parse_toml(self.text, self.file).get("settings", []))
+        return self.parsed.settings
 
     @property
     def works_in_data_directory(self) -> bool:
@@ -43,8 +44,27 @@ class Rules:
     @property
     def counters(self) -> str | None:
         """Kind of DSN for the engine's counters; ``None`` if tierwise reads no counters of this engine."""
-        kind = parse_toml(self.text, self.file).get("counters")
-        return None if kind is None else str(kind)
+        return self.parsed.counters
+
+    def with_roles(self, given: Sequence[str]) -> Rules:
+        """These rules after roles given as ``PATH=ROLE``.
+
+        Raises:
+            TierwiseError: if one is no absolute path with a role.
+        """
+        try:
+            return replace(self, parsed=self.parsed.with_roles(given))
+        except ValueError as error:
+            raise TierwiseError(*error.args) from None
+
+    def on_server(self, pid: int, root: Path) -> Rules:
+        """These rules after the roles of files that the settings and links of a server tell."""
+        return replace(self, parsed=self.parsed.on_server(pid, root))
+
+    def role_of_content(self, place: Path) -> Role | None:
+        """Role of a file whose name says nothing, by its first bytes."""
+        role = self.parsed.role_of_content(place)
+        return None if role is None else Role(role)
 
     def role_of(self, path: str) -> Role | None:
         """Role of a file by its path; ``None`` for files outside the database."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tierwise.capture.rules import Rules
-from tierwise.capture.target import Target, first_processes, of_pid, program_of
+from tierwise.capture.server_processes import first_processes, program_of
+from tierwise.capture.target import Target, of_pid
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 
@@ -13,18 +15,19 @@ from tierwise.model.errors import TierwiseError
 class Server:
     """The server with a pid; after a restart, the one with its program, user and working directory."""
 
-    def __init__(self, pid: int, rules: Rules | None = None) -> None:
+    def __init__(self, pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> None:
         """Remember how to find it again.
 
         Args:
             pid: of its first process.
             rules: of its files' roles; by default those of its program.
+            roles: roles of files that go before the rules, as ``PATH=ROLE``.
 
         Raises:
             TierwiseError: if there is no such process, or no rules for its engine.
         """
-        of_pid(pid, rules)
-        self.pid, self._rules = pid, rules
+        of_pid(pid, rules, roles)
+        self.pid, self._rules, self._roles = pid, rules, roles
         self._identity = ledger.Identity.of(pid)
         self._program, self._place = program_of(pid), _place_of(pid)
 
@@ -48,7 +51,7 @@ class Server:
         Raises:
             TierwiseError: if it does not run.
         """
-        return of_pid(self.pid, self._rules)
+        return of_pid(self.pid, self._rules, self._roles)
 
 
 def _place_of(pid: int) -> tuple[int, str] | None:

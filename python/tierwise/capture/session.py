@@ -25,6 +25,7 @@ from tierwise.host.files import open_files
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
+from tierwise.model.roles import Role
 from tierwise.recording import make_folder
 
 _BUFFER_MB = 32
@@ -63,6 +64,7 @@ class Session:
         self._stopping = threading.Event()
         self._delay_us = 0.0
         self._processes_bytes = 0
+        self._clients = "[]"
         self._finished = False
         self._counters = counters
         self._elapsed_s = 0.0
@@ -77,7 +79,7 @@ class Session:
             self._event_cpu_ns = _core.measure_event_cpu_ns(tracing.mount, tracing.instance)
             self._devices = Devices(target.mounts_of)
             self._devices.meet_all()
-            self._facts = FileFacts(self._devices, target.role_of, target.root)
+            self._facts = FileFacts(self._devices, target.role_of, target.root, target.content_role_of)
             for file in open_files(target.processes()):
                 self._facts.of(str(file.path))
             self._about = about.prepared(target) | {"host": host and json.loads(host)}
@@ -170,6 +172,8 @@ class Session:
         held = _core.processes_bytes(self._pids)
         self._processes_bytes = max(self._processes_bytes, held)
         self._meter.end(self._pids, recorded=True)
+        if self._bursts.bit_count() == 1:  # seldom: it reads every descriptor of the host
+            self._clients = _core.clients_seen(self._clients, self._pids)
         if self._slow_log is not None:
             self._slow_log.end()
         self._decoder.burst_ended(Burst(told["bytes"], told["paths"]))
@@ -209,12 +213,15 @@ class Session:
             "duration_s": elapsed_s,
             "transactions": transactions,
             "cost": self._cost(),
+            "clients": json.loads(self._clients),
             "devices": about.devices_json(self._devices),
             "data_directory_bytes": self._data_directory_bytes(),
         }
         warnings = [*told["warnings"], *about.warnings_of(self._devices)]
         if self._counters is None:
             return told | {"warnings": warnings}
+        settings = {**told["settings"], **self._counters.settings}
+        told |= {"settings": settings, "engine_version": self._counters.version or told["engine_version"]}
         return told | described(self._counters) | {"warnings": [*warnings, *self._counters.warnings]}
 
     def _data_directory_bytes(self) -> int | None:
@@ -270,6 +277,12 @@ class Session:
     def alive(self) -> bool:
         """Whether one of the target's initial processes still runs."""
         return any(process is not None and process.alive for process in self._seen)
+
+    @property
+    def roles(self) -> set[Role]:
+        """Roles of the files that were seen."""
+        without = self._devices.without.values()
+        return set[Role]().union(*(device.roles for device in self._devices.known), *without)
 
     @property
     def elapsed_s(self) -> float:

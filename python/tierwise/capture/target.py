@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tierwise import _core
+from tierwise.capture import client_programs
 from tierwise.capture import rules as rule_files
 from tierwise.capture.facts import RoleOf
 from tierwise.capture.rules import Rules
+from tierwise.capture.server_processes import first_processes, program_of, root_of, server_at
 from tierwise.host import cpu, ledger
 from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 
 def _emulated_disk_servers() -> list[int]:
@@ -39,39 +42,58 @@ class Target:
     disk_servers: Callable[[], list[int]] = _emulated_disk_servers
     """Pids of servers of emulated disks. Their CPU time counts as storage, not as other programs."""
 
+    def content_role_of(self, place: Path) -> Role | None:
+        """Role of a file by its first bytes, if rules give the roles of this target's files."""
+        return self.rules.role_of_content(place) if self.role_of == self.rules.role_of else None
+
     @property
     def mounts_of(self) -> int | None:
         """Pid of the process whose mounts count; ``None`` for this process's mounts."""
         return None if self.root == Path("/") else int(self.root.parent.name)
 
 
-def of_pid(pid: int, rules: Rules | None = None) -> Target:
+def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:
     """The process with a pid, and all its descendants.
 
+    Args:
+        pid: of the first process.
+        rules: of its files' roles; by default those of its program.
+        roles: roles of files that go before the rules, as ``PATH=ROLE``.
+
     Raises:
-        TierwiseError: if there is no such process, or no rules for its engine.
+        TierwiseError: if there is no such process, it is a client, or there are no rules for its engine.
     """
     if not Path(f"/proc/{pid}").exists() or pid < 1:
         raise TierwiseError(
             f"--pid: there is no process {pid}", "give the pid of the database's first process"
         )
     program = program_of(pid)
+    client_programs.refuse_process(pid, program)
     rules = rules or rule_files.of_program(program)
     if rules is None:
         raise TierwiseError(
             f"--pid: process {pid} ({program}) is of no engine that tierwise knows",
             f"give --rules with one of {', '.join(rule_files.names())}, or a TOML file",
         )
-    return Target(lambda: sorted(cpu.tree(pid)), rules, rules.role_of, root_of(pid))
+    root = root_of(pid)
+    rules = rules.on_server(pid, root).with_roles(roles)
+    return Target(
+        lambda: sorted(cpu.tree(pid)),
+        rules,
+        rules.role_of,
+        root,
+        version=server_at(pid, rules).version,
+        settings=_core.settings_of(pid, rules.parsed, root),
+    )
 
 
-def of_engine(name: str, rules: Rules | None = None) -> Target:
-    """The only running server of an engine on this machine.
+def of_engine(name: str, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:
+    """The only running server of an engine on this machine, in a container too.
 
     Raises:
-        TierwiseError: if none runs, or several do, naming their pids.
+        TierwiseError: if none runs, or several do, naming what tells them apart.
     """
-    return of_pid(pid_of_engine(name), rules or rule_files.load(name))
+    return of_pid(pid_of_engine(name), rules or rule_files.load(name), roles)
 
 
 def pid_of_engine(name: str) -> int:
@@ -87,40 +109,7 @@ def pid_of_engine(name: str) -> int:
             f"--engine: no process named {' or '.join(known.parsed.programs)} runs", "start it, or give --pid"
         )
     if len(pids) > 1:
-        listed = ", ".join(map(str, pids))
-        raise TierwiseError(f"--engine: several servers of {name} run: {listed}", "choose one with --pid")
+        raise TierwiseError(
+            f"--engine: several servers of {name} run: {_core.servers_listed(pids)}", "choose one with --pid"
+        )
     return pids[0]
-
-
-def first_processes(programs: list[str]) -> list[int]:
-    """Pids of the processes with one of these names whose parents have none of them."""
-    named = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if (path / "comm").read_text().strip() in programs:
-                named[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    return sorted(pid for pid, parent in named.items() if parent not in named)
-
-
-def program_of(pid: int) -> str:
-    """Name of a process as the kernel shows it; empty if it is gone."""
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def root_of(pid: int) -> Path:
-    """Root of a process's files as seen by this process; a container has its own."""
-    theirs = Path(f"/proc/{pid}/root")
-    try:
-        same = theirs.stat() == Path("/").stat() and _mount_space(pid) == _mount_space(os.getpid())
-    except OSError:
-        return Path("/")
-    return Path("/") if same else theirs
-
-
-def _mount_space(pid: int) -> str:
-    return str(Path(f"/proc/{pid}/ns/mnt").readlink())

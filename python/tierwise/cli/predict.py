@@ -59,7 +59,12 @@ def predict(
         float, typer.Option(min=0.01, max=100.0, help="speed of a core relative to the recorded machine")
     ] = 1.0,
     clients: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="number of client sessions; as recorded by default")
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="number of sessions of the server, behind a pooler not of users; as recorded by default",
+        ),
     ] = None,
     rate: Annotated[
         float | None, typer.Option(min=0.001, max=1e7, help="arrivals per second in an open loop")

@@ -26,6 +26,15 @@ Engine = Annotated[str | None, typer.Option(help="record the only running server
 RulesName = Annotated[
     str | None, typer.Option("--rules", help="rules for the roles of files: an engine's name, or a TOML file")
 ]
+Role = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="PATH=ROLE",
+        help="role of a file, or of all files below a directory, before the rules; * stands for any letters; "
+        "may be repeated",
+    ),
+]
 Time = Annotated[
     str | None,
     typer.Option(
@@ -79,6 +88,7 @@ def record(
     pid: Pid = None,
     engine: Engine = None,
     rules: RulesName = None,
+    role: Role = None,
     duration: Time = None,
     every: Every = None,
     each: Each = None,
@@ -105,12 +115,14 @@ def record(
         raise TierwiseError(f"--every: a day is of a running server, without {option}", "leave one out")
     clean.clean_before(warn)
     chosen = None if rules is None else rule_files.load(rules)
+    roles = role or []
     if every is not None:
         pid = pid if pid is not None else recorder.pid_of_engine(engine or "")
         plan = _day(duration, every, each, duty, burst, two_speed)
         source = data_sources.find(dsn, dsn_file)
-        server = recorder.Server(pid, chosen)
-        record_day(server, output, plan, lambda rules: _counters(source, rules), format)
+        server = recorder.Server(pid, chosen, roles)
+        _say_which(server.target())
+        record_day(server, output, plan, lambda target: _counters(source, target), format)
         return
     schedule = _schedule(duration, duty, burst, two_speed, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
@@ -118,18 +130,25 @@ def record(
     console = progress_console(to_stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
-            of_command = _rules_of(command, chosen)
+            recorder.refuse_command(command, output)
+            of_command = _rules_of(command, chosen).with_roles(roles)
             recorder.record_command(
-                command, of_command, output, schedule, status.update, _counters(source, of_command)
+                command,
+                of_command,
+                output,
+                schedule,
+                status.update,
+                lambda target: _counters(source, target),
             )
         else:
             target = (
-                recorder.of_engine(engine, chosen)
+                recorder.of_engine(engine, chosen, roles)
                 if engine is not None
-                else recorder.of_pid(pid or 0, chosen)
+                else recorder.of_pid(pid or 0, chosen, roles)
             )
+            _say_which(target)
             enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
-            counters = _counters(source, target.rules)
+            counters = _counters(source, target)
             recorder.record_running(target, output, schedule, status.update, counters, enough)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
@@ -172,8 +191,15 @@ def _day(
     )
 
 
-def _counters(source: data_sources.Dsn | None, rules: rule_files.Rules) -> recorder.EngineCounters | None:
-    return None if source is None else recorder.EngineCounters.connect(source, rules)
+def _say_which(target: recorder.Target) -> None:
+    """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
+    pids = target.processes()
+    if pids and target.rules.parsed.is_server:
+        typer.echo(f"recording {recorder.server_at(pids[0], target.rules).described}", err=True)
+
+
+def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recorder.EngineCounters | None:
+    return None if source is None else recorder.EngineCounters.connect(source, target.rules, target)
 
 
 def _is_usable(recording: Path) -> bool:

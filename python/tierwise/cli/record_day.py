@@ -8,8 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Server, Taken
-from tierwise.capture.rules import Rules
+from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Server, Taken, Target
 from tierwise.cli import printing
 from tierwise.cli.output import Format, show
 from tierwise.cli.settings import progress_console
@@ -23,7 +22,7 @@ def record_day(
     server: Server,
     out: Path,
     plan: DayPlan,
-    counters: Callable[[Rules], EngineCounters | None],
+    counters: Callable[[Target], EngineCounters | None],
     format: Format,
 ) -> None:
     """Record by the plan, and print a line for each recording, gap and change of the schedule.

@@ -53,6 +53,12 @@ def tree_cpu_s(root_pid: int) -> float | None:
     return sum(table[pid].own_ticks + table[pid].reaped_ticks for pid in tree) * _TICK_S
 
 
+def parent_of(pid: int) -> int | None:
+    """Pid of the process that started one; ``None`` if it is gone."""
+    usage = _read(pid)
+    return None if usage is None else usage.parent
+
+
 def tree(root_pid: int) -> set[int]:
     """Pids of a process and its live descendants; none if it is gone."""
     table = _table()

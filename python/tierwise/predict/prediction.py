@@ -138,3 +138,5 @@ class RecordedRun(Record):
     """Processor time of a transaction (or request), of client and server with warm caches."""
     from_waits: bool = False
     """Whether it was observed over SQL rather than recorded."""
+    pooler: str | None = None
+    """The program between users and sessions, if there is one: ``clients`` are its sessions."""

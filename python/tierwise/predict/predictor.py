@@ -15,7 +15,7 @@ from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty, refusal, uncertainty_of
-from tierwise.recording import About, Observation, open_source
+from tierwise.recording import About, Observation, open_source, pooler_of
 
 SEEDS = 5
 """Runs of the simulator behind an interval."""
@@ -93,6 +93,7 @@ class Predictor:
             else None,
             cpu_us=self.work.demands.warm_cpu_us or None,
             from_waits=self.work.from_waits,
+            pooler=pooler.program if (pooler := pooler_of(about.clients)) else None,
         )
         error = ModelError.read() if model_error is None else model_error
         self.answers = Answers(self.run, self.work, reproduced, error, self._warnings, replayer.fresh)

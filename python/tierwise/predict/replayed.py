@@ -62,6 +62,8 @@ class Observed(_Said):
 
     turns_per_s: float
     transactions_per_s: float
+    counted_per_shown: float | None = None
+    """Counted transactions for each one that the events show: the rate above follows the count."""
     p50_us: float | None = None
     p95_us: float | None = None
     p99_us: float | None = None
@@ -135,6 +137,18 @@ class PageCache(_Said):
     """Whether the engine bypasses the page cache for its files."""
 
 
+class UnassignedFile(_Said):
+    """A file without a role that the database flushes or waits for."""
+
+    path: str
+    flush_share: float
+    """Its part of all flushes."""
+    wait_share: float
+    """Its part of all waits in calls on files."""
+    is_like_log: bool = False
+    """Whether it is written in order and flushed, as a log is."""
+
+
 class WorkSummary(_Said):
     """Demands of the recorded run on its machine."""
 
@@ -146,7 +160,7 @@ class WorkSummary(_Said):
     transactions: int
     span_s: float
     once: bool
-    """Whether turns are too long to be repeated: the work is done once and timed."""
+    """Whether turns are too long to be repeated: the work is done once, and timed from begin to end."""
     footprints: dict[Role, int]
     """Bytes of the files of every role that was seen."""
     devices: list[RecordedDevice]
@@ -157,6 +171,8 @@ class WorkSummary(_Said):
     memory_reason: str
     """Why memory cannot be changed, if it cannot."""
     page_cache: PageCache = PageCache()
+    unassigned: list[UnassignedFile] = []
+    """Files without a role that take a part of the flushes or waits; predictions leave them out."""
     limits: list[str]
     """Limits of the recording, as sentences."""
     from_waits: bool = False

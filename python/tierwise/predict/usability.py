@@ -10,7 +10,8 @@ from typing import Literal
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Predictor
-from tierwise.predict.counting import counted_over_shown
+from tierwise.predict.counting import count_factor, counted_over_shown
+from tierwise.predict.replayed import WorkSummary
 from tierwise.recording import About
 from tierwise.results.measurements import Record
 
@@ -26,6 +27,11 @@ MOST_REPRODUCTION_ERROR = 0.10
 """Largest relative error of the replayed rate of the recorded run."""
 MOST_COUNTER_DIFFERENCE = 0.05
 """Difference of the engine's own counters from the events above which there is a remark."""
+MOST_COUNT_FACTOR = 2.0
+"""Factor between the engine's count of transactions and the events' above which they are of different work.
+
+Bursts cover a tenth of the time, so a load that changes makes some tens of per cent. Another server, or
+transactions that no reply shows, such as commits in a procedure, make a factor."""
 MOST_COST = 0.20
 """Share of the rate lost to recording above which there is a remark."""
 _WRITTEN_LOG_BYTES = 1 << 20
@@ -171,12 +177,42 @@ def _of_contents(predictor: Predictor) -> Iterator[Remark]:
             fix="record with --dsn, or read the rates as requests",
             blocks=False,
         )
+    yield from _of_roles(work)
+    counted = count_factor(about, work)
+    if counted is not None and not 1 / MOST_COUNT_FACTOR <= counted <= MOST_COUNT_FACTOR:
+        yield Remark(
+            reason=f"the engine counted {counted:.2g} times the transactions that the events show",
+            fix="see that the DSN is of the recorded server, and record while the load is steady",
+            blocks=True,
+        )
+        return
     factor = counted_over_shown(about, work)
     if factor is not None and abs(factor - 1) > MOST_COUNTER_DIFFERENCE:
         yield Remark(
             reason=f"the events show {1 / factor:.2f} times the transactions that were counted",
             fix="nothing is to be done, rates are corrected by the count",
             blocks=False,
+        )
+
+
+def _of_roles(work: WorkSummary) -> Iterator[Remark]:
+    if work.from_waits:
+        return
+    if not work.footprints:
+        yield Remark(
+            reason="no file of a database was seen: the recorded program is a client, or of another engine",
+            fix="record the server itself with --pid, or give --rules of its engine",
+            blocks=True,
+        )
+    for file in work.unassigned:
+        share = max((file.flush_share, "flushes"), (file.wait_share, "waits for files"))
+        like = ", which is written like a log," if file.is_like_log else ""
+        role = Role.LOG if file.is_like_log else Role.DATA
+        yield Remark(
+            reason=f"{file.path}{like} takes {share[0]:.0%} of the {share[1]} and has no role, "
+            "so that predictions leave it out",
+            fix=f"record again with --role {file.path}={role}, or the role that it has",
+            blocks=True,
         )
 
 
@@ -187,7 +223,9 @@ def _of_replay(predictor: Predictor) -> Iterator[Remark]:
         yield Remark(
             reason=f"{model} the recorded run gives {run.reproduced_rate_per_s:,.4g} {run.unit} a second "
             f"where {run.rate_per_s:,.4g} were recorded: {run.error:+.0%}",
-            fix="record longer, while nothing else runs and the load is steady",
+            fix="record the job again, while nothing else runs"
+            if predictor.work.once
+            else "record longer, while nothing else runs and the load is steady",
             blocks=not run.from_waits,
         )
 

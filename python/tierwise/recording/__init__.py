@@ -5,6 +5,7 @@ Not here: taking one, which needs root; see ``capture``.
 
 from tierwise.recording.day import Day
 from tierwise.recording.observation import OBSERVATION_FILE, Observation, open_source, write_observation
+from tierwise.recording.programs import ClientProgram, ForeignProgram, clients_sentence, pooler_of
 from tierwise.recording.recording import (
     ABOUT_FILE,
     TABLES,
@@ -24,13 +25,17 @@ __all__ = [
     "TABLES",
     "About",
     "Check",
+    "ClientProgram",
     "Cost",
     "Day",
     "Device",
+    "ForeignProgram",
     "Observation",
     "Recording",
+    "clients_sentence",
     "make_folder",
     "open_source",
+    "pooler_of",
     "redact",
     "remove_recording",
     "write_observation",

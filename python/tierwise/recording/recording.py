@@ -17,6 +17,7 @@ from tierwise.model.input_files import open_regular
 from tierwise.model.output_files import empty_folder
 from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.recording.programs import ClientProgram, ForeignProgram, pooler_warning
 
 ABOUT_FILE = "about.json"
 """Metadata of a recording; a folder without it is no recording."""
@@ -113,7 +114,11 @@ class About(_Part):
     """Increase of the engine's own counters; empty if they were not read."""
     data_directory_bytes: int | None = None
     """Size of all files of the engine's data directory, if known."""
+    clients: list[ClientProgram] = []
+    """Programs that held the sessions; empty if there are none, and in older recordings."""
     foreign_cpu_share: float
+    foreign_programs: list[ForeignProgram] = []
+    """Programs that used most of that time, the busiest first; empty in older recordings."""
     stolen_cpu_share: float = 0.0
     """Processor time that the hypervisor took during bursts; 0 in older recordings."""
     checks: list[Check]
@@ -145,7 +150,8 @@ class Recording:
     def warnings(self) -> list[str]:
         """Sentences that every result from this recording repeats."""
         about = self.about
-        found = [*about.warnings]
+        pooled = pooler_warning(about.clients)
+        found = [*([] if pooled is None else [pooled]), *about.warnings]
         if about.losses.lost_events:
             lost, taken = about.losses.lost_events, about.losses.recorded_events
             share = lost / (lost + taken)

@@ -9,7 +9,7 @@ use super::family::Family;
 use super::processes;
 
 /// Processor time that was used in a burst.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuTime {
     /// Time of all cores together.
     pub all_ns: f64,
@@ -19,10 +19,14 @@ pub struct CpuTime {
     pub stolen_ns: f64,
     /// Time used by storage; none where the kernel's threads cannot be seen, as in a container.
     pub storage: Option<StorageCpu>,
+    /// Time of each process, by pid and name, to 10 ms: the recorded ones and the recorder too, but not the servers of
+    /// emulated disks.
+    pub programs: Vec<(i32, String, f64)>,
 }
 
 /// Processor time of the machine and of some threads, at one instant.
 pub struct CpuUse {
+    family: Family,
     recorder: Threads,
     servers: Threads,
     kernel: Threads,
@@ -31,9 +35,10 @@ pub struct CpuUse {
 
 impl CpuUse {
     /// Of the machine, of the recorder's thread, of threads that serve emulated disks, and of the kernel's own.
-    pub fn now(recorder: i32, servers: &[i32], family: &Family) -> Self {
+    pub fn now(recorder: i32, servers: &[i32], family: Family) -> Self {
         let kernel = family.kernel_threads();
         Self {
+            family,
             recorder: Threads::of(&[recorder]),
             servers: Threads::of(servers),
             kernel: Threads::of(&kernel),
@@ -46,7 +51,8 @@ impl CpuUse {
     pub fn since(&self) -> CpuTime {
         let ticks = Ticks::now();
         let server_ns = self.servers.since_ns();
-        let kernel_ns = self.kernel.since_ns() + self.kernel.started_ns();
+        let family = Family::now();
+        let kernel_ns = self.kernel.since_ns() + self.kernel.started_ns(&family);
         let ignored_ns = self.recorder.since_ns() + server_ns;
         CpuTime {
             all_ns: ticks.all.saturating_sub(self.ticks.all) as f64 * TICK_NS,
@@ -57,7 +63,16 @@ impl CpuUse {
                 server_ns,
                 kernel_ns,
             }),
+            programs: self.programs(&family),
         }
+    }
+
+    fn programs(&self, family: &Family) -> Vec<(i32, String, f64)> {
+        let ran = family.ran_since(&self.family).into_iter();
+        let others = ran.filter(|(pid, _, _)| !self.servers.0.contains_key(pid));
+        others
+            .map(|(pid, name, ticks)| (pid, name, ticks as f64 * TICK_NS))
+            .collect()
     }
 }
 
@@ -79,8 +94,8 @@ impl Threads {
     }
 
     /// Processor time of the kernel threads that were not there before: workers come and go.
-    fn started_ns(&self) -> u64 {
-        let new = Family::now().kernel_threads().into_iter();
+    fn started_ns(&self, family: &Family) -> u64 {
+        let new = family.kernel_threads().into_iter();
         let new = new.filter(|tid| !self.0.contains_key(tid));
         new.filter_map(processes::cpu_ns).sum()
     }

@@ -41,12 +41,38 @@ pub struct CallUnderWay {
     pub arguments: [u64; 6],
 }
 
+/// What one line of the kernel says about a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// The process that started it.
+    pub parent: i32,
+    /// Its name.
+    pub name: String,
+    /// Its processor time without that of its children, in ticks of `USER_HZ`.
+    pub ticks: u64,
+}
+
+impl Stat {
+    /// Of a process that is alive; proc_pid_stat(5).
+    pub fn of(pid: i32) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        // The name, in parentheses, may hold anything.
+        let (before, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_whitespace().skip(1);
+        let parent = fields.next()?.parse().ok()?;
+        let mut ticks = fields.skip(9).map_while(|field| field.parse::<u64>().ok());
+        Some(Self {
+            parent,
+            name: before.split_once('(')?.1.to_owned(),
+            ticks: ticks.next()? + ticks.next()?,
+        })
+    }
+}
+
 /// The process that started this one.
 pub fn parent_of(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_whitespace().nth(1)?.parse().ok()
+    Stat::of(pid).map(|stat| stat.parent)
 }
 
 /// Process that a thread belongs to.

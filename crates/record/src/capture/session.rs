@@ -168,7 +168,8 @@ impl Capture {
         let mut burst = self.surroundings(&family, &pids);
         let reader = Reader::start(self.tracers.pipes()?, listeners, &self.options);
         let reader = reader.map_err(|error| CaptureError::unreadable(&error))?;
-        let cpu = CpuUse::now(reader.tid, &self.disk_servers(&family), &family);
+        let servers = self.disk_servers(&family);
+        let cpu = CpuUse::now(reader.tid, &servers, family);
         self.tracers.record()?;
         burst.start_ns = monotonic_ns();
         Ok(Running {

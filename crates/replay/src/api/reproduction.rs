@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
+use tierwise_work::STEADY_TRANSACTIONS;
 
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
@@ -11,8 +12,6 @@ use crate::api::scenario::{Mode, Scenario};
 use crate::api::simulation_request::RunLength;
 use crate::program::prepared::Program;
 
-/// Work with at least this many transactions counts as steady, else as done once.
-const STEADY_TRANSACTIONS: usize = 40;
 /// Least and most measured virtual time of steady work, in nanoseconds.
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
 
@@ -91,6 +90,15 @@ pub fn recorded_mode(program: &Program) -> Mode {
     Mode::Steady { span_ns }
 }
 
+/// Recorded time; of work done once, from its begin to its end: the rest of the recording was idle.
+pub(crate) fn recorded_ns(program: &Program) -> u64 {
+    let observed = &program.work.observed;
+    match recorded_mode(program) {
+        Mode::Once if observed.active_ns > 0 => observed.active_ns,
+        _ => observed.span_ns,
+    }
+}
+
 impl Reproduction {
     /// Built from outcomes without tracing overhead, and with it.
     fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, traced: Vec<Outcome>) -> Self {
@@ -120,7 +128,7 @@ fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
     let slowed = observed.rate_ratio.unwrap_or(1.0);
     let elapsed_s = outcome.elapsed_s.max(1e-9);
     if mode == Mode::Once {
-        return observed.span_ns as f64 / 1e9 / elapsed_s;
+        return recorded_ns(program) as f64 / 1e9 / elapsed_s;
     }
     if observed.transactions_per_s > 0.0 {
         return outcome.transactions as f64 / elapsed_s / (observed.transactions_per_s * slowed);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tierwise_recording::Role;
-use tierwise_work::{Grouping, PageCache};
+use tierwise_work::{Grouping, PageCache, UnassignedFile};
 
 use crate::api::demands::Demands;
-use crate::api::reproduction::recorded_mode;
+use crate::api::reproduction::{recorded_mode, recorded_ns};
 use crate::api::scenario::Mode;
 use crate::program::operation::{FileAccess, Operation};
 use crate::program::prepared::Program;
@@ -25,7 +25,7 @@ pub struct Summary {
     pub turns: usize,
     /// Transactions of client sessions.
     pub transactions: usize,
-    /// Recorded time, in seconds.
+    /// Recorded time, in seconds; of work done once, from its begin to its end.
     pub span_s: f64,
     /// Whether the work is done once, rather than repeated.
     pub once: bool,
@@ -47,6 +47,8 @@ pub struct Summary {
     pub memory_reason: String,
     /// The part of memory that held pages of files.
     pub page_cache: PageCache,
+    /// Files without a role that matter.
+    pub unassigned: Vec<UnassignedFile>,
     /// Limits of the recording.
     pub limits: Vec<String>,
 }
@@ -67,6 +69,8 @@ pub struct ObservedSummary {
     pub turns_per_s: f64,
     /// Transactions a second.
     pub transactions_per_s: f64,
+    /// Separately counted transactions per transaction that the events show; none if the counts agree.
+    pub counted_per_shown: Option<f64>,
     /// Median latency of transactions.
     pub p50_us: Option<f64>,
     /// 95th percentile.
@@ -104,7 +108,7 @@ impl Program {
             sessions: self.clients,
             turns: self.client_turns(),
             transactions: self.counted(self.transactions() as u64) as usize,
-            span_s: work.observed.span_ns as f64 / 1e9,
+            span_s: recorded_ns(self) as f64 / 1e9,
             once: recorded_mode(self) == Mode::Once,
             engine_log: work.log.as_ref().map(|log| name(log.grouping)),
             footprints: self.footprints(),
@@ -115,6 +119,7 @@ impl Program {
             can_change_memory: memory.is_none(),
             memory_reason: memory.unwrap_or_default(),
             page_cache: work.page_cache.clone(),
+            unassigned: work.unassigned.clone(),
             limits: work.limits.clone(),
         }
     }
@@ -143,6 +148,7 @@ impl Program {
         ObservedSummary {
             turns_per_s: observed.turns_per_s,
             transactions_per_s: observed.transactions_per_s,
+            counted_per_shown: observed.counted_per_shown,
             p50_us: self.observed_latency_us(0.5),
             p95_us: self.observed_latency_us(0.95),
             p99_us: self.observed_latency_us(0.99),

@@ -5,8 +5,7 @@
 //! compete for it. InnoDB, `group_commit_lock` (log0sync.cc): the same, but `release` wakes only the last of the
 //! uncovered sessions, which leads unless another came first. RocksDB, `WriteThread` (write_thread.cc): the leader
 //! takes the queued sessions; the next leader is named when it is done. SQLite: one writer holds the database, a hot
-//! lock in the work. Not modelled: delays before a flush to gather more commits (`commit_delay`), a write that
-//! overlaps a flush of the log.
+//! lock in the work. Not modelled: a write that overlaps a flush of the log.
 
 use std::collections::VecDeque;
 
@@ -51,11 +50,20 @@ impl Simulation<'_> {
         if grouped {
             log.holder = index;
         }
+        if self.wait_for_more_commits(index) {
+            return false;
+        }
+        self.lead(index);
+        false
+    }
+
+    /// A session leads a flush of all that is in the log now.
+    pub(crate) fn lead(&mut self, index: u32) {
+        let Some(log) = &mut self.log else { return };
         let growing_ns = self.wal.as_ref().map_or(0.0, CheckpointedLog::growing_ns);
         let leader_ns = (log.leader_ns as f64 + growing_ns).max(0.0) as Nanos;
         let to = log.inserted;
         self.lead_flush(index, to, leader_ns);
-        false
     }
 
     /// A session leads a flush up to `to`; what others append meanwhile waits for the next flush.

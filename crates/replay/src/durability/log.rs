@@ -133,6 +133,7 @@ mod tests {
             wake_ns: 0,
             recheck_ns: 0,
             flusher_period_ns: None,
+            commit_delay: None,
         };
         let log = Log::new(&rules, false);
         assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);

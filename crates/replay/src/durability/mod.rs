@@ -2,6 +2,7 @@
 //! devices.
 
 pub(crate) mod commit;
+pub(crate) mod commit_delay;
 pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod log_replica;

@@ -23,6 +23,8 @@ pub(crate) enum Resume {
     Retry,
     /// Takes a core to check whether the flush it waited for covered its commit.
     RecheckFlush,
+    /// As leader: leads the flush, after the wait for more commits.
+    LeadFlush,
     /// As leader: sends the flush.
     SendFlush,
     /// As leader: releases the log and its waiters.

@@ -165,6 +165,7 @@ impl Simulation<'_> {
             Resume::ClientDone => self.client_done(session),
             Resume::ClientRanOn(client) => self.end_run_on(session, client),
             Resume::RecheckFlush => self.recheck_flush(session),
+            Resume::LeadFlush => self.lead(session),
             Resume::SendFlush => self.send_flush(session),
             Resume::DataWritten(job) => self.data_written(session, job),
             Resume::ReleaseLog => self.release_log(session),

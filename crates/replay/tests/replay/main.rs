@@ -4,6 +4,7 @@ mod arrivals;
 mod background;
 mod changes;
 mod clients;
+mod commit_delay;
 mod core_selection;
 mod joint;
 mod journal;

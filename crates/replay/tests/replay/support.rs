@@ -90,6 +90,7 @@ pub fn log(grouping: Grouping) -> LogRules {
         wake_ns: 5_000,
         recheck_ns: 2_000,
         flusher_period_ns: None,
+        commit_delay: None,
     }
 }
 

@@ -201,7 +201,11 @@ impl<'a> Emitter<'a> {
             }
             WaitCause::Timer
                 if self.grouping != Grouping::Exclusive
-                    && !self.dependencies.is_helper(raw.thread) =>
+                    && !self.dependencies.is_helper(raw.thread)
+                    && !self
+                        .flushes
+                        .delays
+                        .has(&self.view.states(raw.thread)[state as usize]) =>
             {
                 writer.push(Step::Delay(Delay {
                     time_ns: segment.time_ns(),

@@ -37,6 +37,7 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         wake_ns: wake_ns(emitter) as u32,
         recheck_ns: recheck_ns(emitter) as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),
+        commit_delay: flushes.delays.rule,
     })
 }
 

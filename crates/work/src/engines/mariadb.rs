@@ -2,7 +2,7 @@
 
 use tierwise_recording::Role;
 
-use super::rules::{DirectIo, EngineRules, FlushSharing, INFERRED};
+use super::rules::{CommitSetting, DirectIo, EngineRules, FlushSharing, INFERRED, Matters};
 use crate::Grouping;
 
 /// Source: storage/innobase/log/log0sync.cc, `group_commit_lock`: its release wakes all covered waiters, and
@@ -22,5 +22,43 @@ pub(super) const RULES: EngineRules = EngineRules {
             Role::Doublewrite,
         ],
     }),
+    commit_settings: &[
+        CommitSetting {
+            name: "innodb_flush_log_at_trx_commit",
+            matters: Matters::Unless(&["1"]),
+            meaning: "commits do not wait until the redo log is durable",
+            for_replica: false,
+        },
+        CommitSetting {
+            name: "sync_binlog",
+            matters: Matters::Unless(&["1"]),
+            meaning: "commits do not all wait until the binary log is durable, if there is one",
+            for_replica: false,
+        },
+        CommitSetting {
+            name: "binlog_group_commit_sync_delay",
+            matters: Matters::Unless(&["0"]),
+            meaning: "each flush of the binary log waits for more commits first: these waits stay as recorded",
+            for_replica: false,
+        },
+        CommitSetting {
+            name: "binlog_commit_wait_count",
+            matters: Matters::Unless(&["0"]),
+            meaning: "each flush of the binary log waits for more commits first: these waits stay as recorded",
+            for_replica: false,
+        },
+        CommitSetting {
+            name: "rpl_semi_sync_master_enabled",
+            matters: Matters::If(&["ON", "1"]),
+            meaning: "commits wait for semi-synchronous replicas: those waits are not modelled",
+            for_replica: true,
+        },
+        CommitSetting {
+            name: "rpl_semi_sync_source_enabled",
+            matters: Matters::If(&["ON", "1"]),
+            meaning: "commits wait for semi-synchronous replicas: those waits are not modelled",
+            for_replica: true,
+        },
+    ],
     ..INFERRED
 };

@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use super::rules::{EngineRules, FlushSharing, INFERRED};
+use super::rules::{CommitSetting, EngineRules, FlushSharing, INFERRED, Matters};
 use crate::Grouping;
 
 /// Source: src/backend/access/transam/xlog.c, `XLogFlush`: the holder of the write lock flushes all that is
@@ -10,5 +10,27 @@ pub(super) const RULES: EngineRules = EngineRules {
     name: "postgres",
     flush_sharing: FlushSharing::UnlessOverlapping(Grouping::LeaderFollower),
     buffer_setting: Some("shared_buffers"),
+    commit_settings: &[
+        CommitSetting {
+            name: "fsync",
+            matters: Matters::If(&["off"]),
+            meaning: "nothing is made durable",
+            for_replica: false,
+        },
+        CommitSetting {
+            name: "synchronous_commit",
+            matters: Matters::If(&["off"]),
+            meaning: "commits do not wait for the log",
+            for_replica: false,
+        },
+        CommitSetting {
+            name: "synchronous_standby_names",
+            matters: Matters::Unless(&[""]),
+            meaning: "commits wait for synchronous replicas: those waits are not modelled, and no device of this \
+                      server shortens them",
+            for_replica: true,
+        },
+    ],
+    commit_delay: Some(("commit_delay", ("commit_siblings", 5))),
     ..INFERRED
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tierwise_recording::Role;
 
 use super::settings::size_bytes;
-use crate::Grouping;
+use crate::{CommitDelay, Grouping};
 
 /// Settings of an engine by name, as recorded.
 pub(crate) type Settings = BTreeMap<String, String>;
@@ -21,8 +21,13 @@ pub(crate) struct EngineRules {
     pub(super) buffer_setting: Option<&'static str>,
     /// Setting that makes the engine read files past the page cache.
     pub(super) direct_io: Option<DirectIo>,
+    /// Setting of the wait of a flush's leader, in microseconds; setting and default of the number of other open
+    /// transactions that it needs.
+    pub(super) commit_delay: Option<(&'static str, (&'static str, u32))>,
     /// A write-ahead log from which commits move pages to their places.
     pub(super) write_ahead_log: Option<WriteAheadLog>,
+    /// Settings that change what a commit waits for, beyond what recorded flushes show.
+    pub(super) commit_settings: &'static [CommitSetting],
     /// Delays between the attempts of a session to get the write lock, the last one repeated; empty where
     /// waiters are woken.
     pub(crate) retry_ns: &'static [u64],
@@ -50,6 +55,28 @@ pub(crate) struct DirectIo {
     pub(super) roles: &'static [Role],
 }
 
+/// A setting that changes what a commit waits for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct CommitSetting {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Whether a value of it does so.
+    pub(super) matters: Matters,
+    /// What follows, as the beginning of a sentence.
+    pub(super) meaning: &'static str,
+    /// Whether it is a wait for a replica, which the recording may show.
+    pub(super) for_replica: bool,
+}
+
+/// Values of a setting that matter.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Matters {
+    /// One of these.
+    If(&'static [&'static str]),
+    /// Any but these.
+    Unless(&'static [&'static str]),
+}
+
 /// A log that holds whole pages, in frames, until their number triggers a checkpoint that moves them to their
 /// places.
 #[derive(Debug, PartialEq)]
@@ -72,7 +99,9 @@ pub(super) const INFERRED: EngineRules = EngineRules {
     flush_sharing: FlushSharing::Inferred,
     buffer_setting: None,
     direct_io: None,
+    commit_delay: None,
     write_ahead_log: None,
+    commit_settings: &[],
     retry_ns: &[],
 };
 
@@ -96,6 +125,40 @@ impl EngineRules {
             value.is_some_and(|value| value.contains(by.value))
         });
         set.map_or(&[][..], |by| by.roles)
+    }
+
+    /// The wait of a flush's leader for more commits, as the settings say it; none if they do not.
+    pub(crate) fn commit_delay(&self, settings: &Settings) -> Option<CommitDelay> {
+        let (delay, (siblings, usual)) = self.commit_delay?;
+        let us: u32 = settings.get(delay)?.parse().ok()?;
+        let siblings = settings
+            .get(siblings)
+            .and_then(|number| number.parse().ok());
+        Some(CommitDelay {
+            time_ns: us.checked_mul(1_000)?,
+            siblings: siblings.unwrap_or(usual),
+            from_settings: true,
+        })
+    }
+
+    /// What the settings say of commits beyond the recorded flushes, as sentences; `replica`: whether the recording has
+    /// the threads of one.
+    pub(crate) fn commit_limits(&self, settings: &Settings, replica: bool) -> Vec<String> {
+        let set = self.commit_settings.iter().filter_map(|one| {
+            let value = settings.get(one.name)?;
+            let matters = match one.matters {
+                Matters::If(values) => values.contains(&value.as_str()),
+                Matters::Unless(values) => !values.contains(&value.as_str()),
+            };
+            let shown = format!("{} ({} = {value})", one.meaning, one.name);
+            (matters && !(one.for_replica && replica)).then_some(shown)
+        });
+        set.collect()
+    }
+
+    /// Number of other open transactions that this wait needs by default.
+    pub(crate) fn usual_siblings(&self) -> u32 {
+        self.commit_delay.map_or(1, |(_, (_, usual))| usual)
     }
 
     /// The write-ahead log, if the settings enable one.

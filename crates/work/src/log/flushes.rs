@@ -8,6 +8,7 @@ use crate::constants::{FIRST_WAKE_NS, NEXT_WAKE_NS};
 use crate::index::calls::makes_durable;
 use crate::index::rows::Rows;
 use crate::index::sizes::SECTOR_BYTES;
+use crate::log::commit_delay::CommitDelays;
 use crate::log::log_replica::LogReplica;
 use crate::log::wal_header::is_header;
 
@@ -34,6 +35,8 @@ pub(crate) struct LogFlushes {
     pub(crate) page_bytes: u32,
     /// The log's second copy; its flushes are not among these.
     pub(crate) replica: Option<LogReplica>,
+    /// Waits of leaders for more commits.
+    pub(crate) delays: CommitDelays,
 }
 
 impl LogFlushes {
@@ -71,6 +74,7 @@ impl LogFlushes {
         }
         found.all.sort_by_key(|flush| flush.start_ns);
         chain(rows, &mut found.all);
+        found.delays = CommitDelays::find(rows, &found.all);
         for flush in &found.all {
             found
                 .by_thread

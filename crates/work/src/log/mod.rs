@@ -3,6 +3,7 @@
 //! Nothing here knows of turns or transactions.
 
 pub(crate) mod checkpoints;
+pub(crate) mod commit_delay;
 pub(crate) mod flush_cpu;
 pub(crate) mod flush_sharing;
 pub(crate) mod flushes;

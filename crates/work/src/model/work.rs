@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use tierwise_recording::{Role, ThreadClass};
 
 use crate::{
-    Disabled, JournalRules, PageCache, PreemptionRules, Step, StorageCost, TimeCategory,
-    WakeupRules, WarmupCost,
+    Disabled, JournalRules, LogRules, PageCache, PreemptionRules, Step, StorageCost, TimeCategory,
+    UnassignedFile, WakeupRules, WarmupCost,
 };
 
 /// One unit of a session's work: from one request's arrival to the next, or a part of a loop.
@@ -92,33 +92,6 @@ pub struct SyncScript {
     pub journal_writes: Vec<(u64, u32)>,
     /// Whether the caller writes the journal: ext4's fast commits, which may flush once, after the record.
     pub by_caller: bool,
-}
-
-/// How the log becomes durable.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LogRules {
-    /// How commits share a flush.
-    pub grouping: Grouping,
-    /// Scripts of recorded flushes of the log, drawn at random; the appended bytes replace their writes.
-    pub scripts: Vec<SyncScript>,
-    /// Granule of a write to the log.
-    pub page_bytes: u32,
-    /// First sector and length of the log in its role's own space; it is written cyclically.
-    pub first_sector: u64,
-    /// Length.
-    pub sectors: u64,
-    /// Processor time of the leader per flush, beyond its session's steps: until it waits for the device.
-    pub leader_cpu_ns: u32,
-    /// The same, after that wait.
-    pub release_cpu_ns: u32,
-    /// Recording overhead in a flush's processor time.
-    pub traced_ns: u32,
-    /// From the end of a flush until a waiter can run, per waiter woken.
-    pub wake_ns: u32,
-    /// Processor time of a session that wakes, is not covered, and requests the lock again.
-    pub recheck_ns: u32,
-    /// Interval at which a thread of the engine flushes the rest; none if there is no such thread.
-    pub flusher_period_ns: Option<u64>,
 }
 
 /// Checkpoint rules: a commit that finds enough pages in the log moves them to their places.
@@ -222,6 +195,8 @@ pub struct Partition {
 pub struct Observed {
     /// Time in bursts.
     pub span_ns: u64,
+    /// The part of it from the first to the last instant at which a session did more than wait for its client.
+    pub active_ns: u64,
     /// Separately counted transactions per transaction that the turns show: a library's read-only
     /// transactions leave no trace, and several may share a reply. None if the counts agree.
     pub counted_per_shown: Option<f64>,
@@ -295,6 +270,8 @@ pub struct Work {
     pub observed: Observed,
     /// Disabled mechanisms.
     pub disabled: Disabled,
+    /// Files without a role that take a part of the flushes or waits.
+    pub unassigned: Vec<UnassignedFile>,
     /// Limits of the recording, as sentences.
     pub limits: Vec<String>,
 }

@@ -13,6 +13,7 @@ use crate::timeline::segments::SegmentKind;
 use crate::timeline::time_category::TimeCategory;
 use crate::timeline::time_use::TimeUse;
 use crate::timeline::wait::WaitCause;
+use crate::transactions::active_span::{active_span, within_bursts};
 use crate::transactions::counted::{Counted, rate_ratio};
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
@@ -45,6 +46,8 @@ pub(crate) fn observed(
     let times = time_uses(view, flushes, sessions);
     Observed {
         span_ns,
+        active_ns: active_span(sessions)
+            .map_or(0, |span| within_bursts(&view.recording.about.bursts, span)),
         whole: view.is_whole(),
         turns_per_s: per_s(turns),
         counted_per_shown,

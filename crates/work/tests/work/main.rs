@@ -2,6 +2,7 @@
 
 mod any;
 mod checkpoints;
+mod commit_delay;
 mod files;
 mod flush_sharing;
 mod log_replica;
@@ -13,3 +14,4 @@ mod storage;
 mod syncs;
 mod transactions;
 mod turns;
+mod unassigned;

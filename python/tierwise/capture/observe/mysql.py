@@ -14,7 +14,7 @@ from typing import Any
 
 from tierwise.capture import mysql_counters
 from tierwise.capture.counter_reading import Reading, UnreadableError
-from tierwise.capture.observe.server import Catalogue, State, Tally
+from tierwise.capture.observe.server import Catalogue, State, Tally, require_one_server
 from tierwise.engines.mariadb.waits import COMMITS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
@@ -137,7 +137,10 @@ class MysqlServer:
         """A sampler of all client sessions."""
         self._sampled = tally
         ((own,),) = self._rows("SELECT connection_id()")
-        return MysqlProbe(self._dsn, tally, own)
+        probe = MysqlProbe(self._dsn, tally, own)
+        with mysql_counters.unreadable():
+            require_one_server(*map(mysql_counters.server_of, (self._connection, probe.connection)))
+        return probe
 
     def tick_s(self) -> float:
         """Least time of a look at the sessions, beyond that of an empty statement: others may be running."""
@@ -169,13 +172,13 @@ class MysqlProbe:
             UnreadableError: if that fails.
         """
         self._tally, self._other = tally, other
-        self._connection = mysql_counters.connect(dsn)
+        self.connection = mysql_counters.connect(dsn)
 
     def sample(self, delay_s: float) -> list[WaitClass]:
         """The class of each client session, ``delay_s`` from now."""
         time.sleep(delay_s)
         states: Counter[State] = Counter()
-        for *seen, sessions in _rows(self._connection, _STATES, [self._other]):
+        for *seen, sessions in _rows(self.connection, _STATES, [self._other]):
             states[state_of(*seen)] += sessions
         return self._tally.add(states)
 
@@ -186,7 +189,7 @@ class MysqlProbe:
     def close(self) -> None:
         """Disconnect."""
         with contextlib.suppress(pymysql.MySQLError):
-            self._connection.close()
+            self.connection.close()
 
 
 def state_of(

@@ -10,7 +10,7 @@ from typing import Any
 from tierwise.capture import postgres_counters
 from tierwise.capture.counter_reading import Reading, UnreadableError
 from tierwise.capture.observe.postgres_views import SIZES, views_of
-from tierwise.capture.observe.server import Catalogue, State, Tally
+from tierwise.capture.observe.server import Catalogue, State, Tally, require_one_server
 from tierwise.engines.postgres.waits import classify
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
@@ -93,7 +93,11 @@ class PostgresServer:
     def probe(self, tally: Tally) -> PostgresProbe:
         """A sampler of the client sessions of all databases."""
         self._sampled = tally
-        return PostgresProbe(self._dsn, tally)
+        probe = PostgresProbe(self._dsn, tally)
+        self._own += 2
+        with postgres_counters.unreadable():
+            require_one_server(*map(postgres_counters.server_of, (self._connection, probe.connection)))
+        return probe
 
     def tick_s(self) -> float:
         """Least time of a look at the sessions, beyond that of an empty statement: others may be running."""
@@ -137,12 +141,12 @@ class PostgresProbe:
             UnreadableError: if that fails.
         """
         self._tally = tally
-        self._connection = _connect(dsn)
+        self.connection = _connect(dsn)
 
     def sample(self, delay_s: float) -> list[WaitClass]:
         """The class of each client session, ``delay_s`` from now."""
         with postgres_counters.unreadable():
-            rows = postgres_counters.rows_of(self._connection, _STATES.format(delay_s))
+            rows = postgres_counters.rows_of(self.connection, _STATES.format(delay_s))
         states: Counter[State] = Counter()
         for state, event_type, event, sessions in rows:
             states[_state(state, event_type, event)] += sessions
@@ -155,7 +159,7 @@ class PostgresProbe:
     def close(self) -> None:
         """Disconnect."""
         with contextlib.suppress(psycopg.Error):
-            self._connection.close()
+            self.connection.close()
 
 
 def _state(state: str | None, event_type: str | None, event: str | None) -> State:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from tierwise.capture.counter_reading import Reading
+from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results import WaitClass
 from tierwise.results.wait_sampling import WaitProbe
@@ -54,6 +55,19 @@ class Catalogue:
     data_directory_bytes: int | None
     limits: Sequence[str] = ()
     """What it does not tell, as sentences."""
+
+
+def require_one_server(one: str, other: str) -> None:
+    """Refuse a DSN whose sessions are of several servers: samples of one, counters of the other.
+
+    Raises:
+        TierwiseError: if the two texts, which each session's server gave, differ.
+    """
+    if one != other:
+        raise TierwiseError(
+            "two sessions of the DSN are of different servers: it leads to a load balancer",
+            "give the address of one server",
+        )
 
 
 class Server(Protocol):

@@ -45,6 +45,8 @@ def recorded_sentence(run: RecordedRun) -> str:
     """The recorded run, and its reproduction error."""
     engine = f"{run.engine} {run.engine_version}" if run.engine_version else run.engine
     clients = f"{run.clients} client{'s' if run.clients != 1 else ''}"
+    if run.pooler is not None:
+        clients = f"{run.clients} session{'s' if run.clients != 1 else ''} of {run.pooler}"
     took = numbers.seconds(run.duration_s)
     if run.once:
         recorded, replayed = f"done in {took}", numbers.seconds(run.duration_s / (1 + run.error))

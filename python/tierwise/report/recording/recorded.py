@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tierwise.predict.usability import Usability, UsabilityFields
-from tierwise.recording import About, Check, Cost, Recording
+from tierwise.recording import About, Check, Cost, Recording, clients_sentence
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, table
 from tierwise.report.recording.prediction import warning_texts
@@ -58,7 +58,9 @@ def _lines(opened: Recording) -> Iterator[str]:
         f"{numbers.count(about.losses.recorded_events)} events, "
         f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}"
     )
-    yield _cost(about.cost)
+    yield _cost(about.cost, bursts_s / about.duration_s if about.duration_s > 0 else 1.0)
+    if about.clients:
+        yield clients_sentence(about.clients)
     if about.transactions is not None and about.duration_s > 0:
         rate_per_s = about.transactions / about.duration_s
         yield f"counted by the engine: {about.transactions:,} transactions, {rate_per_s:,.1f}/s"
@@ -66,11 +68,16 @@ def _lines(opened: Recording) -> Iterator[str]:
         yield f"data directory: {numbers.size(about.data_directory_bytes)}"
 
 
-def _cost(cost: Cost | None) -> str:
+def _cost(cost: Cost | None, duty: float) -> str:
+    """What the database lost over the whole recording, then within bursts."""
     if cost is None or cost.rate_ratio_low <= 0:
         return "cost: not measured, because no unrecorded time lies beside two bursts"
-    low, high = (100 * (1 - ratio) for ratio in (cost.rate_ratio_high, cost.rate_ratio_low))
+    low, lost, high = (
+        100 * (1 - ratio) for ratio in (cost.rate_ratio_high, cost.rate_ratio, cost.rate_ratio_low)
+    )
     return (
-        f"cost within bursts: {100 * (1 - cost.rate_ratio):.1f} % of the rate "
-        f"(95 %: {low:.1f} to {high:.1f}); {cost.event_cpu_ns:.0f} ns an event"
+        f"cost: {max(duty * lost, 0.0):.1f} % of the rate over the whole recording "
+        f"(95 %: {max(duty * low, 0.0):.1f} to {max(duty * high, 0.0):.1f}); within bursts, "
+        f"{100 * duty:.0f} % of the time, {lost:.1f} % (95 %: {low:.1f} to {high:.1f}); "
+        f"{cost.event_cpu_ns:.0f} ns an event"
     )

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tierwise_capture::{DEFAULT_LIMIT_BYTES, Order, RecordError, Schedule, Wanted};
+use tierwise_capture::{DEFAULT_LIMIT_BYTES, Order, RecordError, Schedule, Wanted, role_by_path};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -28,6 +28,7 @@ Options:
   --burst N         length of one burst in seconds; default 0.5
   --limit MB        end early when the recording has reached this size; default 1000
   --rules NAME      rules for the roles of files: an engine's name or a TOML file
+  --role PATH=ROLE  role of a file, or of all files below a directory; * stands for any letters
   --version         print the version
   --help            print this
 ";
@@ -45,7 +46,7 @@ pub enum Asked {
 /// Reads the arguments after the program's name.
 pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, RecordError> {
     let mut words = words;
-    let (mut wanted, mut out, mut rules) = (Vec::new(), None, None);
+    let (mut wanted, mut out, mut rules, mut roles) = (Vec::new(), None, None, Vec::new());
     let (mut seconds, mut duty, mut burst_s, mut limit_bytes) =
         (60.0, 0.1, 0.5, DEFAULT_LIMIT_BYTES);
     while let Some(word) = words.next() {
@@ -65,6 +66,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, RecordError> 
             "--data-dir" => wanted.push(Wanted::DataDirectory(value()?.into())),
             "--engine" => wanted.push(Wanted::Engine(value()?)),
             "--rules" => rules = Some(value()?),
+            "--role" => roles.push(role_by_path(&value()?)?),
             "--seconds" => seconds = number(&option, &value()?)?,
             "--burst" => burst_s = number(&option, &value()?)?,
             "--duty" => duty = share(&option, &value()?)?,
@@ -81,6 +83,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, RecordError> 
     Ok(Asked::Recording(Order {
         wanted,
         rules,
+        roles,
         out,
         schedule: Schedule::new(seconds, duty, burst_s)?,
         limit_bytes,
@@ -129,6 +132,9 @@ mod tests {
         assert!(refusal("--pid 7").contains("-o DIR"));
         assert!(refusal("-o out").starts_with("record what?"));
         assert!(refusal("-o out --pid 7 --engine postgres").starts_with("record what?"));
+        assert!(
+            refusal("-o out --pid 7 --role /srv/l=logs").contains("--role: \"logs\" is no role")
+        );
         assert!(refusal("-o out --pid x").contains("--pid: \"x\" is no number"));
         assert!(refusal("-o out --pid").contains("--pid needs a value"));
         assert!(refusal("-o out --duration 60s").contains("there is no option --duration"));

@@ -1,0 +1,243 @@
+//! MariaDB and MySQL: option files in their groups, persisted variables, then the command line.
+//!
+//! Source: MariaDB documentation, 'Configuring MariaDB with Option Files'; MySQL reference, 'Using Option Files' and
+//! 'Persisted System Variables'.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tierwise_recording::Role;
+
+use super::{DEEPEST, Files, Settings, escaped};
+
+const DEFAULT_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
+const GROUPS: [&str; 6] = [
+    "mysqld",
+    "server",
+    "mariadb",
+    "mariadbd",
+    "client-server",
+    "galera",
+];
+/// Settings that are shown as a number of bytes.
+const SIZES: [&str; 10] = [
+    "innodb_buffer_pool_size",
+    "innodb_page_size",
+    "innodb_log_file_size",
+    "innodb_log_buffer_size",
+    "innodb_redo_log_capacity",
+    "max_binlog_size",
+    "tmp_table_size",
+    "max_heap_table_size",
+    "innodb_max_undo_log_size",
+    "innodb_online_alter_log_max_size",
+];
+
+pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_>) -> Settings {
+    let option = |name: &str| {
+        let prefix = format!("--{name}=");
+        words
+            .iter()
+            .find_map(|word| word.strip_prefix(&prefix))
+            .map(PathBuf::from)
+    };
+    let mut settings = Settings::new();
+    if let Some(only) = option("defaults-file") {
+        read(&only, files, &mut settings, 0);
+    } else if !words.iter().any(|word| word == "--no-defaults") {
+        let more = option("defaults-extra-file");
+        for file in DEFAULT_FILES.iter().map(PathBuf::from).chain(more) {
+            read(&file, files, &mut settings, 0);
+        }
+    }
+    let persisted = directory.map(|directory| directory.join("mysqld-auto.cnf"));
+    if let Some(text) = persisted.and_then(|path| files.read(&path)) {
+        persist(
+            &serde_json::from_str(&text).unwrap_or(Value::Null),
+            &mut settings,
+        );
+    }
+    let given = words
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.strip_prefix("--"));
+    settings.extend(given.filter_map(pair));
+    settings
+}
+
+fn read(path: &Path, files: &mut Files<'_>, settings: &mut Settings, depth: u32) {
+    let Some(text) = files.read(path).filter(|_| depth <= DEEPEST) else {
+        return;
+    };
+    let beside = path.parent().unwrap_or(Path::new("/"));
+    let mut ours = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(group) = line.strip_prefix('[') {
+            let group = group.split(']').next().unwrap_or_default();
+            ours = is_ours(group);
+        } else if let Some(directory) = line.strip_prefix("!includedir") {
+            for file in files.listed(&beside.join(directory.trim()), ".cnf") {
+                read(&file, files, settings, depth + 1);
+            }
+        } else if let Some(file) = line.strip_prefix("!include") {
+            read(&beside.join(file.trim()), files, settings, depth + 1);
+        } else if ours && !line.starts_with(['#', ';']) {
+            settings.extend(pair(line));
+        }
+    }
+}
+
+/// Whether the server reads a group; `mysqld-8.0` and `mariadb-10.11` are for one version.
+fn is_ours(group: &str) -> bool {
+    let name = group.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    GROUPS.contains(&name.trim_end_matches('-'))
+}
+
+/// Name and value of an option, in the form of `SHOW VARIABLES`.
+fn pair(text: &str) -> Option<(String, String)> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(unquoted(value))),
+        None => (text, None),
+    };
+    let name = name.trim().to_ascii_lowercase().replace('-', "_");
+    let name = name.strip_prefix("loose_").unwrap_or(&name);
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if name.is_empty() || !name.chars().all(fits) {
+        return None;
+    }
+    for (prefix, set) in [("skip_", "OFF"), ("disable_", "OFF"), ("enable_", "ON")] {
+        if let (Some(rest), None) = (name.strip_prefix(prefix), value) {
+            return Some((rest.to_owned(), set.to_owned()));
+        }
+    }
+    Some((name.to_owned(), shown(name, value)))
+}
+
+fn unquoted(text: &str) -> &str {
+    let text = text.split(" #").next().unwrap_or_default().trim();
+    let inside = |sign: char| text.strip_prefix(sign)?.strip_suffix(sign);
+    inside('"').or_else(|| inside('\'')).unwrap_or(text)
+}
+
+fn shown(name: &str, value: Option<&str>) -> String {
+    match (name, value) {
+        // The name of the file is not kept: whether there is one matters.
+        ("log_bin", Some("0" | "OFF" | "off")) => "OFF".to_owned(),
+        ("log_bin", _) | (_, None) => "ON".to_owned(),
+        (name, Some(value)) if SIZES.contains(&name) => {
+            bytes(value).unwrap_or_else(|| value.to_owned())
+        }
+        (_, Some(value)) => value.to_owned(),
+    }
+}
+
+/// A size with the suffix K, M, G or T, in bytes.
+fn bytes(text: &str) -> Option<String> {
+    let last = text.chars().last()?.to_ascii_uppercase();
+    let shift = 10 * (1 + "KMGT".find(last)? as u32);
+    let number: u64 = text[..text.len() - 1].parse().ok()?;
+    Some(number.checked_mul(1 << shift)?.to_string())
+}
+
+/// Values of a tree of objects: each is at the key "Value" below its name.
+fn persist(tree: &Value, settings: &mut Settings) {
+    for (name, inner) in tree.as_object().into_iter().flatten() {
+        match inner.get("Value") {
+            Some(value) => {
+                let text = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
+                settings.insert(name.clone(), shown(name, Some(&text)));
+            }
+            None => persist(inner, settings),
+        }
+    }
+}
+
+/// Tablespaces whose names the settings give.
+pub fn roles(settings: &Settings) -> Vec<(String, Role)> {
+    let named = [
+        ("innodb_data_file_path", Role::System),
+        ("innodb_temp_data_file_path", Role::Temp),
+    ];
+    let files = named
+        .iter()
+        .filter_map(|(name, role)| Some((settings.get(*name)?, *role)));
+    files
+        .flat_map(|(paths, role)| paths.split(';').map(move |path| (path, role)))
+        .filter_map(|(path, role)| {
+            let name = path.split(':').next()?.rsplit('/').next()?;
+            let pattern = format!("/{}$", escaped(Path::new(name)));
+            (!name.is_empty()).then_some((pattern, role))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn an_option_is_read_as_the_server_reads_it() {
+        let read = |text| pair(text).map(|(name, value)| format!("{name}|{value}"));
+        assert_eq!(
+            read("sync-binlog = 1 # safe").as_deref(),
+            Some("sync_binlog|1")
+        );
+        assert_eq!(read("log-bin=/srv/l/b").as_deref(), Some("log_bin|ON"));
+        assert_eq!(read("log-bin").as_deref(), Some("log_bin|ON"));
+        assert_eq!(read("skip-log-bin").as_deref(), Some("log_bin|OFF"));
+        assert_eq!(
+            read("innodb_buffer_pool_size='2G'").as_deref(),
+            Some("innodb_buffer_pool_size|2147483648")
+        );
+        assert_eq!(read("loose-innodb_x=1").as_deref(), Some("innodb_x|1"));
+        assert_eq!(read("= 1"), None);
+    }
+
+    #[test]
+    fn groups_includes_persisted_values_and_the_command_line() {
+        let root = std::env::temp_dir().join(format!("tierwise-my-{}", std::process::id()));
+        fs::create_dir_all(root.join("etc/mysql/d")).unwrap();
+        fs::create_dir_all(root.join("data")).unwrap();
+        let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+        write(
+            "etc/mysql/my.cnf",
+            "[mysql]\nsync_binlog=9\n[mariadb-10.11]\nsync_binlog=1\n!includedir d\n!include my.cnf\n",
+        );
+        write(
+            "etc/mysql/d/a.cnf",
+            "[server]\nbinlog_commit_wait_usec = 100\n[mysqld_safe]\nnice=1\n",
+        );
+        write(
+            "data/mysqld-auto.cnf",
+            r#"{"Version": 2, "mysql_dynamic_variables": {"binlog_group_commit_sync_delay": {"Value": "50"}}}"#,
+        );
+        let line = ["mariadbd", "--innodb-flush-log-at-trx-commit=2"].map(str::to_owned);
+        let found = settings(&line, Some(Path::new("/data")), &mut Files::new(&root));
+        let value = |name: &str| found.get(name).map(String::as_str);
+        assert_eq!(value("sync_binlog"), Some("1"));
+        assert_eq!(value("binlog_commit_wait_usec"), Some("100"));
+        assert_eq!(value("binlog_group_commit_sync_delay"), Some("50"));
+        assert_eq!(value("innodb_flush_log_at_trx_commit"), Some("2"));
+        assert_eq!(value("nice"), None);
+        let none = ["mariadbd", "--no-defaults"].map(str::to_owned);
+        assert!(!settings(&none, None, &mut Files::new(&root)).contains_key("sync_binlog"));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn tablespaces_have_the_names_that_settings_give() {
+        let named = ("innodb_data_file_path", "sys1:12M;/raw/sys2:10M:autoextend");
+        let settings = Settings::from([(named.0.to_owned(), named.1.to_owned())]);
+        let found = roles(&settings);
+        assert_eq!(
+            found,
+            [
+                ("/sys1$".to_owned(), Role::System),
+                ("/sys2$".to_owned(), Role::System)
+            ]
+        );
+    }
+}

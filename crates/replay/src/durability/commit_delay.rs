@@ -1,0 +1,54 @@
+//! A leader's wait for more commits before its flush.
+//!
+//! Source: PostgreSQL, `MinimumActiveBackends` (procarray.c): others count that have a transaction number and do not
+//! wait for a lock.
+
+use tierwise_work::TimeCategory;
+
+use crate::kernel::events::Event;
+use crate::kernel::session::Resume;
+use crate::kernel::simulation::Simulation;
+use crate::program::operation::Operation;
+
+impl Simulation<'_> {
+    /// Lets the leader of a flush wait, if the rules and the other sessions ask for it; whether it waits.
+    pub(crate) fn wait_for_more_commits(&mut self, leader: u32) -> bool {
+        let log = self.log.as_ref();
+        let Some(delay) = log.and_then(|log| log.rules.commit_delay) else {
+            return false;
+        };
+        let others = (0..self.sessions.len() as u32).filter(|&index| index != leader);
+        let active = others.filter(|&index| self.will_commit(index));
+        if active.take(delay.siblings as usize).count() < delay.siblings as usize {
+            return false;
+        }
+        let at = self.now + u64::from(delay.time_ns);
+        self.set_activity(leader, TimeCategory::Sleep);
+        let session = self.session(leader);
+        (session.resume, session.woken_by_kernel) = (Resume::LeadFlush, true);
+        self.events.push(at, Event::Wake(leader));
+        self.block(leader);
+        true
+    }
+
+    /// Whether a session is in a transaction that commits, and waits for no lock.
+    fn will_commit(&self, index: u32) -> bool {
+        let session = &self.sessions[index as usize];
+        if !session.counts || session.between_transactions || session.activity == TimeCategory::Lock
+        {
+            return false;
+        }
+        if session.activity == TimeCategory::LogQueue {
+            return true;
+        }
+        let routine = &self.program.sessions[session.program_index as usize];
+        let rest = routine
+            .ops
+            .get(session.position as usize..)
+            .unwrap_or_default();
+        let mut rest = rest
+            .iter()
+            .take_while(|op| !matches!(op, Operation::EndTurn { ends: true }));
+        rest.any(|op| *op == Operation::Commit)
+    }
+}
