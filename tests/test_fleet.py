@@ -15,7 +15,7 @@ from test_schema import problems
 from typer.testing import CliRunner
 
 from tierwise.advise import Goal, Terms
-from tierwise.advise.moves import LEAST_STEP
+from tierwise.advise.option import MARGIN
 from tierwise.cli import app
 from tierwise.fleet import (
     DatabaseOptions,
@@ -130,7 +130,7 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
         if wanted and 4e6 / rate(placement) > wanted.bound / 1.25:
             continue
         near = [one for one in allowed if one.cost_per_month <= 1.01 * cost(placement)]
-        assert max(one.speedup.value for one in near) * LEAST_STEP * 1.01 >= rate(placement) / base
+        assert max(one.speedup.value for one in near) * MARGIN * 1.01 >= rate(placement) / base
 
 
 @needs_scipy

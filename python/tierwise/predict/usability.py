@@ -61,6 +61,11 @@ class Usability(Record):
         return not any(remark.blocks for remark in self.remarks)
 
     @property
+    def ordered(self) -> list[Remark]:
+        """The remarks, those that make it unusable first."""
+        return sorted(self.remarks, key=lambda remark: not remark.blocks)
+
+    @property
     def reasons(self) -> list[str]:
         """The problem of each remark."""
         return [remark.reason for remark in self.remarks]
@@ -81,8 +86,7 @@ class Usability(Record):
         first = f"This {self.source} is {'' if self.usable else 'not '}usable."
         if self.source == "observation" and self.usable:
             first = "This observation is usable for answers from waits only: they have wide intervals."
-        ordered = sorted(self.remarks, key=lambda remark: not remark.blocks)
-        return [first, *(f"{_capital(remark.reason)}: {remark.fix}." for remark in ordered)]
+        return [first, *(f"{_capital(remark.reason)}: {remark.fix}." for remark in self.ordered)]
 
 
 def usability_of(recording: Path) -> Usability:

@@ -49,6 +49,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         script=Markup(script),
         bundle=base64.b64encode(bundle).decode(),
         data=Markup(_json(data)),
+        unusable=to_html(decision.unusable(subject)),
         headline=unbroken(decision.headline(subject)),
         sentences=to_html(decision.sentences(subject)),
         day=to_html(day) if day else "",
@@ -56,6 +57,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         ladder=to_html(decision.ladder(subject)),
         risks=to_html([decision.risks(subject)]),
         basis=to_html(decision.basis(subject)),
+        bill=to_html(decision.bill(subject)),
         guide=guide(subject.advice.run.engine, subject.moves),
     )
 

@@ -96,7 +96,7 @@ tierwise.chart = (() => {
     tip.hidden = number === undefined || !value;
     if (tip.hidden) return;
     const digits = places.digits(number);
-    const moved = digits.map((device, role) => device ? `${data.roles[role].name} on ${data.devices[device].name}` : '').filter(Boolean);
+    const moved = digits.map((device, role) => device ? `${places.title(role)} on ${data.devices[device].name}` : '').filter(Boolean);
     tip.replaceChildren(
       ...(moved.length ? moved : ['as recorded']).map(text => tierwise.element('p', {text})),
       tierwise.element('p', {class: 'small', text: tierwise.figures.sentence(number)}));
