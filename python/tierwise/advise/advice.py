@@ -19,7 +19,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.ranking import by_load, placement_of
-from tierwise.predict.usability import Remark, usability
+from tierwise.predict.usability import Remark, Usability, usability
 from tierwise.results.measurements import Record
 
 
@@ -82,7 +82,7 @@ class Advice(Record):
     """Source and date of the price of each device that is not owned."""
     notes: list[str]
     warnings: list[Caution]
-    """Of the recording and of the placements above, each once, those that matter most first."""
+    """Of the recording, then of the placements above, each once, those that matter most first."""
     cross_checks: list[Caution]
     """What another model says of the placements above."""
 
@@ -153,15 +153,24 @@ def advise(
         tried=ranking.tried,
         prices=used_prices(priced, terms, datetime.date.today()),
         notes=[*ranking.notes, *billing_notes(names, terms, costs.volumes)],
-        warnings=_cautions(recorded.warnings, [(one, one.warnings) for one in answers]),
+        warnings=_merged(judged, _cautions(recorded.warnings, [(one, one.warnings) for one in answers])),
         cross_checks=_cautions(recorded.cross_checks, [(one, one.cross_checks) for one in answers]),
     )
+
+
+def _merged(judged: Usability, cautions: Sequence[Caution]) -> list[Caution]:
+    """The remarks on the recording, then the warnings; a warning that only repeats a remark is left out."""
+    said = [
+        Caution(text=f"{one.reason}: {one.fix}", placements=[]) for one in judged.remarks if not one.blocks
+    ]
+    reasons = tuple(judged.reasons)
+    return [*said, *(one for one in cautions if not (reasons and one.text.startswith(reasons)))]
 
 
 def _cautions(of_all: Sequence[str], said: Sequence[tuple[Prediction, Sequence[str]]]) -> list[Caution]:
     """Each sentence once with its placements, in order; those of the recording hold for all."""
     found: dict[str, list[dict[Role, str]]] = {text: [] for text in of_all}
-    moved = {tuple(one.scenario.placement.items()) for one, _ in said if one.scenario.placement}
+    moved = {frozenset(one.scenario.placement.items()) for one, _ in said if one.scenario.placement}
     for answer, sentences in said:
         for text in sentences:
             places = found.setdefault(text, [])

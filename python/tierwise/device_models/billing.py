@@ -25,9 +25,11 @@ class BillPart(Record):
     """Rented GiB, provisioned I/Os or MiB per second beyond those included; devices that are bought, or that
     are bought again when they are worn out."""
     quantity: float
+    """How many of them are paid for."""
     price_each: float
     """Of one of them a month."""
     per_month: float
+    """The product."""
 
 
 def bill_part(

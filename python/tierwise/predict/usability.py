@@ -28,6 +28,7 @@ MOST_COUNTER_DIFFERENCE = 0.05
 """Difference of the engine's own counters from the events above which there is a remark."""
 MOST_COST = 0.20
 """Share of the rate lost to recording above which there is a remark."""
+_MOST_PROGRAMS = 3
 _WRITTEN_LOG_BYTES = 1 << 20
 """The log was written if the engine reports that it grew by more than this."""
 
@@ -142,7 +143,7 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
     if foreign > MOST_FOREIGN_CPU_SHARE:
         yield Remark(
             reason=f"other programs used {foreign:.0%} of the processors",
-            fix="stop them while recording, or run the load from another machine",
+            fix=f"stop {_programs(about)} while recording, or run the load from another machine",
             blocks=True,
         )
     stolen = about.stolen_cpu_share
@@ -158,6 +159,15 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
             fix="expect wider errors, or record with fewer clients",
             blocks=False,
         )
+
+
+def _programs(about: About) -> str:
+    """The programs that used most of the processors, with pids and shares."""
+    named = [
+        f"{one.program} (pid {', '.join(map(str, one.pids))}: {one.cpu_share:.0%})"
+        for one in about.foreign_programs[:_MOST_PROGRAMS]
+    ]
+    return ", ".join(named) if named else "them (this recording does not name them; tierwise record does)"
 
 
 def _of_contents(predictor: Predictor) -> Iterator[Remark]:

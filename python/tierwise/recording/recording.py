@@ -89,6 +89,17 @@ class Check(_Part):
     detail: str
 
 
+class ForeignProgram(_Part):
+    """A program that used processors beside the recorded ones."""
+
+    program: str
+    """Its name, as the kernel shows it."""
+    pids: list[int]
+    """Its processes, the busiest first; at most a few."""
+    cpu_share: float
+    """Processor time during bursts, as a share of all cores."""
+
+
 class About(_Part):
     """Metadata of a recording: ``about.json``."""
 
@@ -110,6 +121,8 @@ class About(_Part):
     data_directory_bytes: int | None = None
     """Size of all files of the engine's data directory, if known."""
     foreign_cpu_share: float
+    foreign_programs: list[ForeignProgram] = []
+    """Programs that used most of that time, the busiest first; empty in older recordings."""
     stolen_cpu_share: float = 0.0
     """Processor time that the hypervisor took during bursts; 0 in older recordings."""
     checks: list[Check]

@@ -13,7 +13,7 @@ from tierwise.report.recording.advice_words import durability_sentences, further
 from tierwise.report.recording.bills import bill_table
 from tierwise.report.recording.cautions import advice_cautions
 from tierwise.report.recording.decision_words import headline, unusable_texts
-from tierwise.report.recording.money_words import months
+from tierwise.report.recording.money_words import cents, months
 from tierwise.report.recording.prediction import notes
 from tierwise.report.recording.prediction_words import recorded_sentence
 
@@ -57,7 +57,7 @@ def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Ta
             f"{', '.join([move.role, *move.along])} to {move.device}",
             estimate(move.prediction.speedup, numbers.ratio),
             estimate(move.step, numbers.ratio),
-            figure(move.cost_per_month, numbers.significant),
+            figure(move.cost_per_month, cents),
             figure(move.size_bytes / 1e9 if move.size_bytes else None, numbers.significant),
             figure(move.gain_per_gb, numbers.significant),
             gain_per_cost,
@@ -89,11 +89,14 @@ def _devices(name: str, option: Option) -> Table:
 def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
     """Where the prices come from, which of them are old, and which were not checked."""
     stale = stale_sentence(prices)
-    sources = [
-        Text(f"Price of {one.device}{f' ({one.date})' if one.date else ''}: {one.source}.", Tone.QUIET)
-        for one in prices
-    ]
+    sources = [Text(f"Price of {one.device}{_dated(one)}: {one.source}.", Tone.QUIET) for one in prices]
     return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
+
+
+def _dated(one: UsedPrice) -> str:
+    """`` (2025, not checked)``."""
+    said = [*([one.date] if one.date else []), *([] if one.checked else ["not checked"])]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _gain(move: Move) -> float:

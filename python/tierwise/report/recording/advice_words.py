@@ -53,11 +53,14 @@ def durability_sentences(advice: Advice) -> list[str]:
 
 
 def stale_sentence(prices: Sequence[UsedPrice]) -> str:
-    """The prices that may be older than a year; empty if none is."""
+    """The prices that may be older than a year, and those that were not checked; empty if none is."""
     stale = [f"{one.device} ({one.date})" for one in prices if one.stale]
-    if not stale:
-        return ""
-    return f"Prices that may be older than a year: {', '.join(stale)}. Give current ones with --prices."
+    unchecked = [one.device for one in prices if not one.checked]
+    said = [
+        *([f"Prices that may be older than a year: {', '.join(stale)}."] if stale else []),
+        *([f"Prices that nobody checked against their source: {', '.join(unchecked)}."] if unchecked else []),
+    ]
+    return " ".join([*said, "Give current ones with --prices."]) if said else ""
 
 
 def _margin() -> str:
