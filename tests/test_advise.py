@@ -22,7 +22,6 @@ FULL = ["ssd-nvme-dc", "ssd-sata-dc", "volume-aws-gp3"]
 SIZES = {Role.LOG: GB, Role.DATA: 40 * GB, Role.INDEX: 10 * GB, Role.TEMP: GB}
 
 
-
 def rate(placement: dict[Role, str]) -> float:
     devices = {role: placement.get(Role(role), RECORDED) for role in REQUESTS}
     return 1e6 / service_us(devices)

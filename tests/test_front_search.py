@@ -62,7 +62,9 @@ def test_without_a_limit_the_front_is_that_of_all_placements(seed: int) -> None:
 @given(seed=st.integers(0, 10**6), most=st.integers(1, ALL))
 def test_a_limit_holds_and_nothing_is_simulated_twice(seed: int, most: int) -> None:
     machine = Machine(seed)
-    search(machine.simulate, PLACED, DEVICES, lambda one: one[Role.LOG] != "cloud", lambda one: one.cost, most)
+    search(
+        machine.simulate, PLACED, DEVICES, lambda one: one[Role.LOG] != "cloud", lambda one: one.cost, most
+    )
     assert len(machine.asked) == len({*machine.asked}) <= most
     assert all(log != "cloud" for log, *_ in machine.asked)
 

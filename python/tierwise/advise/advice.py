@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
 from tierwise.advise.decision import Decision, decide
-from tierwise.advise.durability import Durability, durability
+from tierwise.advise.durability import Durability, durability, in_memory
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
@@ -120,9 +120,10 @@ def advise(
     ranking, fastest, simpler = search.ranking, search.fastest, search.simpler()
     recorded, (_, placed) = predictor.as_recorded, by_load(predictor)
     moves = single_moves(predictor, names, recorded, costs, budget_per_month, placed)
-    ladder = climb(predictor, names, moves, costs, budget_per_month, placed)
     reaching = search.cheapest(goal) if goal else None
     decision = decide(search, predictor.run, goal, reaching)
+    memory = bool(in_memory(decision.option.placement))
+    ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
     options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]
     answers = [*(one.prediction for one in options), *(move.prediction for move in ladder)]
     judged = usability(predictor)

@@ -34,6 +34,7 @@ class DeviceBill(Record):
     per_month: float
     """The sum of the parts; 0 for a device that is owned."""
     parts: list[BillPart]
+    """What is paid for; empty for a device that is owned."""
 
 
 @dataclass(frozen=True)

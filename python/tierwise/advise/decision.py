@@ -34,7 +34,7 @@ class TimeShare(Record):
     share: float
     """Of the sessions' time."""
     remedy: str
-    """What would shorten it, such as ``more cores``."""
+    """What would shorten it, such as ``more cores``; empty for a small part."""
 
 
 class Decision(Record):
@@ -47,7 +47,7 @@ class Decision(Record):
     is the cheapest that reaches the goal. To stay: ``alike``: no placement can be told from it; ``median``:
     whatever is faster makes the median latency longer; ``none``: no other could be replayed or paid for."""
     time: list[TimeShare] = []
-    """To stay: where most of the recorded time goes, the greatest part first."""
+    """To stay: where the recorded time goes, the greatest part first, with remedies for the greatest."""
     together: list[Together] = []
     """Roles that move as one, because their engine keeps them in one directory."""
 
@@ -102,16 +102,22 @@ def _why(search: Search) -> Why:
 
 
 def _time(recorded: Prediction, engine: str) -> list[TimeShare]:
-    """The greatest parts of the recorded time."""
+    """The parts of the recorded time, with remedies for the greatest."""
     shares: dict[str, float] = {}
     for part, share in recorded.shares.items():
         name = _PARTS.get(part, part)
         shares[name] = shares.get(name, 0.0) + share
     ordered = sorted(shares.items(), key=lambda one: one[1], reverse=True)
     return [
-        TimeShare(part=part, share=share, remedy=remedy(part, engine))
-        for number, (part, share) in enumerate(ordered[:_MOST_PARTS])
-        if share >= _LEAST_SHARE or (number == 0 and share > 0)
+        TimeShare(
+            part=part,
+            share=share,
+            remedy=remedy(part, engine)
+            if number == 0 or (number < _MOST_PARTS and share >= _LEAST_SHARE)
+            else "",
+        )
+        for number, (part, share) in enumerate(ordered)
+        if share > 0
     ]
 
 

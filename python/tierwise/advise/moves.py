@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
+from tierwise.advise.durability import in_memory
 from tierwise.advise.option import lengthens_median, within_margin
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, estimates
@@ -95,6 +96,8 @@ def climb(
     costs: Costs,
     budget_per_month: float | None,
     placed: Sequence[Unit],
+    *,
+    memory: bool,
 ) -> list[Move]:
     """The ladder: from the recorded placement, the move with most gain for the money, again and again.
 
@@ -105,10 +108,13 @@ def climb(
         costs: of placements.
         budget_per_month: most that a placement may cost a month.
         placed: roles to move, those together that move as one.
+        memory: whether files that must last may be kept in memory.
     """
     rungs: list[Move] = []
     moves = list(first)
-    while chosen := next((move for move in moves if move.worthwhile), None):
+    while chosen := next(
+        (move for move in moves if move.worthwhile and (memory or not in_memory(move.moved))), None
+    ):
         rungs.append(chosen)
         moves = single_moves(predictor, devices, chosen.prediction, costs, budget_per_month, placed)
     return rungs

@@ -63,6 +63,12 @@ def within_margin(step: Estimate | None) -> bool:
     return step is None or step.low <= 1 or step.value <= MARGIN
 
 
+def is_told(after: Prediction, staying: Prediction) -> bool:
+    """Whether a placement can be told from staying as one is, and may be recommended for its rate."""
+    step = estimates.ratio(after.seed_rates_per_s, staying.seed_rates_per_s[: len(after.seed_rates_per_s)])
+    return after.faster and not within_margin(step) and not lengthens_median(after, staying)
+
+
 def lengthens_median(after: Prediction, before: Prediction) -> bool:
     """Whether the median latency gets longer by more than chance; work done once has only its own time."""
     if after.once or after.p50_us is None or before.p50_us is None:

@@ -49,7 +49,9 @@ def _in_mebibytes(keys: Keys) -> Keys:
     for path, key in keys.items():
         table = next((rate for rate in _RATES if path == rate or path.startswith(f"{rate}.")), None)
         if table:
-            bounds = {bound: key[bound] / _MB_PER_MIB for bound in ("least", "most") if bound in key}
+            bounds: dict[str, Any] = {
+                bound: key[bound] / _MB_PER_MIB for bound in ("least", "most") if bound in key
+            }
             found[path.replace("mb_per_s", "mib_per_s", 1)] = {**key, **bounds}
     return found
 

@@ -37,7 +37,9 @@ class Remark(Record):
     """One problem of a recording."""
 
     reason: str
+    """What is wrong."""
     fix: str
+    """What to do."""
     blocks: bool
     """Whether it makes the recording unusable."""
 
@@ -143,7 +145,7 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
     if foreign > MOST_FOREIGN_CPU_SHARE:
         yield Remark(
             reason=f"other programs used {foreign:.0%} of the processors",
-            fix=f"stop {_programs(about)} while recording, or run the load from another machine",
+            fix=f"stop {_programs(about)}",
             blocks=True,
         )
     stolen = about.stolen_cpu_share
@@ -162,12 +164,13 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
 
 
 def _programs(about: About) -> str:
-    """The programs that used most of the processors, with pids and shares."""
+    """The programs that used most of the processors, with pids and shares, and what to do instead."""
     named = [
         f"{one.program} (pid {', '.join(map(str, one.pids))}: {one.cpu_share:.0%})"
         for one in about.foreign_programs[:_MOST_PROGRAMS]
     ]
-    return ", ".join(named) if named else "them (this recording does not name them; tierwise record does)"
+    instead = "while recording, or run the load from another machine"
+    return f"{', '.join(named)} {instead}" if named else f"them {instead} (their names were not recorded)"
 
 
 def _of_contents(predictor: Predictor) -> Iterator[Remark]:

@@ -142,6 +142,7 @@ def _figures(subject: Subject, reasons: Sequence[str]) -> dict[str, Column]:
     columns["wear_months_predicted"] = _each(
         predictions, lambda one: _first_worn(subject, one, "predicted_months")
     )
+    columns["told"] = _each(predictions, lambda one: float(subject.is_told(one)))
     columns["cost"] = _each(predictions, subject.cost_per_month)
     return columns
 

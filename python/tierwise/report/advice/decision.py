@@ -11,7 +11,19 @@ from tierwise.predict import RECORDED, Estimate
 from tierwise.report import numbers
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.risks import risk
-from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Facts, Table, Text, Tone
+from tierwise.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    ColumnKind,
+    Facts,
+    Table,
+    Text,
+    Tone,
+    figure,
+    table,
+)
 from tierwise.report.recording import decision_words
 from tierwise.report.recording.advice_words import (
     fastest_sentence,
@@ -32,6 +44,7 @@ from tierwise.report.recording.prediction_words import (
 )
 from tierwise.report.study.moves import join
 
+_LEAST_SHOWN = 0.01
 _SAME = 1.03
 """Ratio up to which two figures are called the same."""
 
@@ -81,8 +94,7 @@ def sentences(subject: Subject) -> list[Block]:
         said.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
     if volatile := decision_words.volatile_sentence(advice):
         said.append(Text(volatile, Tone.WARNING))
-    if subject.placement:
-        said += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
+    said += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
     if option.taken_along:
         along = moving(option.taken_along)
         said.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
@@ -100,6 +112,15 @@ def _without_goal(advice: Advice) -> str:
         return "Without the goal, the files would stay where they are."
     gain, price = decision_words.gain_words(best), decision_words.price_words(best, advice.currency)
     return f"Without the goal: move {moving(best.placement)}: {gain} {price}."
+
+
+def time_table(subject: Subject) -> Table:
+    """Where the recorded time of the sessions goes, and what would shorten the greatest parts."""
+    found = table(["part", "what would shorten it"], ["share"])
+    for one in subject.advice.decision.time:
+        if one.share >= _LEAST_SHOWN:
+            found.add(decision_words.part_name(one.part), one.remedy, figure(one.share, numbers.percent))
+    return found
 
 
 def before_and_after(subject: Subject) -> Table:

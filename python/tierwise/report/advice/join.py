@@ -9,7 +9,7 @@ from pathlib import Path
 from tierwise.advise import Advice, Move, Option, Terms, Wear
 from tierwise.advise.costs import Bill, Costs
 from tierwise.advise.endurance import wear
-from tierwise.advise.option import MARGIN
+from tierwise.advise.option import MARGIN, is_told
 from tierwise.model.money import SYMBOLS
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
@@ -95,6 +95,10 @@ class Subject:
         new = [self.costs.bill(dict.fromkeys(unit, device)).new_per_month for unit in placed]
         every = dict.fromkeys((role for unit in placed for role in unit), device)
         return min(new), self.costs.bill(every).new_per_month
+
+    def is_told(self, prediction: Prediction) -> bool:
+        """Whether a placement can be told from staying and lengthens no median latency."""
+        return is_told(prediction, self.advice.recorded)
 
     @property
     def margin(self) -> float:

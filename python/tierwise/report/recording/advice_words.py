@@ -31,7 +31,7 @@ def further_sentences(advice: Advice) -> list[str]:
     along = along_words(option).removeprefix("; ")
     said = [
         volatile_sentence(advice),
-        *(together_sentences(advice.decision) if not advice.decision.stays else []),
+        *together_sentences(advice.decision),
         f"{along[:1].upper()}{along[1:]}." if along else "",
         fastest_sentence(advice),
         simpler_sentence(advice),

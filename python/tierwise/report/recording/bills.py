@@ -11,7 +11,6 @@ from tierwise.report.document import Cell, Table, Tone, figure, table
 from tierwise.report.recording.money_words import cents
 
 _UNITS = {"size": "GiB", "iops": "I/Os per second", "throughput": "MiB/s"}
-_DIGITS = 4
 
 
 def part_words(part: BillPart) -> str:
@@ -26,7 +25,7 @@ def part_words(part: BillPart) -> str:
 def bill_table(title: str, option: Option, currency: str) -> Table:
     """Each part of a placement's price, the rent that ends, and the sum."""
     unit = f"{SYMBOLS.get(currency, currency)}/month"
-    found = table(["paid for"], [f"{unit}\nof one", unit], title, names=["device"])
+    found = table(["paid for"], [f"{unit}\nof one", unit], title, names=["new device"])
     for bill in option.bills:
         _add(found, bill)
     if option.credit_per_month:
@@ -47,7 +46,8 @@ def _add(found: Table, bill: DeviceBill) -> None:
 
 
 def _each(part: BillPart) -> Cell:
-    return Cell(numbers.significant(part.price_each, _DIGITS).rstrip("0").rstrip("."), value=part.price_each)
+    shown = cents(part.price_each) if part.price_each >= 1 else f"{part.price_each:.5f}".rstrip("0")
+    return Cell(shown, value=part.price_each)
 
 
 def _quantity(value: float) -> str:

@@ -125,7 +125,9 @@ def _no_other(advice: Advice) -> str:
 def _best_of(advice: Advice, fastest: Option) -> str:
     if fastest.stays or fastest.prediction.speedup is None:
         return f"none of {tried_words(advice)} is faster"
-    return f"the fastest of {tried_words(advice)} gives {gain_words(fastest)}, no difference that can be told"
+    verb = "is" if fastest.prediction.once else "gives"
+    gain = f"{verb} {gain_words(fastest)}"
+    return f"the fastest of {tried_words(advice)} {gain}, no difference that can be told"
 
 
 def _because(time: Sequence[TimeShare]) -> str:
@@ -137,17 +139,22 @@ def _because(time: Sequence[TimeShare]) -> str:
 
 
 def _share(one: TimeShare) -> str:
-    spent = _TIMES.get(one.part, one.part)
-    return f"{numbers.percent(one.share)} of the sessions' time is spent {spent}"
+    return f"{numbers.percent(one.share)} of the sessions' time is spent {part_name(one.part)}"
 
 
 def _remedies(decision: Decision) -> str:
     """What would help, for the greatest parts of the time."""
-    known = [one for one in decision.time if one.remedy]
-    if not known:
-        return ""
-    said = [f"{one.remedy} ({numbers.percent(one.share)} {_TIMES.get(one.part, one.part)})" for one in known]
-    return f" What would: {'; '.join(said)}."
+    said = [
+        one.remedy if number == 0 else f"{one.remedy} ({numbers.percent(one.share)} {part_name(one.part)})"
+        for number, one in enumerate(decision.time)
+        if one.remedy
+    ]
+    return f" What would: {'; '.join(said)}." if said else ""
+
+
+def part_name(part: str) -> str:
+    """A part of the sessions' time in words: ``waiting for a core``."""
+    return _TIMES.get(part, part)
 
 
 def tried_words(advice: Advice) -> str:

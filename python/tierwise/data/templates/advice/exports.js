@@ -4,7 +4,7 @@ tierwise.exports = (() => {
   const root = document.getElementById('exports');
   const code = element('code', {id: 'command'});
   const told = element('span', {class: 'told', role: 'status'});
-  const columns = Object.keys(data.figures).filter(name => name !== 'reason');
+  const columns = Object.keys(data.figures).filter(name => !['reason', 'told'].includes(name));
 
   function command(number) {
     const moved = places.digits(number).flatMap((device, card) => device

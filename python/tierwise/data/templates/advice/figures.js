@@ -46,8 +46,8 @@ tierwise.figures = (() => {
   function worn(found) {
     if (found.wear_months === null) return 'no figure for new devices';
     const sooner = months(found.wear_months_predicted);
-    const filled = sooner === months(found.wear_months) ? '' : `; ${sooner} if the load fills the predicted rate`;
-    return `at the recorded rate, without a pause${filled}`;
+    const filled = sooner === months(found.wear_months) ? '' : `; ${sooner} at the predicted rate`;
+    return `at the recorded rate${filled}`;
   }
 
   function power(number) {
