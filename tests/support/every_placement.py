@@ -8,11 +8,10 @@ import itertools
 from support.fake_replay import GB, REQUESTS, predictor, service_us
 from tierwise.advise.costs import Costs
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED, Scenario
+from tierwise.predict import RECORDED
 
 FULL = ["ssd-nvme-dc", "ssd-sata-dc", "volume-aws-gp3"]
 SIZES = {Role.LOG: GB, Role.DATA: 40 * GB, Role.INDEX: 10 * GB, Role.TEMP: GB}
-COSTS = Costs(SIZES)
 
 
 def rate(placement: dict[Role, str]) -> float:
@@ -30,12 +29,9 @@ def everything() -> list[dict[Role, str]]:
 
 @functools.cache
 def costs() -> dict[frozenset[tuple[Role, str]], float]:
-    """Cost of every placement, with the wear of its devices."""
-    scenarios = [Scenario(placement={role.value: name for role, name in one.items()}) for one in everything()]
-    return {
-        frozenset(one.items()): COSTS.bill_of(answer).cost_per_month
-        for one, answer in zip(everything(), predictor().predict(scenarios), strict=True)
-    }
+    """Cost of every placement, with the wear of its devices at the recorded rate."""
+    of = Costs.of(predictor())
+    return {frozenset(one.items()): of.cost_per_month(one) for one in everything()}
 
 
 def cost(placement: dict[Role, str]) -> float:

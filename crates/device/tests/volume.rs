@@ -266,3 +266,30 @@ proptest! {
         prop_assert!(done.is_sorted_by_key(|done| done.id));
     }
 }
+
+#[test]
+fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
+    let changes = [("[limits.mb_per_s]\nmost = 1000", "[limits.mib_per_s]\nmost = 500")];
+    let mebibytes = profile(&changes);
+    let megabytes = profile(&[("most = 1000", "most = 524.288")]);
+    assert_eq!(mebibytes.params(), megabytes.params());
+    assert_eq!(
+        mebibytes.fields()["limits"]["mb_per_s"]["most"].as_float(),
+        Some(524.288)
+    );
+    let base = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| text.replace(old, new));
+    let library = tierwise_device::Library::new([("base".to_owned(), base)].into());
+    for (unit, rate) in [("mb_per_s", "262.144"), ("mib_per_s", "250")] {
+        let text = format!(
+            "like = \"base\"\n[limits.{unit}]\nmost = {rate}\n[source]\n\"limits.{unit}.most\" = \"made for the test\"\n"
+        );
+        let over = Profile::parse_with(&text, "over.toml", &library).expect("a valid profile");
+        assert_eq!(
+            over.fields()["limits"]["mb_per_s"]["most"].as_float(),
+            Some(262.144),
+            "{unit}"
+        );
+    }
+    let both = refusal(&[("[limits.mb_per_s]", "[limits.mib_per_s]\nmost = 1\n[limits.mb_per_s]")]);
+    assert!(both.contains("limits has mb_per_s and mib_per_s"), "{both}");
+}

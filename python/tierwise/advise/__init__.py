@@ -3,9 +3,10 @@
 Not here: simulation; advice asks ``predict``.
 """
 
-from tierwise.advise.advice import Advice, advise
+from tierwise.advise.advice import Advice, Caution, advise
 from tierwise.advise.costs import Costs
 from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
+from tierwise.advise.decision import Decision
 from tierwise.advise.endurance import Wear
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
@@ -18,8 +19,10 @@ from tierwise.advise.verification import Verification, verify
 __all__ = [
     "Advice",
     "AdviceOptions",
+    "Caution",
     "Costs",
     "DayAdvice",
+    "Decision",
     "Goal",
     "LeftOut",
     "LoadAdvice",

@@ -1,4 +1,4 @@
-"""Which files to move where: the recommended placement, the ladder of moves, the goal, and device wear."""
+"""Which files to move where: the decision, what it is compared with, the ladder, the goal, warnings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import datetime
 from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.durability import Durability, durability
+from tierwise.advise.decision import Decision, decide
+from tierwise.advise.durability import Durability, durability, in_memory
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
@@ -17,12 +18,29 @@ from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
+from tierwise.predict.ranking import by_load, placement_of
+from tierwise.predict.usability import Remark, Usability, usability
 from tierwise.results.measurements import Record
+
+
+class Caution(Record):
+    """A warning, and the placements that it holds for."""
+
+    text: str
+    """A sentence without its full stop."""
+    placements: list[dict[Role, str]]
+    """Those of the advice that it holds for, the recommended one first; empty if it holds for all."""
 
 
 class Advice(Record):
     """The advice and its basis."""
 
+    usable: bool
+    """Whether the recording is usable; the advice from one that is not is not to be followed."""
+    remarks: list[Remark]
+    """Problems of the recording and what to do, those that make it unusable first."""
+    decision: Decision
+    """What every output recommends."""
     run: RecordedRun
     recorded: Prediction
     """The recorded run as it is reproduced."""
@@ -41,14 +59,15 @@ class Advice(Record):
     """Of one role from the recorded placement, best gain for the money first."""
     ladder: list[Move]
     """The best move, then the best after it, and so on, until none is worthwhile."""
-    best: Option | None
-    """The recommended option: of those as good as the fastest, with the fewest moves, then the cheapest."""
+    best: Option
+    """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
+    fewest moves. To stay is one."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
-    """Rate of the fastest option over that of the best, seed by seed."""
-    cheaper: Option | None
-    """One as good as the fastest that costs less than the best, with more moves; ``None`` if none does."""
+    """Rate of the fastest option over that of the decision, seed by seed."""
+    simpler: Option | None
+    """One as good as the best with fewer moves, which costs more; ``None`` if there is none."""
     reaching: Option | None
     """The cheapest that reaches the goal, or else the closest whose interval holds it (``Goal.verdict``);
     ``None`` without a goal or if every interval lies beyond it."""
@@ -62,7 +81,10 @@ class Advice(Record):
     prices: list[UsedPrice]
     """Source and date of the price of each device that is not owned."""
     notes: list[str]
-    warnings: list[str]
+    warnings: list[Caution]
+    """Of the recording, then of the placements above, each once, those that matter most first."""
+    cross_checks: list[Caution]
+    """What another model says of the placements above."""
 
 
 def advise(
@@ -95,13 +117,21 @@ def advise(
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
     search = Search(predictor, names, costs, budget_per_month)
-    ranking = search.ranking
-    recorded = predictor.as_recorded
-    moves = single_moves(predictor, names, recorded, costs, budget_per_month, ranking.roles)
-    best, fastest = search.best, search.fastest
-    answers = [recorded, *(move.prediction for move in moves), *([best.prediction] if best else [])]
+    ranking, fastest, simpler = search.ranking, search.fastest, search.simpler()
+    recorded, (_, placed) = predictor.as_recorded, by_load(predictor)
+    moves = single_moves(predictor, names, recorded, costs, budget_per_month, placed)
+    reaching = search.cheapest(goal) if goal else None
+    decision = decide(search, predictor.run, goal, reaching)
+    memory = bool(in_memory(decision.option.placement))
+    ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
+    options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]
+    answers = [*(one.prediction for one in options), *(move.prediction for move in ladder)]
+    judged = usability(predictor)
     priced = [*names, *(volume.device for volume in costs.volumes)]
     return Advice(
+        usable=judged.usable,
+        remarks=judged.ordered,
+        decision=decision,
         run=predictor.run,
         recorded=recorded,
         devices=names,
@@ -112,20 +142,45 @@ def advise(
         goal=goal,
         roles=ranking.roles,
         moves=moves,
-        ladder=climb(predictor, names, moves, costs, budget_per_month),
-        best=best,
+        ladder=ladder,
+        best=search.best,
         fastest=fastest,
-        step_to_fastest=best.step_to(fastest) if best and fastest else None,
-        cheaper=search.cheaper(),
-        reaching=search.cheapest(goal) if goal else None,
-        durability=durability(best.placement, predictor.run.engine) if best else [],
+        step_to_fastest=decision.option.step_to(fastest) if fastest else None,
+        simpler=simpler,
+        reaching=reaching,
+        durability=durability(decision.option.placement, predictor.run.engine),
         left_out=search.left_out(),
         exact=ranking.complete,
         tried=ranking.tried,
         prices=used_prices(priced, terms, datetime.date.today()),
         notes=[*ranking.notes, *billing_notes(names, terms, costs.volumes)],
-        warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
+        warnings=_merged(judged, _cautions(recorded.warnings, [(one, one.warnings) for one in answers])),
+        cross_checks=_cautions(recorded.cross_checks, [(one, one.cross_checks) for one in answers]),
     )
+
+
+def _merged(judged: Usability, cautions: Sequence[Caution]) -> list[Caution]:
+    """The remarks on the recording, then the warnings; a warning that only repeats a remark is left out."""
+    said = [
+        Caution(text=f"{one.reason}: {one.fix}", placements=[]) for one in judged.remarks if not one.blocks
+    ]
+    reasons = tuple(judged.reasons)
+    return [*said, *(one for one in cautions if not (reasons and one.text.startswith(reasons)))]
+
+
+def _cautions(of_all: Sequence[str], said: Sequence[tuple[Prediction, Sequence[str]]]) -> list[Caution]:
+    """Each sentence once with its placements, in order; those of the recording hold for all."""
+    found: dict[str, list[dict[Role, str]]] = {text: [] for text in of_all}
+    moved = {frozenset(one.scenario.placement.items()) for one, _ in said if one.scenario.placement}
+    for answer, sentences in said:
+        for text in sentences:
+            places = found.setdefault(text, [])
+            if text not in of_all and placement_of(answer) not in places:
+                places.append(placement_of(answer))
+    return [
+        Caution(text=text, placements=[] if len(places) >= len(moved) else places)
+        for text, places in found.items()
+    ]
 
 
 def _candidates(predictor: Predictor, devices: Sequence[str], terms: Terms) -> list[str]:

@@ -1,4 +1,8 @@
-"""Monthly cost of a placement: its new devices, less the rent of the recorded volumes that it empties."""
+"""Monthly cost of a placement: its new devices, less the rent of the recorded volumes that it empties.
+
+A drive that its writes wear out within its service life is bought again. The writes are those of the recorded
+load, at the recorded rate, unless others are given.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,31 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from tierwise.advise.endurance import lifetime_months, written_bytes_per_s
+from tierwise.advise.endurance import lifetime_months, written_by_device
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.terms import Terms
-from tierwise.device_models.billing import cost_per_month
+from tierwise.device_models.billing import BillPart, bill_part, bill_parts
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED, Prediction, Predictor, resolve
-from tierwise.predict.ranking import by_load, placement_of
+from tierwise.predict import RECORDED, Predictor, resolve
+from tierwise.predict.ranking import by_load
+from tierwise.results.measurements import Record
 
 _GIB = 1 << 30
 _MONTHS_PER_YEAR = 12
+Written = Mapping[Role, float]
+"""Bytes a second that a load writes to the files of each role."""
+
+
+class DeviceBill(Record):
+    """What one new device costs a month."""
+
+    device: str
+    """Its full name."""
+    per_month: float
+    """The sum of the parts; 0 for a device that is owned."""
+    parts: list[BillPart]
+    """What is paid for; empty for a device that is owned."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +42,19 @@ class Bill:
     """The cost of one placement, in the currency of the prices.
 
     Attributes:
-        new_per_month: of the devices that it adds.
+        devices: that it adds.
         credit_per_month: rent of the recorded volumes that are given up.
         taken_along: idle roles that move too, so that a volume can be given up -> their device.
     """
 
-    new_per_month: float
+    devices: Sequence[DeviceBill] = ()
     credit_per_month: float = 0.0
     taken_along: Mapping[Role, str] = field(default_factory=dict)
+
+    @property
+    def new_per_month(self) -> float:
+        """Of the devices that it adds."""
+        return sum(one.per_month for one in self.devices)
 
     @property
     def cost_per_month(self) -> float:
@@ -47,6 +70,7 @@ class Costs:
         terms: of payment.
         volumes: rented ones of the recorded run.
         idle: roles that no placement moves, since they have almost no I/O.
+        written: what the recorded load writes, at the recorded rate; nothing wears out without it.
     """
 
     def __init__(
@@ -55,12 +79,14 @@ class Costs:
         terms: Terms | None = None,
         volumes: Sequence[RecordedVolume] = (),
         idle: Collection[Role] = (),
+        written: Written | None = None,
     ) -> None:
         """Store the sizes and the terms."""
         self._footprints = footprints
         self._terms = terms or Terms()
         self.volumes, self._idle = volumes, frozenset(idle)
-        self._known: dict[tuple[str, int], float] = {}
+        self.written: Written = written or {}
+        self._known: dict[tuple[str, int, float], DeviceBill] = {}
         self._most_bytes: dict[str, float] = {}
 
     @classmethod
@@ -72,7 +98,8 @@ class Costs:
         """
         terms = terms or Terms()
         idle, _ = by_load(predictor)
-        return cls(predictor.work.footprints, terms, recorded_volumes(predictor, terms), idle)
+        written = {role: load.written_bytes_per_s for role, load in predictor.as_recorded.io.items()}
+        return cls(predictor.work.footprints, terms, recorded_volumes(predictor, terms), idle, written)
 
     @property
     def currency(self) -> str:
@@ -109,20 +136,12 @@ class Costs:
         """
         return self.bill(placement).cost_per_month
 
-    def bill_of(self, prediction: Prediction) -> Bill:
-        """The cost of a predicted placement: a purchased device is bought again when its writes wear it out.
-
-        Raises:
-            TierwiseError: a device without a price.
-        """
-        return self.bill(placement_of(prediction), written_bytes_per_s(prediction))
-
-    def bill(self, placement: Mapping[Role, str], written: Mapping[str, float] | None = None) -> Bill:
+    def bill(self, placement: Mapping[Role, str], written: Written | None = None) -> Bill:
         """The cost of a placement.
 
         Args:
             placement: device of each role.
-            written: bytes that the load writes to each new device a second; without it nothing wears out.
+            written: what the load writes; at the recorded rate if not given.
 
         A recorded volume is given up once all its roles with I/O have moved, if that saves money: idle ones
         then move to the device with most of the files that left it.
@@ -130,8 +149,9 @@ class Costs:
         Raises:
             TierwiseError: a device without a price.
         """
+        writes = self.written if written is None else written
         moved = {role: device for role, device in placement.items() if device != RECORDED}
-        bill = Bill(self._new(moved, written or {}))
+        bill = Bill(self._new(moved, writes))
         for volume in self.volumes:
             busy = volume.roles - self._idle
             if not busy or not busy <= moved.keys():
@@ -139,53 +159,54 @@ class Costs:
             sizes = self.size_bytes({role: moved[role] for role in busy})
             target = max(sorted(sizes), key=lambda device: sizes[device])
             along = dict.fromkeys(sorted(volume.roles - moved.keys()), target)
-            new = self._new({**moved, **along}, written or {})
-            if self.fits({**moved, **along}) and new - volume.rent_per_month <= bill.new_per_month:
+            credit = bill.credit_per_month + volume.rent_per_month
+            given_up = Bill(self._new({**moved, **along}, writes), credit, {**bill.taken_along, **along})
+            if self.fits({**moved, **along}) and given_up.cost_per_month <= bill.cost_per_month:
                 moved |= along
-                bill = Bill(new, bill.credit_per_month + volume.rent_per_month, {**bill.taken_along, **along})
+                bill = given_up
         return bill
 
-    def _new(self, placement: Mapping[Role, str], written: Mapping[str, float]) -> float:
-        return sum(
-            self.of_written_device(device, size, written.get(device, 0.0))
+    def _new(self, placement: Mapping[Role, str], written: Written) -> list[DeviceBill]:
+        writes = written_by_device(placement, written)
+        return [
+            self.device_bill(device, size, writes[device])
             for device, size in self.size_bytes(placement).items()
-        )
+        ]
 
-    def of_written_device(self, device: str, size_bytes: int, written_bytes_per_s: float) -> float:
-        """Cost a month of a device that is bought again when its writes wear it out.
+    def device_bill(self, device: str, size_bytes: int, written_bytes_per_s: float = 0.0) -> DeviceBill:
+        """The bill of a device that holds recorded files of some size; nothing if it is owned.
 
-        Raises:
-            TierwiseError: a device without a price.
-        """
-        return self.of_device(device, size_bytes) * self._purchases(device, written_bytes_per_s)
-
-    def _purchases(self, device: str, written_bytes_per_s: float) -> float:
-        """How often a device is bought within its service life; 1 for a rented one."""
-        profile, months = resolve(device).profile, lifetime_months(device, written_bytes_per_s)
-        price = self._terms.prices.of(profile.member or profile)
-        if months is None or price is None or price.rented:
-            return 1.0
-        return max(1.0, self._terms.years * _MONTHS_PER_YEAR / months)
-
-    def of_device(self, device: str, size_bytes: int) -> float:
-        """Cost a month of a device that holds recorded files of some size; 0 if it is owned.
+        Args:
+            device: its full name.
+            size_bytes: of the recorded files on it.
+            written_bytes_per_s: what the load writes to it, which may wear it out.
 
         Raises:
             TierwiseError: a device without a price.
         """
         if device in self._terms.have:
-            return 0.0
-        if (device, size_bytes) not in self._known:
+            return DeviceBill(device=device, per_month=0.0, parts=[])
+        key = device, size_bytes, written_bytes_per_s
+        if key not in self._known:
             profile, prices = resolve(device).profile, self._terms.prices
-            cost = cost_per_month(profile, prices, size_bytes * self._terms.room, self._terms.years)
-            if cost is None:
+            parts = bill_parts(profile, prices, size_bytes * self._terms.room, self._terms.years)
+            if parts is None:
                 raise TierwiseError(
                     f"device {device} has no price in {self.currency}",
                     f"add [devices.{profile.name}] to a file for --prices, name it in --have if it is yours, "
                     "or leave it out",
                 )
-            self._known[device, size_bytes] = cost
-        return self._known[device, size_bytes]
+            again = self._purchases(device, written_bytes_per_s) - 1.0
+            bought = [part for part in parts if part.what == "purchase"] if again > 0 else []
+            parts += [bill_part("replacement", one.quantity * again, one.price_each) for one in bought]
+            total = sum(part.per_month for part in parts)
+            self._known[key] = DeviceBill(device=device, per_month=total, parts=parts)
+        return self._known[key]
+
+    def _purchases(self, device: str, written_bytes_per_s: float) -> float:
+        """How often a device is bought within its service life."""
+        months = lifetime_months(device, written_bytes_per_s)
+        return 1.0 if months is None else max(1.0, self._terms.years * _MONTHS_PER_YEAR / months)
 
     def holds(self, device: str, size_bytes: int) -> bool:
         """Whether a device can hold recorded files of some size, with headroom and after their growth."""

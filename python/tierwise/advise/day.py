@@ -35,7 +35,7 @@ class LoadAdvice(Record):
     @property
     def best(self) -> dict[Role, str] | None:
         """The best placement: its moved roles."""
-        return self.advice.best.placement if self.advice and self.advice.best else None
+        return self.advice.decision.option.placement if self.advice else None
 
 
 class DayAdvice(Record):

@@ -8,7 +8,7 @@ from typing import Any
 
 from tierwise.advise.differences_records import Difference, Kind, RoleTimes, WorkChange
 from tierwise.advise.forecast import Forecast, model_of
-from tierwise.advise.replayed_after import After
+from tierwise.advise.replayed_after import After, busy_us
 from tierwise.device_models.profiles import Profile
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, RecordedRun, resolve
@@ -21,6 +21,10 @@ _MEMORY_SHARE = 0.02
 """Share by which the same memory differs: kernels reserve different parts of it."""
 _OTHER_WORK = 1.25
 """Judgement: factor from which a part of a transaction's work counts as changed."""
+_OTHER_DEVICE = 1.5
+"""Judgement: factor from which the time of a request shows another device."""
+_LEAST_BUSY = 0.05
+"""Judgement: a device that is less busy decides no rate."""
 _LEAST_A_TRANSACTION = 0.05
 """Judgement: rarer requests of a transaction are left out, as chance decides them."""
 
@@ -73,6 +77,26 @@ def misplaced(forecast: Forecast, after: After) -> list[Difference]:
             closes=after.closes(replayed),
         )
     ]
+
+
+def other_devices(forecast: Forecast, undone: Prediction | None) -> list[Difference]:
+    """Devices that the forecast has as recorded and that take another time for a request now.
+
+    Both sides are under the conditions of the forecast. No replay can undo it, because the forecast's file
+    does not hold the device before.
+    """
+    found = []
+    for role, load in forecast.prediction.io.items():
+        now = undone.io.get(role) if undone else None
+        if load.device != RECORDED or now is None or max(load.busy_share, now.busy_share) < _LEAST_BUSY:
+            continue
+        before_us, now_us = busy_us(load), busy_us(now)
+        if before_us and now_us and max(before_us / now_us, now_us / before_us) >= _OTHER_DEVICE:
+            difference = Difference(
+                kind="device", role=role, predicted=before_us, measured=now_us, rate_per_s=None, closes=None
+            )
+            found.append(difference)
+    return found
 
 
 def work_changes(forecast: Forecast, now: RecordedRun, undone: Prediction | None) -> list[WorkChange]:

@@ -95,6 +95,15 @@ def durability(placement: Mapping[Role, str], engine: str | None = None) -> list
     ]
 
 
+def in_memory(placement: Mapping[Role, str]) -> list[Role]:
+    """The roles that a placement keeps in memory, temporary files aside: a power cut loses them."""
+    return [
+        role
+        for role, device in placement.items()
+        if role is not Role.TEMP and device != RECORDED and resolve(device).profile.kind == "ram"
+    ]
+
+
 def _durability(device: str, roles: list[Role], engine: str | None) -> Durability:
     if device == RECORDED:
         fact = "the recorded device: its cache was not looked at; tierwise probe checks its flush"

@@ -1,9 +1,10 @@
-"""Lifetime of an SSD under the predicted writes: the maker's endurance over the rate of writes."""
+"""Lifetime of an SSD: the maker's endurance over the rate of writes, as recorded and as predicted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, resolve
 from tierwise.results.measurements import Record
 
@@ -12,33 +13,57 @@ _TB = 1e12
 
 
 class Wear(Record):
-    """Writes to one device, if the recorded load went on without a pause."""
+    """Writes to one device, if the load went on without a pause."""
 
     device: str
     written_bytes_per_month: float
+    """At the recorded rate of work: what a load that does not grow with the speed writes."""
     endurance_tb_written: float | None
     """The maker's figure; ``None`` if there is none, or if writes do not wear the device out."""
     months: float | None
     """Time until that is written; ``None`` if there is no figure or nothing is written."""
+    predicted_bytes_per_month: float
+    """At the predicted rate of work: what a load that fills the new speed writes."""
+    predicted_months: float | None
+    """Time until the maker's figure is written then."""
 
 
-def wear(prediction: Prediction, devices: Sequence[str]) -> list[Wear]:
+def wear(prediction: Prediction, devices: Sequence[str], recorded: Mapping[Role, float]) -> list[Wear]:
     """The wear of each device that a prediction places files on, except the recorded ones.
 
     Args:
         prediction: with what each role writes.
         devices: full names, in the order wanted.
+        recorded: bytes a second that the recorded load writes to each role.
     """
-    written = written_bytes_per_s(prediction)
-    return [_wear(device, written[device]) for device in devices if device != RECORDED and device in written]
+    placed = {role: load.device for role, load in prediction.io.items()}
+    at_recorded_rate = written_by_device(placed, recorded)
+    predicted = written_by_device(placed, predicted_writes(prediction))
+    return [
+        Wear(
+            device=device,
+            written_bytes_per_month=at_recorded_rate[device] * SECONDS_PER_MONTH,
+            endurance_tb_written=resolve(device).profile.endurance_tb_written,
+            months=lifetime_months(device, at_recorded_rate[device]),
+            predicted_bytes_per_month=predicted[device] * SECONDS_PER_MONTH,
+            predicted_months=lifetime_months(device, predicted[device]),
+        )
+        for device in devices
+        if device != RECORDED and device in placed.values()
+    ]
 
 
-def written_bytes_per_s(prediction: Prediction) -> dict[str, float]:
-    """What the predicted load writes to each device."""
-    written: dict[str, float] = {}
-    for load in prediction.io.values():
-        written[load.device] = written.get(load.device, 0.0) + load.written_bytes_per_s
-    return written
+def predicted_writes(prediction: Prediction) -> dict[Role, float]:
+    """Bytes a second that the predicted load writes to each role."""
+    return {role: load.written_bytes_per_s for role, load in prediction.io.items()}
+
+
+def written_by_device(placement: Mapping[Role, str], written: Mapping[Role, float]) -> dict[str, float]:
+    """Bytes a second that are written to each device of a placement."""
+    found: dict[str, float] = {}
+    for role, device in placement.items():
+        found[device] = found.get(device, 0.0) + written.get(role, 0.0)
+    return found
 
 
 def lifetime_months(device: str, written_bytes_per_s: float) -> float | None:
@@ -46,12 +71,3 @@ def lifetime_months(device: str, written_bytes_per_s: float) -> float | None:
     endurance = resolve(device).profile.endurance_tb_written
     per_month = written_bytes_per_s * SECONDS_PER_MONTH
     return endurance * _TB / per_month if endurance and per_month > 0 else None
-
-
-def _wear(device: str, written_bytes_per_s: float) -> Wear:
-    return Wear(
-        device=device,
-        written_bytes_per_month=written_bytes_per_s * SECONDS_PER_MONTH,
-        endurance_tb_written=resolve(device).profile.endurance_tb_written,
-        months=lifetime_months(device, written_bytes_per_s),
-    )

@@ -27,12 +27,21 @@ class Forecast(Record):
         """Full name of the device, or ``recorded``, of each role."""
         return self.prediction.scenario.devices_of(self.run.footprints)
 
-    def lies_on(self, models: Mapping[str, str]) -> bool:
-        """Whether every role is on the model that the prediction names, or where it was recorded."""
-        return all(
-            model_of(device, self.run.devices.get(role, "")) == models.get(role)
+    def fits(self, models: Mapping[str, str]) -> int | None:
+        """How many roles lie where the prediction has them; ``None`` if one lies on another emulated device.
+
+        Args:
+            models: role -> model of its device, or ``recorded`` for a real one, which may be any; only the
+                roles that the recording after has files of.
+        """
+        placed = {
+            role: model_of(device, self.run.devices.get(role, RECORDED))
             for role, device in self.placement.items()
-        )
+            if role in models
+        }
+        if any(models[role] not in (RECORDED, model) for role, model in placed.items()):
+            return None
+        return sum(models[role] == model for role, model in placed.items())
 
 
 def choose(
@@ -42,9 +51,9 @@ def choose(
 
     Args:
         forecasts: those of a file, the recommended one first; at least one.
-        placement: the one that the user names. Without it, the first forecast that has every role where
-            ``models`` has it; if there is none, the recommended one.
-        models: role -> name of the device's model; empty if they are not known.
+        placement: the one that the user names. Without it, the forecast that has most roles where ``models``
+            has them, and none of the emulated ones elsewhere; if there is none, the recommended one.
+        models: role -> name of the device's model, or ``recorded`` for a real device.
 
     Raises:
         TierwiseError: if there is none with that placement, or several and none is recommended.
@@ -58,12 +67,13 @@ def choose(
                 f"--place: {file} predicts no such placement", f"name one of: {_names(forecasts)}"
             )
         return found[0]
-    there = [one for one in forecasts if models and one.lies_on(models)]
-    if not there and not forecasts[0].label and len(forecasts) > 1:
+    emulated = any(model != RECORDED for model in models.values())
+    fitting = [(fit, one) for one in forecasts if emulated and (fit := one.fits(models)) is not None]
+    if not fitting and not forecasts[0].label and len(forecasts) > 1:
         raise TierwiseError(
             f"{file} has {len(forecasts)} predictions", f"choose with --place: {_names(forecasts)}"
         )
-    return (there or forecasts)[0]
+    return max(fitting, key=lambda one: one[0])[1] if fitting else forecasts[0]
 
 
 def model_of(device: str, recorded: str) -> str:

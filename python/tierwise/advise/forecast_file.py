@@ -86,9 +86,11 @@ def _listed(found: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _of_advice(advice: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, label in (("best", "the best placement"), ("reaching", "the placement for the goal")):
-        if advice[name]:
-            yield label, advice[name]["prediction"]
+    decided = advice["decision"]["option"]
+    named = (("the best placement", advice["best"]), ("the placement for the goal", advice["reaching"]))
+    options = [(label, option) for label, option in named if option]
+    options.sort(key=lambda one: one[1]["placement"] != decided["placement"])  # the recommended one first
+    yield from ((label, option["prediction"]) for label, option in options)
     rungs = list(enumerate(advice["ladder"], start=1))
     yield from ((f"step {number} of the ladder", one["prediction"]) for number, one in reversed(rungs))
     yield from (("a single move", one["prediction"]) for one in advice["moves"])

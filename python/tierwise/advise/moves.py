@@ -1,24 +1,29 @@
-"""Single moves of a role, and the ladder: the best move first, then the best after it, and so on."""
+"""Single moves, and the ladder: the best move first, then the best after it, and so on."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
+from tierwise.advise.durability import in_memory
+from tierwise.advise.option import lengthens_median, within_margin
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, estimates
 from tierwise.predict.ranking import asking, placement_of
+from tierwise.predict.together import Unit
 from tierwise.results.measurements import Record
 
-LEAST_STEP = 1.03
-"""Least speed-up of a worthwhile move, whatever its interval."""
 _GB = 1e9
 
 
 class Move(Record):
-    """One role moved to one device, from the placement before."""
+    """One role moved to one device, from the placement before, with those that it cannot be parted from."""
 
     role: Role
+    along: list[Role] = []
+    """Roles that its engine keeps beside it, which move too."""
     device: str
     prediction: Prediction
     """Of the whole placement, this move included."""
@@ -34,6 +39,9 @@ class Move(Record):
     gain_per_cost: float | None
     """More transactions a second for each unit of the currency a month; ``None`` for a move that costs
     nothing."""
+    worthwhile: bool
+    """Whether its gain can be told from none, by the rule of ``Option.as_good_as``, and the median latency
+    gets no longer."""
 
     @property
     def placement(self) -> dict[Role, str]:
@@ -41,14 +49,9 @@ class Move(Record):
         return placement_of(self.prediction)
 
     @property
-    def worthwhile(self) -> bool:
-        """Whether its gain exceeds chance and reaches ``LEAST_STEP``."""
-        return is_worthwhile(self.step)
-
-
-def is_worthwhile(step: Estimate) -> bool:
-    """Whether a ratio of rates, seed by seed, exceeds chance and reaches ``LEAST_STEP``."""
-    return step.low > 1 and step.value >= LEAST_STEP
+    def moved(self) -> dict[Role, str]:
+        """The roles that this step moves, and their device."""
+        return dict.fromkeys([self.role, *self.along], self.device)
 
 
 def single_moves(
@@ -56,8 +59,8 @@ def single_moves(
     devices: Sequence[str],
     before: Prediction,
     costs: Costs,
-    budget_per_month: float | None = None,
-    roles: Iterable[Role] | None = None,
+    budget_per_month: float | None,
+    placed: Sequence[Unit],
 ) -> list[Move]:
     """Every move of one role to one device from a placement, best gain for the money first.
 
@@ -67,21 +70,21 @@ def single_moves(
         before: prediction of the placement to move from.
         costs: of placements.
         budget_per_month: most that a placement may cost a month.
-        roles: which to move; all if not given.
+        placed: roles to move, those together that move as one.
     """
     held = placement_of(before)
     tried = [
-        (role, device, {**held, role: device})
-        for role in (predictor.work.footprints if roles is None else roles)
+        (unit, device, {**held, **dict.fromkeys(unit, device)})
+        for unit in placed
         for device in devices
-        if held.get(role) != device
+        if held.get(unit[0]) != device
     ]
     tried = [one for one in tried if costs.allows(one[2], budget_per_month)]
     answers = predictor.predict([asking(before.scenario, placement) for *_, placement in tried])
     sizes = predictor.work.footprints
     moves = [
-        _move((role, device, sizes.get(role, 0)), before, answer, costs)
-        for (role, device, _), answer in zip(tried, answers, strict=True)
+        _move((unit, device, sum(sizes.get(role, 0) for role in unit)), before, answer, costs)
+        for (unit, device, _), answer in zip(tried, answers, strict=True)
     ]
     return sorted((move for move in moves if move), key=_worth, reverse=True)
 
@@ -91,7 +94,10 @@ def climb(
     devices: Sequence[str],
     first: Sequence[Move],
     costs: Costs,
-    budget_per_month: float | None = None,
+    budget_per_month: float | None,
+    placed: Sequence[Unit],
+    *,
+    memory: bool,
 ) -> list[Move]:
     """The ladder: from the recorded placement, the move with most gain for the money, again and again.
 
@@ -101,33 +107,40 @@ def climb(
         first: the single moves from the recorded placement.
         costs: of placements.
         budget_per_month: most that a placement may cost a month.
+        placed: roles to move, those together that move as one.
+        memory: whether files that must last may be kept in memory.
     """
     rungs: list[Move] = []
-    moves, roles = list(first), list(dict.fromkeys(move.role for move in first))
-    while chosen := next((move for move in moves if move.worthwhile), None):
+    moves = list(first)
+    while chosen := next(
+        (move for move in moves if move.worthwhile and (memory or not in_memory(move.moved))), None
+    ):
         rungs.append(chosen)
-        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_per_month, roles)
+        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_per_month, placed)
     return rungs
 
 
-def _move(what: tuple[Role, str, int], before: Prediction, after: Prediction, costs: Costs) -> Move | None:
-    """The move of (role, device, size in bytes); ``None`` where it has no answer."""
-    role, device, size_bytes = what
+def _move(what: tuple[Unit, str, int], before: Prediction, after: Prediction, costs: Costs) -> Move | None:
+    """The move of (roles, device, size in bytes); ``None`` where it has no answer."""
+    (role, *along), device, size_bytes = what
     step = estimates.ratio(after.seed_rates_per_s, before.seed_rates_per_s) if after.rate_per_s else None
     if step is None or after.rate_per_s is None or before.rate_per_s is None:
         return None
     gain = after.rate_per_s.value - before.rate_per_s.value
-    cost = costs.bill_of(after).cost_per_month - costs.bill_of(before).cost_per_month
+    cost, cost_before = (costs.cost_per_month(placement_of(one)) for one in (after, before))
+    told = not within_margin(step) and (bool(placement_of(before)) or after.faster)
     return Move(
         role=role,
+        along=along,
         device=device,
         prediction=after,
         step=step,
         gain_per_s=gain,
         size_bytes=size_bytes,
-        cost_per_month=cost,
+        cost_per_month=cost - cost_before,
         gain_per_gb=gain / (size_bytes / _GB) if size_bytes else None,
-        gain_per_cost=gain / cost if cost > 0 else None,
+        gain_per_cost=gain / (cost - cost_before) if cost > cost_before else None,
+        worthwhile=told and not lengthens_median(after, before),
     )
 
 

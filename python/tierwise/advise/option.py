@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.advise.costs import Costs
-from tierwise.advise.endurance import Wear, wear
+from tierwise.advise.costs import Costs, DeviceBill
+from tierwise.advise.endurance import Wear, predicted_writes, wear
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, estimates
 from tierwise.predict.ranking import placement_of
+from tierwise.predict.residue import CHANCE
 from tierwise.results.measurements import Record
 
 MARGIN = 1.15
@@ -17,15 +18,20 @@ error of predictions in the prospective round (docs/evidence/accuracy.md)."""
 
 
 class Option(Record):
-    """A placement, its prediction and its price."""
+    """A placement, its prediction and its price; to leave the files where they are is one."""
 
     placement: dict[Role, str]
     """Of the roles that are not where they were recorded."""
     prediction: Prediction
     cost_per_month: float
-    """More than is paid now, in the currency of the advice; below 0 if it saves money."""
+    """More than is paid now, in the currency of the advice; below 0 if it saves money. Drives wear at the
+    recorded rate of writes."""
+    cost_at_predicted_rate_per_month: float
+    """The same if the load fills the predicted rate, so that drives wear sooner."""
     new_per_month: float
-    """Of the devices that it adds; a purchased one is bought again when it is worn out."""
+    """Of the devices that it adds; a drive is bought again when it is worn out."""
+    bills: list[DeviceBill]
+    """The parts of that, for each new device."""
     credit_per_month: float
     """Rent of the recorded volumes that it gives up."""
     taken_along: dict[Role, str]
@@ -34,14 +40,40 @@ class Option(Record):
     """Bytes of files on each new device."""
     wear: list[Wear]
 
+    @property
+    def stays(self) -> bool:
+        """Whether it leaves every file where it is."""
+        return not self.placement
+
     def step_to(self, other: Option) -> Estimate | None:
         """Rate of another option over that of this one, seed by seed, so that common errors cancel."""
         return estimates.ratio(other.prediction.seed_rates_per_s, self.prediction.seed_rates_per_s)
 
     def as_good_as(self, other: Option) -> bool:
-        """Whether it cannot be told from a faster one: by chance of the seeds, or by less than ``MARGIN``."""
-        step = self.step_to(other)
-        return step is not None and (step.low <= 1 or step.value <= MARGIN)
+        """Whether it cannot be told from a faster one: by chance of the seeds, or by less than ``MARGIN``.
+
+        To stay is as good as any placement whose interval includes no change: the error of the model, which
+        cancels between two predictions, does not cancel between a prediction and what was recorded.
+        """
+        return (self.stays and not other.prediction.faster) or within_margin(self.step_to(other))
+
+
+def within_margin(step: Estimate | None) -> bool:
+    """Whether a ratio of rates, seed by seed, cannot be told from 1."""
+    return step is None or step.low <= 1 or step.value <= MARGIN
+
+
+def is_told(after: Prediction, staying: Prediction) -> bool:
+    """Whether a placement can be told from staying as one is, and may be recommended for its rate."""
+    step = estimates.ratio(after.seed_rates_per_s, staying.seed_rates_per_s[: len(after.seed_rates_per_s)])
+    return after.faster and not within_margin(step) and not lengthens_median(after, staying)
+
+
+def lengthens_median(after: Prediction, before: Prediction) -> bool:
+    """Whether the median latency gets longer by more than chance; work done once has only its own time."""
+    if after.once or after.p50_us is None or before.p50_us is None:
+        return False
+    return after.p50_us.value > before.p50_us.value * (1 + CHANCE)
 
 
 def option_of(prediction: Prediction, costs: Costs, devices: Sequence[str]) -> Option:
@@ -53,14 +85,16 @@ def option_of(prediction: Prediction, costs: Costs, devices: Sequence[str]) -> O
         devices: full names of all candidates.
     """
     placement = placement_of(prediction)
-    bill = costs.bill_of(prediction)
+    bill = costs.bill(placement)
     return Option(
         placement=placement,
         prediction=prediction,
         cost_per_month=bill.cost_per_month,
+        cost_at_predicted_rate_per_month=costs.bill(placement, predicted_writes(prediction)).cost_per_month,
         new_per_month=bill.new_per_month,
+        bills=list(bill.devices),
         credit_per_month=bill.credit_per_month,
         taken_along=dict(bill.taken_along),
         size_bytes=costs.size_bytes({**placement, **bill.taken_along}),
-        wear=wear(prediction, devices),
+        wear=wear(prediction, devices, costs.written),
     )

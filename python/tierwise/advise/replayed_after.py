@@ -73,9 +73,9 @@ class After:
             RoleTimes(
                 role=role,
                 device=predicted[role].device if role in predicted else RECORDED,
-                predicted_us=_busy_us(predicted.get(role)),
-                measured_us=_busy_us(recorded[role]),
-                simulated_us=_busy_us(simulated.get(role)) if role.value in self.placement else None,
+                predicted_us=busy_us(predicted.get(role)),
+                measured_us=busy_us(recorded[role]),
+                simulated_us=busy_us(simulated.get(role)) if role.value in self.placement else None,
             )
             for role in Role
             if role in recorded and requests_per_s(recorded[role])
@@ -92,7 +92,8 @@ def requests_per_s(load: RoleLoad) -> float:
     return load.reads_per_s + load.writes_per_s + load.flushes_per_s
 
 
-def _busy_us(load: RoleLoad | None) -> float | None:
+def busy_us(load: RoleLoad | None) -> float | None:
+    """Time that a device is busy for each request; ``None`` without one."""
     if load is None or not requests_per_s(load):
         return None
     return 1e6 * load.busy_share / requests_per_s(load)

@@ -1,4 +1,7 @@
-"""The simplest placement as good as the fastest, the cheapest such, and the cheapest that reaches a goal."""
+"""The cheapest placement as good as the fastest, one with fewer moves, and the cheapest that reaches a goal.
+
+To leave every file where it is is always among the placements.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from functools import cached_property
 from typing import Any
 
 from tierwise.advise.costs import Costs
+from tierwise.advise.durability import in_memory
 from tierwise.advise.goal import VERDICTS, Goal, Verdict
-from tierwise.advise.option import MARGIN, Option, option_of
+from tierwise.advise.option import MARGIN, Option, lengthens_median, option_of
+from tierwise.model.choice import price_order, recommended
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked, asking
+from tierwise.predict.residue import CHANCE
 from tierwise.results.measurements import Record
 
 _CHANCE = 1.1
@@ -25,7 +31,7 @@ _TRIED_FOR_GOAL = 40
 _BATCH = 8
 
 Priced = tuple[float, Ranked]
-"""A cost a month, with the wear of its devices, and the placement."""
+"""A cost a month, with the wear of its devices at the recorded rate, and the placement."""
 
 
 class LeftOut(Record):
@@ -58,7 +64,9 @@ class Search:
         self._budget_per_month = budget_per_month
         self._least: dict[str, float] = {}
         self._used: set[str] = set()
-        self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {}
+        self.staying = option_of(predictor.as_recorded, costs, devices)
+        """To leave every file where it is."""
+        self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {(): self.staying}
         self.ranking: Ranking = rank(
             predictor, [RECORDED, *devices], keep=self._keep, cost=self._cost_per_month, closer=0
         )
@@ -72,17 +80,19 @@ class Search:
         return max(options, key=lambda option: _rate(option.prediction), default=None)
 
     @cached_property
-    def best(self) -> Option | None:
-        """The simplest option as good as the fastest: that with the fewest moves, of these the cheapest."""
-        return self._as_good(_simplest_first) or self.fastest
+    def best(self) -> Option:
+        """The recommended option: the cheapest of those as good as the fastest that may be recommended."""
+        return self._as_good(_cheapest_first) or self.staying
 
-    def cheaper(self) -> Option | None:
-        """The cheapest option as good as the fastest; ``None`` if it costs no less than the best."""
-        best = self.best
-        if best is None:
-            return None
-        found = self._as_good(_cheapest_first)
-        return found if found and found.cost_per_month < best.cost_per_month else None
+    def simpler(self) -> Option | None:
+        """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
+        found = self._as_good(_simplest_first)
+        return found if found and len(found.placement) < len(self.best.placement) else None
+
+    def may_be_recommended(self, option: Option) -> bool:
+        """Whether it is predicted to lengthen no median latency and to lower no rate, if it saves money."""
+        slower = option.prediction.speedup is not None and option.prediction.speedup.value < 1 / (1 + CHANCE)
+        return not (slower or lengthens_median(option.prediction, self.staying.prediction))
 
     def cheapest(self, goal: Goal) -> Option | None:
         """The cheapest placement that reaches a goal with its whole interval, else with its best guess.
@@ -122,7 +132,7 @@ class Search:
         ]
 
     def _cost_per_month(self, one: Ranked) -> float:
-        return self._costs.bill(one.placement, one.written_bytes_per_s).cost_per_month
+        return self._costs.cost_per_month(one.placement)
 
     def _keep(self, placement: dict[Role, str]) -> bool:
         if not self._costs.fits(placement):
@@ -137,13 +147,40 @@ class Search:
         return True
 
     def _as_good(self, key: Callable[[Priced], Any]) -> Option | None:
-        """The first option in an order that is as good as the fastest."""
-        if self.fastest is None:
+        """The first option in an order that is as good as the fastest, of those that may be recommended."""
+        fastest = self._fastest_to_recommend
+        if fastest is None:
             return None
-        top = self._priced[0][1].rate_per_s
-        close = [one for one in self._priced if one[1].rate_per_s * MARGIN * _CHANCE >= top]
+        top = self._recommendable[0][1].rate_per_s
+        close = [
+            one
+            for one in self._recommendable
+            if one[1].rate_per_s * MARGIN * _CHANCE >= top or not _moves(one[1])
+        ]
         options = self._in_batches(sorted(close, key=key)[:_TRIED])
-        return next((option for option in options if option.as_good_as(self.fastest)), None)
+        return recommended(
+            options, lambda option: self.may_be_recommended(option) and option.as_good_as(fastest)
+        )
+
+    @cached_property
+    def _recommendable(self) -> list[Priced]:
+        """Placements whose median latency the first look finds no longer, the fastest first."""
+        now = self.staying.prediction
+        if now.once or now.p50_us is None:
+            return self._priced
+        most_us = now.p50_us.value * (1 + CHANCE) * _CHANCE
+        return [one for one in self._priced if one[1].p50_us <= most_us or not _moves(one[1])]
+
+    @cached_property
+    def _fastest_to_recommend(self) -> Option | None:
+        """The fastest option of those that may be recommended."""
+        tops = [
+            one for one in self._options(self._recommendable[:_AT_THE_TOP]) if self.may_be_recommended(one)
+        ]
+        if tops:
+            return max(tops, key=lambda option: _rate(option.prediction))
+        others = self._in_batches(self._recommendable[_AT_THE_TOP:_TRIED])
+        return next(filter(self.may_be_recommended, others), None)
 
     def _in_batches(self, priced: Sequence[Priced]) -> Iterator[Option]:
         """Options with intervals, in the same order, predicted a few at a time as they are asked for."""
@@ -169,7 +206,7 @@ class Search:
 def _rising(priced: Sequence[Priced]) -> list[Priced]:
     """Placements that are faster than every cheaper one, the cheapest first."""
     found: list[Priced] = []
-    for one in sorted(priced, key=_cheapest_first):
+    for one in sorted(priced, key=lambda one: _cheapest_first(one)[1:]):
         if not found or one[1].rate_per_s > found[-1][1].rate_per_s:
             found.append(one)
     return found
@@ -189,13 +226,13 @@ def _moves(ranked: Ranked) -> int:
     return sum(device != RECORDED for device in ranked.placement.values())
 
 
-def _cheapest_first(priced: Priced) -> tuple[float, int, float]:
-    """Sort key: the lowest cost, then the fewest moves, then the highest rate."""
+def _cheapest_first(priced: Priced) -> tuple[bool, float, int, float]:
+    """Sort key: the lowest cost, then the fewest moves, then the highest rate; memory last."""
     cost, ranked = priced
-    return cost, _moves(ranked), -ranked.rate_per_s
+    return price_order(cost, _moves(ranked), ranked.rate_per_s, bool(in_memory(ranked.placement)))
 
 
-def _simplest_first(priced: Priced) -> tuple[int, float, float]:
-    """Sort key: the fewest moves, then the lowest cost, then the highest rate."""
+def _simplest_first(priced: Priced) -> tuple[bool, int, float, float]:
+    """Sort key: the fewest moves, then the lowest cost, then the highest rate; memory last."""
     cost, ranked = priced
-    return _moves(ranked), cost, -ranked.rate_per_s
+    return bool(in_memory(ranked.placement)), _moves(ranked), cost, -ranked.rate_per_s

@@ -22,6 +22,8 @@ class UsedPrice(Record):
     """A day, a month or a year; ``None`` for a price in a device's profile."""
     stale: bool
     """Whether it may be older than a year."""
+    checked: bool
+    """Whether somebody compared it with the source."""
 
 
 def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> list[UsedPrice]:
@@ -35,11 +37,15 @@ def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> l
             continue
         if isinstance(price, ListedPrice):
             used = UsedPrice(
-                device=profile.name, source=price.source, date=price.date, stale=price.is_stale(today)
+                device=profile.name,
+                source=price.source,
+                date=price.date,
+                stale=price.is_stale(today),
+                checked=price.checked,
             )
         else:
             source = profile.sources.get("price", f"[price] of {profile.file}")
-            used = UsedPrice(device=profile.name, source=source, date=None, stale=False)
+            used = UsedPrice(device=profile.name, source=source, date=None, stale=False, checked=True)
         found[profile.name] = used
     return list(found.values())
 

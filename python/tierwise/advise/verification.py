@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from tierwise.advise.differences import Difference, RoleTimes, WorkChange, conditions, misplaced, work_changes
+from tierwise.advise.differences import (
+    Difference,
+    RoleTimes,
+    WorkChange,
+    conditions,
+    misplaced,
+    other_devices,
+    work_changes,
+)
 from tierwise.advise.forecast import Forecast, choose
 from tierwise.advise.forecast_file import read_forecasts
 from tierwise.advise.replayed_after import After
@@ -16,7 +24,7 @@ from tierwise.predict import Estimate, Predictor, RecordedRun
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.residue import CHANCE
-from tierwise.predict.usability import Usability, usability
+from tierwise.predict.usability import Remark, usability
 from tierwise.results.measurements import Record
 
 
@@ -59,8 +67,8 @@ class Verification(Record):
     """Parts of a transaction's work that are not as they were."""
     usable: bool
     """Whether the recording after is usable."""
-    reasons: list[str]
-    """Why the recording after is not usable, and remarks on it."""
+    remarks: list[Remark]
+    """Problems of the recording after and what to do, those that make it unusable first."""
     warnings: list[str]
     """Of the recording after and of the comparison."""
 
@@ -81,7 +89,8 @@ def verify(
     """
     forecasts = read_forecasts(forecast, place)
     predictor = Predictor.open(recording, seeds=seeds)
-    chosen = choose(forecasts, place, _models(predictor.run))
+    models = {role.value: model for role, model in predictor.run.devices.items()}
+    chosen = choose(forecasts, place, models)
     unit = chosen.prediction.unit
     if predictor.run.unit != unit:
         if unit != "requests":
@@ -103,7 +112,10 @@ def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
     after = After(forecast, predictor)
     differences = [*conditions(forecast, after), *misplaced(forecast, after)]
     undone = after.undone
-    judged: Usability = usability(predictor)
+    differences += [
+        one for one in other_devices(forecast, undone) if one.role not in {each.role for each in differences}
+    ]
+    judged = usability(predictor)
     differences.sort(key=lambda one: -(one.closes or 0.0))
     rate = forecast.prediction.rate_per_s
     return Verification(
@@ -120,7 +132,7 @@ def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
         roles=after.role_times(),
         work=work_changes(forecast, predictor.run, undone),
         usable=judged.usable,
-        reasons=judged.reasons,
+        remarks=judged.ordered,
         warnings=[*_engines(forecast, predictor.run), *(predictor.as_recorded.warnings)],
     )
 
@@ -160,12 +172,6 @@ def _figure(
 def _is_inside(measured: float, predicted: Estimate, chance: float) -> bool:
     factor = math.exp(chance)
     return predicted.low / factor <= measured <= predicted.high * factor
-
-
-def _models(run: RecordedRun) -> dict[str, str]:
-    """Role -> model of the device, if all lie on emulated ones; what a real device is, nobody knows."""
-    models = {role.value: model for role, model in run.devices.items()}
-    return {} if "recorded" in models.values() else models
 
 
 def _engines(forecast: Forecast, after: RecordedRun) -> list[str]:

@@ -36,7 +36,9 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _tierwise(
     context: typer.Context,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the cause of errors")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="show all warnings, and the cause of errors")
+    ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="show no progress")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="print no colours")] = False,
     version: Annotated[  # noqa: ARG001  (its callback prints it)

@@ -13,6 +13,7 @@ from tierwise.cli.output import as_json, print_document, write_file
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
+from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE
 from tierwise.report.comparison.document import compare_document, compare_page, to_csv
 from tierwise.report.comparison.sets import SetComparison, compare_sets
 from tierwise.report.render import to_html_page, to_markdown
@@ -33,7 +34,10 @@ def compare(
     ] = None,
     output: OutputFile = None,
 ) -> None:
-    """Compare two sets of results: ratios with intervals, by run, lap and role, and what else differed."""
+    """Compare two sets of results: ratios with intervals, by run, lap and role, and what else differed.
+
+    Recordings before and after a move are compared by tierwise verify.
+    """
     require("report", "compare", ["numpy"])
     chosen = format or _format_of(output)
     found = compare_sets(read_set(a), read_set(b), (a, b))
@@ -67,6 +71,11 @@ def read_set(name: str) -> list[RunResult]:
         TierwiseError: if there are none.
     """
     path, engine = Path(name), ""
+    if any((path / file).is_file() for file in (ABOUT_FILE, OBSERVATION_FILE)):
+        raise TierwiseError(
+            f"{name}: a recording, and compare takes results of studies",
+            f"tierwise verify ADVICE.json {name} compares a forecast with it, and says why they differ",
+        )
     if not path.exists() and ":" in name:
         before, _, engine = name.rpartition(":")
         path = Path(before)

@@ -36,6 +36,8 @@ def show_(
     blocks: list[Block] = [Text(profile.text.rstrip())]
     for name, text in profile.library.items():
         blocks.append(Text(f"# ---- {name}, which the profile refers to ----\n{text.rstrip()}"))
+    if source := summaries[0].price_source:
+        blocks.append(Text(f"Price: {source}{'' if summaries[0].price_checked else ' (not checked)'}."))
     found = {"devices": [summary.model_dump(mode="json") for summary in summaries], "texts": texts}
     show([*blocks, *devices_document(summaries)], found, "devices", format)
 

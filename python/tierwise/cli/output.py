@@ -12,13 +12,14 @@ import typer
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text as RichText
 
 from tierwise.cli import printing
+from tierwise.cli.settings import SETTINGS
 from tierwise.model import output_files
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_version import SCHEMA_VERSION
-from tierwise.report.document import Document
+from tierwise.report.document import Block, Document, Section, Text, Tone
 from tierwise.report.render import to_csv, to_markdown, to_rich
 
 _WIDEST = 1000
@@ -56,13 +57,22 @@ def show(document: Document, found: Mapping[str, Any], schema: str, format: Form
 
 
 def print_document(document: Document, console: Console | None = None) -> None:
-    """Print a document as text; a table wider than the terminal keeps its figures uncut."""
+    """Print a document as text; a table wider than the terminal keeps its figures uncut.
+
+    Without ``--verbose``, a folded section is one line that names it.
+    """
     console = console or printing.console()
-    for part in to_rich(document):
+    for part in to_rich(document if SETTINGS.verbose else [*map(_folded_away, document)]):
         widest = console.options.update(max_width=_WIDEST)
         needed = Measurement.get(console, widest, part).minimum if isinstance(part, Table) else 0
-        is_line = isinstance(part, Text) and not console.is_terminal  # lines in a pipe are whole
+        is_line = isinstance(part, RichText) and not console.is_terminal  # lines in a pipe are whole
         console.print(part, highlight=False, width=max(console.width, needed), crop=False, soft_wrap=is_line)
+
+
+def _folded_away(block: Block) -> Block:
+    if isinstance(block, Section) and block.folded:
+        return Text(f"{block.title}: tierwise --verbose COMMAND shows them", Tone.QUIET)
+    return block
 
 
 def as_json(found: Mapping[str, Any], schema: str) -> str:

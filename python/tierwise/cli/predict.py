@@ -25,6 +25,7 @@ from tierwise.predict.predictor import SEEDS
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.usability import usability
 from tierwise.report.document import Document
+from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction import prediction_document, ranking_document
 from tierwise.report.recording.usability import usability_texts
 
@@ -127,7 +128,8 @@ def predict(
             answers, document, found = _predicted(predictor, placements, machine)
     judged = usability(predictor)
     found |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.fields.model_dump()}
-    show([*document, *usability_texts(judged)], found, "ranking" if devices else "prediction", format)
+    document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
+    show(document, found, "ranking" if devices else "prediction", format)
     if png is not None:
         _draw(predictor, answers, png)
     if any(answer.refused for answer in answers):

@@ -1,22 +1,54 @@
-"""What a device costs a month: a volume as its provider bills it, a purchase spread over years of service."""
+"""What a device costs a month, in its parts: a volume as its provider bills it, a purchase over its years."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from tierwise.device_models.prices import Price, Prices
 from tierwise.device_models.profiles import Profile
+from tierwise.results.measurements import Record
 
 YEARS = 5.0
 """Service life of a purchased device: the usual term of its guarantee."""
 _GIB = 1 << 30
 _MIB_PER_MB = 1e6 / 2**20
-_ROUNDING = 1e-9
+_ROUNDING = 1e-10
+"""Of sums in GiB: a tenth of a byte."""
+
+
+class BillPart(Record):
+    """One part of what a device costs a month: a quantity times its price."""
+
+    what: Literal["size", "iops", "throughput", "purchase", "replacement"]
+    """Rented GiB, provisioned I/Os or MiB per second beyond those included; devices that are bought, or that
+    are bought again when they are worn out."""
+    quantity: float
+    """How many of them are paid for."""
+    price_each: float
+    """Of one of them a month."""
+    per_month: float
+    """The product."""
+
+
+def bill_part(
+    what: Literal["size", "iops", "throughput", "purchase", "replacement"], quantity: float, price_each: float
+) -> BillPart:
+    """A part with its product."""
+    return BillPart(what=what, quantity=quantity, price_each=price_each, per_month=quantity * price_each)
 
 
 def cost_per_month(profile: Profile, prices: Prices, size_bytes: float, years: float = YEARS) -> float | None:
-    """Price of a month in the currency of the prices; ``None`` without a price.
+    """Price of a month in the currency of the prices: the sum of :func:`bill_parts`."""
+    parts = bill_parts(profile, prices, size_bytes, years)
+    return None if parts is None else sum(part.per_month for part in parts)
+
+
+def bill_parts(
+    profile: Profile, prices: Prices, size_bytes: float, years: float = YEARS
+) -> list[BillPart] | None:
+    """The parts of a month's price in the currency of the prices; ``None`` without a price.
 
     An array without a price of its own costs what its members cost, each with its share of the size, so that
     both sides of a mirror are paid.
@@ -29,14 +61,15 @@ def cost_per_month(profile: Profile, prices: Prices, size_bytes: float, years: f
     """
     price = prices.of(profile)
     if price is not None and price.purchase is not None:
-        return price.purchase / (12 * years)
+        return [bill_part("purchase", 1, price.purchase / (12 * years))]
     if price is not None:
-        return _rent(price, profile, size_bytes)
+        return list(_rent(price, profile, size_bytes))
     if profile.member is None:
         return None
     each_bytes = size_bytes * profile.member.capacity_bytes / profile.capacity_bytes
-    each = cost_per_month(profile.member, prices, each_bytes, years)
-    return None if each is None else each * int(profile.fields["members"])
+    each = bill_parts(profile.member, prices, each_bytes, years)
+    members = int(profile.fields["members"])
+    return None if each is None else [bill_part(p.what, p.quantity * members, p.price_each) for p in each]
 
 
 def billed_gib(price: Price, profile: Profile, size_bytes: float) -> float:
@@ -60,21 +93,21 @@ def _gib_for(limit: Mapping[str, float], profile: Profile) -> float:
     return (provisioned - base) / per_gib if provisioned > limit.get("least", 0.0) else 0.0
 
 
-def _rent(price: Price, profile: Profile, size_bytes: float) -> float:
+def _rent(price: Price, profile: Profile, size_bytes: float) -> Iterator[BillPart]:
     limits: Mapping[str, Mapping[str, float]] = profile.fields.get("limits", {})
-    iops: float = limits.get("iops", {}).get("provisioned", 0.0)
+    yield bill_part("size", billed_gib(price, profile, size_bytes), price.per_gib_month or 0.0)
+    yield from _iops_rent(price, limits.get("iops", {}).get("provisioned", 0.0))
     mib_per_s = limits.get("mb_per_s", {}).get("provisioned", 0.0) * _MIB_PER_MB
-    throughput: float = max(mib_per_s - price.included_mib_per_s, 0.0) * price.per_mib_per_s_month
-    size = billed_gib(price, profile, size_bytes) * (price.per_gib_month or 0.0)
-    return size + _iops_rent(price, iops) + throughput
+    beyond = max(mib_per_s - price.included_mib_per_s, 0.0)
+    if beyond and price.per_mib_per_s_month:
+        yield bill_part("throughput", beyond, price.per_mib_per_s_month)
 
 
-def _iops_rent(price: Price, iops: float) -> float:
+def _iops_rent(price: Price, iops: float) -> Iterator[BillPart]:
     """Each step replaces the rent before it for the I/Os above the step."""
-    rent, each = 0.0, price.per_iops_month
-    counted = min(price.included_iops, iops)
-    for above, next_each in price.per_iops_month_above:
+    each, counted = price.per_iops_month, min(price.included_iops, iops)
+    for above, next_each in [*price.per_iops_month_above, (math.inf, 0.0)]:
         end = min(max(above, counted), max(iops, counted))
-        rent += (end - counted) * each
+        if end > counted and each:
+            yield bill_part("iops", end - counted, each)
         counted, each = end, next_each
-    return rent + (iops - counted) * each

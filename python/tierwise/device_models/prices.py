@@ -74,7 +74,7 @@ class Price(_Part):
     def _is_one_of_two(self) -> Self:
         if (self.purchase is None) == (self.per_gib_month is None):
             raise ValueError("give one of purchase and per_gib_month")
-        rent = self.model_fields_set - {"purchase", "source", "date"}
+        rent = self.model_fields_set - {"purchase", "source", "date", "checked"}
         if self.purchase is not None and rent:
             raise ValueError(f"{min(rent)} belongs to a rented device, and purchase to one that is bought")
         if self.most_gib is not None and self.most_gib < self.least_gib:
@@ -91,6 +91,8 @@ class ListedPrice(Price):
     """Where the price comes from."""
     date: Date
     """Day, month or year of the price."""
+    checked: bool = False
+    """Whether somebody compared it with the source. In a user's file it is taken as compared if not given."""
 
     @model_validator(mode="after")
     def _date_has_come(self) -> Self:
@@ -140,7 +142,7 @@ class Prices:
             return cls(shipped.currency, {}, shipped.devices)
         own = _read(file)
         known = names()
-        entries = {_full_name(name, known): price for name, price in own.devices.items()}
+        entries = {_full_name(name, known): _of_user(price) for name, price in own.devices.items()}
         if len(entries) < len(own.devices):
             raise TierwiseError(f"{file}: devices: two names of one device", "give each device one entry")
         same = own.currency == shipped.currency
@@ -180,6 +182,10 @@ def _read(file: Path) -> PriceFile:
         if where.startswith("devices.") and where.endswith(".currency"):
             fix = "give one currency, at the top of the file, and keep another currency in another file"
         raise TierwiseError(f"{file}: {where}: {first['msg'].removeprefix('Value error, ')}", fix) from None
+
+
+def _of_user(price: ListedPrice) -> ListedPrice:
+    return price if "checked" in price.model_fields_set else price.model_copy(update={"checked": True})
 
 
 def _first_day(date: str) -> datetime.date:

@@ -19,6 +19,9 @@ _LIKE = {"type": "string", "description": "Name of a profile whose keys hold whe
 _PRICE = '[price]\nusd = 1\n[source]\nprice = "an example for the schema"'
 """A price, which a user's profile may have; those of the profiles that ship are in a file of their own."""
 _TABLES = {"table", "tables"}
+_MB_PER_MIB = 2**20 / 1e6
+_RATES = ("limits.mb_per_s", "credits.mb_per_s")
+"""Tables that may be given in MiB per second instead, as ``mib_per_s``: the reader converts them."""
 
 Keys = dict[str, dict[str, Any]]
 """Path of a key -> what it may hold: ``form``, ``required`` and the bounds, as the crate notes them."""
@@ -36,7 +39,21 @@ def keys_by_kind() -> dict[str, Keys]:
     for keys in kinds.values():
         for path in [path for path, key in keys.items() if key["form"] == "unread"]:
             keys.update(_of_another(path, kinds.values()))
+        keys.update(_in_mebibytes(keys))
     return kinds
+
+
+def _in_mebibytes(keys: Keys) -> Keys:
+    """The tables of rates again, in the other unit; of the two, one is given."""
+    found: Keys = {}
+    for path, key in keys.items():
+        table = next((rate for rate in _RATES if path == rate or path.startswith(f"{rate}.")), None)
+        if table:
+            bounds: dict[str, Any] = {
+                bound: key[bound] / _MB_PER_MIB for bound in ("least", "most") if bound in key
+            }
+            found[path.replace("mb_per_s", "mib_per_s", 1)] = {**key, **bounds}
+    return found
 
 
 def _of_another(path: str, kinds: Iterable[Keys]) -> Keys:
@@ -133,6 +150,11 @@ class _Kind:
             properties["like"] = _LIKE
             found["description"] = self._meanings[""]
         required = [name for name, other in below.items() if self._keys[other]["required"]]
+        if path and "mib_per_s" in below:
+            found["not"] = {"required": ["mb_per_s", "mib_per_s"]}
+            if "mb_per_s" in required:
+                required = [name for name in required if name not in ("mb_per_s", "mib_per_s")]
+                found |= {} if like else {"anyOf": [{"required": ["mb_per_s"]}, {"required": ["mib_per_s"]}]}
         return found if like else {**found, "required": required}
 
     def _value(self, path: str, *, like: bool) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from tierwise import _core
 from tierwise.device_models.billing import cost_per_month
-from tierwise.device_models.prices import Prices
+from tierwise.device_models.prices import ListedPrice, Prices
 from tierwise.device_models.profiles import Profile
 from tierwise.model import processors
 from tierwise.results.measurements import Record
@@ -48,6 +49,11 @@ class SourceQuality(Record):
     estimated: int
 
     @property
+    def unchecked_share(self) -> float:
+        """Share that is from a document that was not at hand, 0 to 1."""
+        return self.from_memory / (self.documented + self.from_memory + self.estimated)
+
+    @property
     def sourced_share(self) -> float:
         """Share that is not estimated, 0 to 1."""
         return 1 - self.estimated / (self.documented + self.from_memory + self.estimated)
@@ -62,6 +68,10 @@ class DeviceSummary(Record):
     capacity_bytes: int
     cost_per_gb_month: float | None
     """Of 10^9 bytes of the whole device for a month, at the prices that ship, in their currency."""
+    price_source: str
+    """Where that price is from, and of when; empty without one."""
+    price_checked: bool
+    """Whether somebody compared it with the source."""
     figures: DeviceFigures
     sources: SourceQuality
 
@@ -78,6 +88,7 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
             summary=device.summary,
             capacity_bytes=device.capacity_bytes,
             cost_per_gb_month=_cost_per_gb_month(device, prices),
+            **_source_of_price(device, prices),
             figures=DeviceFigures.model_validate(figures),
             sources=_quality(device),
         )
@@ -88,6 +99,15 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
 def _cost_per_gb_month(device: Profile, prices: Prices) -> float | None:
     cost = cost_per_month(device, prices, device.capacity_bytes)
     return None if cost is None else cost / (device.capacity_bytes / _GB)
+
+
+def _source_of_price(device: Profile, prices: Prices) -> dict[str, Any]:
+    """Of an array without a price of its own, that of its members."""
+    price = prices.of(device) or (prices.of(device.member) if device.member else None)
+    if isinstance(price, ListedPrice):
+        return {"price_source": f"{price.source}, {price.date}", "price_checked": price.checked}
+    own = device.sources.get("price", "") if price else ""
+    return {"price_source": own, "price_checked": price is not None}
 
 
 def _quality(device: Profile) -> SourceQuality:

@@ -183,7 +183,7 @@ def _candidates(options: AdviceOptions) -> tuple[str, ...]:
     if not names:
         raise TierwiseError("no device to move files to", "name one or more with --devices, as nvme-dc,gp3")
     for name in names:
-        Costs({}, options.terms).of_device(name, 1)  # which raises without a price
+        Costs({}, options.terms).device_bill(name, 1)  # which raises without a price
     return names
 
 
@@ -205,6 +205,7 @@ def _database(
         engine=rows.engine,
         engine_version=rows.engine_version,
         unit=rows.unit,
+        unusable=rows.unusable,
         importance=weight.importance,
         must_have_p99_us=weight.goal.bound if weight.goal else None,
         p99_missed=bool(weight.goal) and not str(allowed[0].verdict).endswith("reached"),

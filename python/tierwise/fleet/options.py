@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tierwise.advise import Costs, Goal, Option, Terms
-from tierwise.advise.endurance import written_bytes_per_s
+from tierwise.advise.endurance import written_by_device
 from tierwise.advise.goal import Verdict
-from tierwise.advise.moves import is_worthwhile
-from tierwise.advise.option import option_of
 from tierwise.advise.search import Search
 from tierwise.advise.sources import billing_notes
 from tierwise.cluster.fingerprint import require_same
@@ -68,6 +66,7 @@ class LogDevice(Record):
     busy_share: float
     """Sum over its roles of the share of time in which a request was under way."""
     written_bytes_per_s: float
+    """At the recorded rate of work."""
     obstacle: str | None = None
     """Why the database cannot be replayed together with others; null if it can."""
 
@@ -115,6 +114,8 @@ class DatabaseOptions(Record):
     """What rates count."""
     options: list[FleetOption]
     """The recorded placement, then the others, the cheapest first."""
+    unusable: list[str] = []
+    """Why its recording is not usable and what to do; empty if it is."""
     warnings: list[str] = []
     notes: list[str] = []
 
@@ -150,13 +151,11 @@ def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
 def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
     costs = Costs.of(predictor, task.terms)
     search = Search(predictor, task.devices, costs)
-    recorded = option_of(predictor.as_recorded, costs, task.devices)
-    others = [option for option in search.front(task.goal) if option.placement and option.prediction.speedup]
+    recorded, judged, run = search.staying, usability(predictor), predictor.run
+    others = [option for option in search.front(task.goal) if not option.stays and option.prediction.speedup]
     needed = [one for one in others if task.goal and task.goal.verdict(one.prediction).endswith("reached")]
-    rungs = worthwhile(recorded, others)
+    rungs = worthwhile(recorded, filter(search.may_be_recommended, others))
     kept = [one for one in others if one in rungs or one in needed]
-    judged, run = usability(predictor), predictor.run
-    refused = [f"not usable: {remark.reason}" for remark in judged.remarks if remark.blocks]
     answers = [one.prediction for one in (recorded, *kept)]
     return DatabaseOptions(
         name=task.recording.name,
@@ -165,33 +164,30 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
         engine_version=run.engine_version,
         unit=run.unit,
         options=[
-            _row(recorded, option, task.goal)
+            _row(recorded, option, task.goal, costs)
             for option in (recorded, *sorted(kept, key=lambda option: option.cost_per_month))
         ],
-        warnings=list(dict.fromkeys([*refused, *(one for answer in answers for one in answer.warnings)])),
+        unusable=[f"{remark.reason}: {remark.fix}" for remark in judged.remarks if remark.blocks],
+        warnings=list(dict.fromkeys(one for answer in answers for one in answer.warnings)),
         notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes)],
     )
 
 
-def worthwhile(recorded: Option, others: Sequence[Option]) -> list[Option]:
+def worthwhile(recorded: Option, others: Iterable[Option]) -> list[Option]:
     """The options that are worth their money, the cheapest first.
 
-    Each is faster than every cheaper one by more than chance and by ``LEAST_STEP``, as on the ladder of
-    ``advise``. One that saves money need only be no slower than the recorded placement.
+    None of the cheaper ones, nor to stay, is as good, by the rule of ``advise``. One that saves money need
+    not be faster than to stay.
     """
     kept: list[Option] = []
     for option in sorted(others, key=lambda one: (one.cost_per_month, len(one.placement))):
         cheaper = [*kept, *([recorded] if option.cost_per_month >= 0 else [])]
-        step = recorded.step_to(option)
-        steps = [one.step_to(option) for one in cheaper]
-        if not step or step.value < 1:
-            continue
-        if all(one and is_worthwhile(one) for one in steps):
+        if not any(one.as_good_as(option) for one in cheaper):
             kept.append(option)
     return kept
 
 
-def _row(recorded: Option, option: Option, goal: Goal | None) -> FleetOption:
+def _row(recorded: Option, option: Option, goal: Goal | None, costs: Costs) -> FleetOption:
     answer, step = option.prediction, recorded.step_to(option)
     assert answer.speedup is not None, "options without a figure were left out"
     return FleetOption(
@@ -204,11 +200,11 @@ def _row(recorded: Option, option: Option, goal: Goal | None) -> FleetOption:
         rate_per_s=answer.rate_per_s,
         p99_us=answer.p99_us,
         verdict=goal.verdict(answer) if goal else None,
-        log_device=_log_device(option),
+        log_device=_log_device(option, costs),
     )
 
 
-def _log_device(option: Option) -> LogDevice | None:
+def _log_device(option: Option, costs: Costs) -> LogDevice | None:
     device, loads = option.placement.get(Role.LOG), option.prediction.io
     if device is None:
         return None
@@ -218,7 +214,7 @@ def _log_device(option: Option) -> LogDevice | None:
         roles=roles,
         size_bytes=option.size_bytes[device],
         busy_share=sum(loads[role].busy_share for role in roles if role in loads),
-        written_bytes_per_s=written_bytes_per_s(option.prediction).get(device, 0.0),
+        written_bytes_per_s=written_by_device(option.placement, costs.written)[device],
         obstacle=_obstacle(option),
     )
 

@@ -163,7 +163,7 @@ class Packing:
         """Of one device for all: room for the sum of their files, worn by the sum of their writes."""
         loads = self._loads(members)
         written = sum(load.written_bytes_per_s for load in loads)
-        return self._costs.of_written_device(loads[0].device, self.size_bytes(members), written)
+        return self._costs.device_bill(loads[0].device, self.size_bytes(members), written).per_month
 
     def separate_cost(self, members: Mapping[int, int]) -> float:
         """Of a device for each."""

@@ -31,6 +31,8 @@ class FleetDatabase(Record):
     engine_version: str | None
     unit: str
     """What rates count."""
+    unusable: list[str]
+    """Why its recording is not usable and what to do; empty if it is."""
     importance: float
     """Factor of its gain."""
     must_have_p99_us: float | None

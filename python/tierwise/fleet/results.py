@@ -184,7 +184,8 @@ def _schema() -> Any:
         }
     )
     names = ("task", "name", "uri", "engine", "engine_version", "unit")
-    fields = dict.fromkeys(names, text) | {"options": pa.list_(option), "warnings": texts, "notes": texts}
+    fields = dict.fromkeys(names, text) | {"options": pa.list_(option)}
+    fields |= dict.fromkeys(("unusable", "warnings", "notes"), texts)
     return pa.schema(fields)
 
 

@@ -13,6 +13,7 @@ from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.predict.residue import CHANCE, Residue, carried_us
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.together import parted, together
 from tierwise.predict.uncertainty import Uncertainty
 
 UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.4, "p99": 0.4}
@@ -55,6 +56,7 @@ class Answers:
         """Find the residue."""
         self._run, self._work, self._error = run, work, model_error
         self._warnings, self._fresh = warnings, fresh
+        self._together = together(run.engine, work.footprints)
         self._base = reproduced.outcomes
         rates = [self.rate_of(one) for one in self._base]
         self._base_us = run.clients * 1e6 / max(sum(rates) / len(rates), 1e-9)
@@ -147,10 +149,8 @@ class Answers:
             seeds=len(outcomes),
             validated=self._error.find(self._run.engine, self._path(scenario), "rate") is not None,
             notes=state.notes(scenario, self._run, self._work, (self._base[0], outcomes[0]), self._fresh),
-            warnings=self._said(
-                scenario,
-                [*uncertainty.warnings, *outcomes[0].warnings, mean_value.difference(analysed, simulated)],
-            ),
+            cross_checks=[said for said in [mean_value.difference(analysed, simulated)] if said],
+            warnings=self._said(scenario, [*outcomes[0].warnings, *uncertainty.warnings]),
         )
 
     def _latencies(
@@ -193,9 +193,9 @@ class Answers:
         calibrated = self._error.nearest(self._run.engine, self._path(scenario), what)
         return max(calibrated.at(speedup) if calibrated else UNVALIDATED_HALF_WIDTHS[what], reproduced)
 
-    def _said(self, scenario: Scenario, own: Sequence[str | None]) -> list[str]:
+    def _said(self, scenario: Scenario, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the scenario and of the calibrated error, each once."""
-        warnings = [*self._warnings, *(sentence for sentence in own if sentence)]
+        warnings = [*self._cannot_be_parted(scenario), *self._warnings, *own]
         if abs(self._run.error) > CHANCE:
             warnings.append(
                 f"replaying the recorded run gives {self._run.reproduced_rate_per_s:,.4g} "
@@ -218,6 +218,14 @@ class Answers:
                 f"no validation has tried a change of {names}: the error may be greater than calibrated"
             )
         return list(dict.fromkeys(warnings))
+
+    def _cannot_be_parted(self, scenario: Scenario) -> list[str]:
+        """What the engine does not allow of a placement."""
+        groups = parted(self._together, scenario.devices_of(Role)) if self._together else []
+        return [
+            f"no setting makes this placement: {one.because}, so that {' and '.join(one.roles)} move as one"
+            for one in groups
+        ]
 
     @property
     def _recorded_units(self) -> float:

@@ -2,9 +2,9 @@
 
 The front is the fastest placement for each amount of money. As in Pareto local search (Paquete, Chiarandini
 and Stützle, 2004, in *Metaheuristics for Multiobjective Optimisation*), the neighbours of placements on the
-front are simulated: those that move one role. Once all neighbours are known, the search goes on with the
-front of the other placements, until the limit of simulations is reached. Nothing is random. Nothing
-guarantees that the front found is the true one.
+front are simulated: those that move one role, or the roles that move as one. Once all neighbours are known,
+the search goes on with the front of the other placements, until the limit of simulations is reached. Nothing
+is random. Nothing guarantees that the front found is the true one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ L = TypeVar("L", bound=Look)
 
 def search(
     simulate: Callable[[list[Placement]], list[L]],
-    roles: Sequence[Role],
+    placed: Sequence[Sequence[Role]],
     devices: Sequence[str],
     keep: Callable[[Placement], bool],
     cost: Callable[[L], float],
@@ -47,7 +47,7 @@ def search(
 
     Args:
         simulate: gives the looks of placements; it leaves out those without an answer.
-        roles: to place.
+        placed: roles to place, those together that move as one.
         devices: for each role.
         keep: which placements to consider.
         cost: of a placement.
@@ -56,8 +56,8 @@ def search(
     Returns:
         All looks.
     """
-    same = [dict.fromkeys(roles, device) for device in devices]
-    fresh = [*same, *_neighbours(same[0], devices)]
+    same = [{role: device for unit in placed for role in unit} for device in devices]
+    fresh = [*same, *_neighbours(same[0], placed, devices)]
     asked: set[tuple[str, ...]] = set()
     found: list[L] = []
     waiting: list[tuple[float, L]] = []
@@ -73,7 +73,7 @@ def search(
             break
         chosen = best[:: len(best) // -_AT_ONCE]
         waiting = [one for one in waiting if all(one is not other for other in chosen)]
-        fresh = [neighbour for _, one in chosen for neighbour in _neighbours(one.placement, devices)]
+        fresh = [near for _, one in chosen for near in _neighbours(one.placement, placed, devices)]
     return found
 
 
@@ -86,9 +86,11 @@ def front(priced: Sequence[tuple[float, L]]) -> list[tuple[float, L]]:
     return found
 
 
-def _neighbours(placement: Placement, devices: Sequence[str]) -> Iterator[Placement]:
-    """The placements that differ in one role."""
-    for role, own in placement.items():
+def _neighbours(
+    placement: Placement, placed: Sequence[Sequence[Role]], devices: Sequence[str]
+) -> Iterator[Placement]:
+    """The placements that differ in one role, or in the roles that move as one."""
+    for unit in placed:
         for device in devices:
-            if device != own:
-                yield {**placement, role: device}
+            if device != placement[unit[0]]:
+                yield {**placement, **dict.fromkeys(unit, device)}

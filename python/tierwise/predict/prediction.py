@@ -81,6 +81,8 @@ class Prediction(Record):
     """Whether more transactions arrive than complete, so that their waits keep growing."""
     mean_value_per_s: float | None = None
     """The rate by mean-value analysis, a second opinion."""
+    cross_checks: list[str] = []
+    """Where that opinion differs, for who doubts the model, as sentences."""
     p50_us: Estimate | None = None
     p95_us: Estimate | None = None
     p99_us: Estimate | None = None
@@ -96,6 +98,7 @@ class Prediction(Record):
     notes: list[str] = []
     """The state of caches, checkpoints and devices that the answer holds for, as sentences."""
     warnings: list[str] = []
+    """What limits the trust in the answer, that which may make it wrong first, as sentences."""
 
     @property
     def faster(self) -> bool:

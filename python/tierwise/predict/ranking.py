@@ -1,8 +1,9 @@
 """Every placement of the roles over some devices, best first.
 
 All of them are replayed under one seed and for few transactions, the best few again under every seed. Roles
-with almost no I/O stay where they are. If there are still too many placements, a search chooses those that
-are replayed (:mod:`tierwise.predict.front_search`). Notes say both.
+with almost no I/O stay where they are, and roles that the engine keeps together move as one. If there are
+still too many placements, a search chooses those that are replayed (:mod:`tierwise.predict.front_search`).
+Notes say both.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tierwise.predict.predictor import Predictor
 from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.together import Unit, units
 from tierwise.predict.uncertainty import refusal
 from tierwise.results.measurements import Record
 
@@ -47,8 +49,6 @@ class Ranked(Record):
     p50_us: float
     p95_us: float
     p99_us: float
-    written_bytes_per_s: dict[str, float]
-    """Device -> bytes that the load writes to it a second."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ def rank(
     ranked.sort(key=lambda one: one.rate_per_s, reverse=True)
     best = predictor.predict([asking(base, one.placement) for one in ranked[:closer]])
     best.sort(key=lambda one: one.rate_per_s.value if one.rate_per_s else 0.0, reverse=True)
-    left = [role for role in predictor.work.footprints if role not in placed]
+    roles = [role for unit in placed for role in unit]
     return Ranking(
         devices=names,
-        roles=placed,
-        left=left,
+        roles=roles,
+        left=[role for role in predictor.work.footprints if role not in roles],
         complete=count <= most,
         tried=len(ranked),
         ranked=ranked,
@@ -137,8 +137,8 @@ def rank(
     )
 
 
-def by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
-    """Roles with almost no I/O, and the others, busiest first."""
+def by_load(predictor: Predictor) -> tuple[list[Role], list[Unit]]:
+    """Roles with almost no I/O, and the others, busiest first, those together that move as one."""
     load = predictor.as_recorded.io
     moved = {role: one.read_bytes_per_s + one.written_bytes_per_s for role, one in load.items()}
     busiest = max((one.busy_share for one in load.values()), default=0.0)
@@ -150,15 +150,19 @@ def by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
             one.busy_share > _NEXT_TO_NOTHING * busiest or moved[role] > _NEXT_TO_NOTHING * total
         )
 
+    def busy(unit: Unit) -> float:
+        return max(load[role].busy_share for role in unit if role in load)
+
     roles = list(predictor.work.footprints)
-    loaded = sorted(filter(matters, roles), key=lambda role: -load[role].busy_share)
-    return [role for role in roles if role not in loaded], loaded
+    loaded = [unit for unit in units(predictor.run.engine, roles) if any(map(matters, unit))]
+    placed = {role for unit in loaded for role in unit}
+    return [role for role in roles if role not in placed], sorted(loaded, key=busy, reverse=True)
 
 
-def placements_of(roles: Sequence[Role], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
-    """Every placement; the device of the last role changes fastest."""
-    for choice in itertools.product(devices, repeat=len(roles)):
-        yield dict(zip(roles, choice, strict=True))
+def placements_of(placed: Sequence[Unit], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
+    """Every placement; the device of the last unit changes fastest."""
+    for choice in itertools.product(devices, repeat=len(placed)):
+        yield {role: device for unit, device in zip(placed, choice, strict=True) for role in unit}
 
 
 def asking(base: Scenario, placement: dict[Role, str]) -> Scenario:
@@ -194,17 +198,12 @@ def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
     rate, *_ = predictor.answers.rates(look.scenario, look.outcome)
     bound = predictor.answers.bound(look.scenario)
     p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(look.scenario, look.outcome))
-    written: dict[str, float] = {}
-    for role in look.outcome.io:
-        device = look.placement.get(role.role, RECORDED)
-        written[device] = written.get(device, 0.0) + role.written_bytes / (look.outcome.elapsed_s or 1.0)
     return Ranked(
         placement=look.placement,
         rate_per_s=min(rate, bound.rate_per_s) if bound else rate,
         p50_us=p50_us,
         p95_us=p95_us,
         p99_us=p99_us,
-        written_bytes_per_s=written,
     )
 
 

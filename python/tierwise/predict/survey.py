@@ -20,6 +20,7 @@ from tierwise.predict.ranking import (
     placements_of,
 )
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.together import Unit
 from tierwise.predict.uncertainty import uncertainty_of
 
 
@@ -29,32 +30,36 @@ class Survey:
 
     Attributes:
         devices: ``recorded``, then the full names of the others.
-        roles: roles that are placed.
+        placed: roles that are placed, those together that move as one.
         left: roles that stay where they were recorded.
         predictions: by number, see :meth:`number`; ``None`` where there is no answer.
         notes: what was left out, as sentences.
     """
 
     devices: list[str]
-    roles: list[Role]
+    placed: list[Unit]
     left: list[Role]
     predictions: list[Prediction | None]
     notes: list[str]
 
     def number(self, placement: Mapping[Role, str]) -> int | None:
-        """Number of a placement: a digit for each role, the last changes fastest, each the index of a device.
+        """Number of a placement: a digit for each unit of roles, the index of a device, the last fastest.
 
         Roles that are not named stay where they were recorded. ``None`` for a placement that is not in the
         survey.
         """
+        known = {role for unit in self.placed for role in unit}
         if any(
-            (role not in self.roles and device != RECORDED) or device not in self.devices
+            (role not in known and device != RECORDED) or device not in self.devices
             for role, device in placement.items()
         ):
             return None
         number = 0
-        for role in self.roles:
-            number = number * len(self.devices) + self.devices.index(placement.get(role, RECORDED))
+        for unit in self.placed:
+            device, *others = {placement.get(role, RECORDED) for role in unit}
+            if others:
+                return None
+            number = number * len(self.devices) + self.devices.index(device)
         return number
 
     def place(self, closer: Iterable[Prediction]) -> None:
@@ -89,13 +94,14 @@ def survey(
     if len(names) == 1:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
     idle, loaded = by_load(predictor)
-    order = sorted(loaded, key=lambda role: role not in first)
-    placed = order[: max(_roles_that_fit(len(names)), 1)]
-    fixed = [role for role in loaded if role not in placed]
+    order = sorted(loaded, key=lambda unit: not set(unit) & set(first))
+    placed = order[: max(_units_that_fit(len(names)), 1)]
+    fixed = [role for unit in order[len(placed) :] for role in unit]
+    roles = {role for unit in placed for role in unit}
     found = Survey(
         devices=names,
-        roles=placed,
-        left=[role for role in predictor.work.footprints if role not in placed],
+        placed=placed,
+        left=[role for role in predictor.work.footprints if role not in roles],
         predictions=[None] * len(names) ** len(placed),
         notes=[*idle_notes(idle), *([_fixed(fixed)] if fixed else [])],
     )
@@ -106,8 +112,8 @@ def survey(
     return found
 
 
-def _roles_that_fit(devices: int) -> int:
-    """How many roles have no more than ``MOST_PLACEMENTS`` placements."""
+def _units_that_fit(devices: int) -> int:
+    """How many units of roles have no more than ``MOST_PLACEMENTS`` placements."""
     count = 0
     while devices ** (count + 1) <= MOST_PLACEMENTS:
         count += 1

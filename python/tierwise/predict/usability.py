@@ -34,6 +34,7 @@ Bursts cover a tenth of the time, so a load that changes makes some tens of per 
 transactions that no reply shows, such as commits in a procedure, make a factor."""
 MOST_COST = 0.20
 """Share of the rate lost to recording above which there is a remark."""
+_MOST_PROGRAMS = 3
 _WRITTEN_LOG_BYTES = 1 << 20
 """The log was written if the engine reports that it grew by more than this."""
 
@@ -42,7 +43,9 @@ class Remark(Record):
     """One problem of a recording."""
 
     reason: str
+    """What is wrong."""
     fix: str
+    """What to do."""
     blocks: bool
     """Whether it makes the recording unusable."""
 
@@ -67,6 +70,11 @@ class Usability(Record):
         return not any(remark.blocks for remark in self.remarks)
 
     @property
+    def ordered(self) -> list[Remark]:
+        """The remarks, those that make it unusable first."""
+        return sorted(self.remarks, key=lambda remark: not remark.blocks)
+
+    @property
     def reasons(self) -> list[str]:
         """The problem of each remark."""
         return [remark.reason for remark in self.remarks]
@@ -87,8 +95,7 @@ class Usability(Record):
         first = f"This {self.source} is {'' if self.usable else 'not '}usable."
         if self.source == "observation" and self.usable:
             first = "This observation is usable for answers from waits only: they have wide intervals."
-        ordered = sorted(self.remarks, key=lambda remark: not remark.blocks)
-        return [first, *(f"{_capital(remark.reason)}: {remark.fix}." for remark in ordered)]
+        return [first, *(f"{_capital(remark.reason)}: {remark.fix}." for remark in self.ordered)]
 
 
 def usability_of(recording: Path) -> Usability:
@@ -144,7 +151,7 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
     if foreign > MOST_FOREIGN_CPU_SHARE:
         yield Remark(
             reason=f"other programs used {foreign:.0%} of the processors",
-            fix="stop them while recording, or run the load from another machine",
+            fix=f"stop {_programs(about)}",
             blocks=True,
         )
     stolen = about.stolen_cpu_share
@@ -160,6 +167,16 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
             fix="expect wider errors, or record with fewer clients",
             blocks=False,
         )
+
+
+def _programs(about: About) -> str:
+    """The programs that used most of the processors, with pids and shares, and what to do instead."""
+    named = [
+        f"{one.program} (pid {', '.join(map(str, one.pids))}: {one.cpu_share:.0%})"
+        for one in about.foreign_programs[:_MOST_PROGRAMS]
+    ]
+    instead = "while recording, or run the load from another machine"
+    return f"{', '.join(named)} {instead}" if named else f"them {instead} (their names were not recorded)"
 
 
 def _of_contents(predictor: Predictor) -> Iterator[Remark]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tierwise.device_models.measured_drives import ImportedDrive
 from tierwise.device_models.summary import DeviceSummary
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
-from tierwise.report.numbers import grouped, significant
+from tierwise.report.numbers import grouped
 
 _GB = 1e9
 _FIGURES = {
@@ -26,6 +27,10 @@ def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
     for summary in summaries:
         found.add(*_cells(summary))
     notes = ["Rates after long use: SSDs overwritten at random, volumes out of credit."]
+    if any(not one.price_checked for one in summaries) or any(one.sources.from_memory for one in summaries):
+        notes.append(
+            "Not checked: written down from memory; nobody compared it with the source that it names."
+        )
     if any(summary.figures.cached_writes for summary in summaries):
         notes.append("* into a cache that still had room; more writes are slower.")
     return [found, *(Text(note, Tone.QUIET) for note in notes)]
@@ -41,17 +46,24 @@ def imported_document(drive: ImportedDrive, written: str | None) -> list[Block]:
 def _cells(summary: DeviceSummary) -> list[Cell]:
     figures = summary.figures
     mark = "*" if figures.cached_writes else ""
-    estimated = summary.sources.sourced_share < 1
-    share = Text(f"{1 - summary.sources.sourced_share:.0%} estimated", Tone.QUIET)
+    unsure = {"estimated": 1 - summary.sources.sourced_share, "not checked": summary.sources.unchecked_share}
+    shares = [f"{share:.0%} {what}" for what, share in unsure.items() if share > 0]
     return [
-        Cell(summary.name, below=(share,) if estimated else ()),
+        Cell(summary.name, below=tuple(Text(share, Tone.QUIET) for share in shares)),
         figure(summary.capacity_bytes / _GB, grouped),
         _pair(figures.sequential_read_mb_per_s, figures.sequential_write_mb_per_s, mark),
         _pair(figures.random_read_iops, figures.random_read_qd32_iops),
         _pair(figures.random_write_iops, figures.random_write_qd32_iops, mark),
         figure(figures.write_flush_us / 1e3, lambda ms: grouped(ms, 3)),
-        figure(summary.cost_per_gb_month, significant),
+        _price(summary),
     ]
+
+
+def _price(summary: DeviceSummary) -> Cell:
+    cost = figure(summary.cost_per_gb_month, lambda cost: f"{cost:.3g}")
+    if summary.cost_per_gb_month is None or summary.price_checked:
+        return cost
+    return replace(cost, below=(Text("not checked", Tone.QUIET),))
 
 
 def _pair(above: float, below: float, mark: str = "") -> Cell:

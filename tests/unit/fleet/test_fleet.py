@@ -15,7 +15,7 @@ from support.fleet_command import invoke
 from support.fleet_factory import EXAMPLES, GP3, advised, chosen, database, option, recorded, write_recordings
 from support.schemas import problems
 from tierwise.advise import Goal, Terms
-from tierwise.advise.moves import LEAST_STEP
+from tierwise.advise.option import MARGIN
 from tierwise.fleet import (
     DatabaseOptions,
     LeftOutRecording,
@@ -122,7 +122,7 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
         if wanted and 4e6 / rate(placement) > wanted.bound / 1.25:
             continue
         near = [one for one in allowed if one.cost_per_month <= 1.01 * cost(placement)]
-        assert max(one.speedup.value for one in near) * LEAST_STEP * 1.01 >= rate(placement) / base
+        assert max(one.speedup.value for one in near) * MARGIN * 1.01 >= rate(placement) / base
 
 
 @needs_scipy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from functools import cache
 from pathlib import Path
 
@@ -96,7 +95,7 @@ def test_the_decision_says_interval_budget_and_goal() -> None:
 
 def test_without_a_gain_nothing_moves() -> None:
     still = made(("hdd-7k2",))
-    assert decision.headline(still).startswith("Leave the files where they are")
+    assert decision.headline(still).startswith("Nothing you can buy here helps: ")
     assert 'id="steps"' not in advice_page(still)
 
 
@@ -104,8 +103,7 @@ def test_the_risks_name_a_single_drive_a_date_and_what_is_not_known() -> None:
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in decision.risks(made(FEW)).rows}
     holds, power, worn, death = rows["ssd-nvme-dc"]
     assert holds == "log, data and index" and "power cuts lost" in power and "one drive" in death
-    year = re.search(r"\(\w+ (\d{4})\)", worn)
-    assert year and int(year[1]) in (date.today().year, date.today().year + 1)
+    assert worn == "over 10 years; 7 months at the predicted rate"
     assert rows["recorded devices"][2:] == ["no figure", "not known"]
 
 

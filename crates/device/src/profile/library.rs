@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::source;
+use super::{mebibytes, source};
 use crate::problem::{Problem, SectionResult};
 
 /// Texts of profiles by name. The caller reads the files; this crate reads none.
@@ -55,6 +55,7 @@ fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> Sect
     let mut own: Table = toml::from_str(text).map_err(|error| {
         Problem::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
     })?;
+    mebibytes::convert(&mut own)?;
     let Some(like) = own.remove("like") else {
         return Ok(own);
     };

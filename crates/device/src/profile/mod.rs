@@ -2,6 +2,7 @@
 
 mod error;
 mod library;
+mod mebibytes;
 mod price;
 mod seeks;
 mod source;

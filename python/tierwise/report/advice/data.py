@@ -8,9 +8,11 @@ from typing import Any
 
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
+from tierwise.predict.together import Unit
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.risks import STATES, risk
 from tierwise.report.palette import DARK, LIGHT, ROLE_COLOURS
+from tierwise.report.recording.bills import part_words
 
 _FIGURES = 4
 """Significant figures that a column keeps."""
@@ -22,6 +24,8 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
 
     Columns of ``figures`` have an entry for each placement, by its number (:meth:`Survey.number`); ``null``
     where there is no answer. Rates are per second, latencies in µs, costs per month, wear in months.
+    ``billed`` has for each placement the indexes of the ``bills`` of its devices, whose sum, less the rent
+    that ends, is its cost.
 
     Args:
         subject: the advice and its placements.
@@ -29,6 +33,8 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
     """
     run, survey = subject.advice.run, subject.survey
     reasons = sorted({one.bound.because for one in survey.predictions if one and one.bound})
+    because = {role: one.because for one in subject.advice.decision.together for role in one.roles}
+    bills, billed = _bills(subject)
     data = {
         "recording": {
             "name": subject.recording.name,
@@ -40,8 +46,13 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         "margin": subject.margin,
         "command": subject.command,
         "devices": [_device(subject, device) for device in survey.devices],
-        "roles": [_role(subject.advice.recorded, role, run.footprints) for role in survey.roles],
-        "left": [_role(subject.advice.recorded, role, run.footprints) for role in survey.left],
+        "roles": [
+            _card(subject.advice.recorded, unit, run.footprints, because.get(unit[0], ""))
+            for unit in survey.placed
+        ],
+        "left": [_card(subject.advice.recorded, (role,), run.footprints) for role in survey.left],
+        "bills": bills,
+        "billed": billed,
         "advised": survey.number(subject.placement) or 0,
         "figures": _figures(subject, reasons),
         "reasons": reasons,
@@ -75,16 +86,39 @@ def _recorded_summary(subject: Subject) -> str:
     return "; ".join(known) or "where the files were when they were recorded"
 
 
-def _role(recorded: Prediction, role: Role, footprints: Mapping[Role, int]) -> dict[str, Any]:
-    load = recorded.io.get(role)
-    requests = load.reads_per_s + load.writes_per_s + load.flushes_per_s if load else 0.0
+def _card(
+    recorded: Prediction, unit: Unit, footprints: Mapping[Role, int], because: str = ""
+) -> dict[str, Any]:
+    """A role, or roles that move as one."""
+    loads = [recorded.io[role] for role in unit if role in recorded.io]
+    requests = sum(load.reads_per_s + load.writes_per_s + load.flushes_per_s for load in loads)
     return {
-        "name": role.value,
-        "size_bytes": footprints.get(role, 0),
+        "name": unit[0].value,
+        "roles": [role.value for role in unit],
+        "because": because if len(unit) > 1 else "",
+        "size_bytes": sum(footprints.get(role, 0) for role in unit),
         "requests_per_s": _short(requests),
-        "share": _short(load.busy_share if load else 0.0),
-        "colour": ROLE_COLOURS[role.value],
+        "share": _short(max((load.busy_share for load in loads), default=0.0)),
+        "colour": ROLE_COLOURS[unit[0].value],
     }
+
+
+def _bills(subject: Subject) -> tuple[list[dict[str, Any]], list[list[int] | None]]:
+    """Each bill of a device once, and the bills of each placement."""
+    found: dict[str, int] = {}
+    bills: list[dict[str, Any]] = []
+    billed: list[list[int] | None] = []
+    for prediction in subject.survey.predictions:
+        numbers = []
+        for bill in subject.bill(prediction).devices if prediction else ():
+            key = bill.model_dump_json()
+            if key not in found:
+                found[key] = len(bills)
+                parts = [[part_words(part), round(part.per_month, 4)] for part in bill.parts]
+                bills.append({"device": bill.device, "amount": round(bill.per_month, 4), "parts": parts})
+            numbers.append(found[key])
+        billed.append(numbers if prediction else None)
+    return bills, billed
 
 
 def _figures(subject: Subject, reasons: Sequence[str]) -> dict[str, Column]:
@@ -104,11 +138,12 @@ def _figures(subject: Subject, reasons: Sequence[str]) -> dict[str, Column]:
     columns["reason"] = _each(
         predictions, lambda one: float(reasons.index(one.bound.because)) if one.bound else None
     )
-    columns["wear_months"] = _each(predictions, lambda one: _wear_months(subject, one))
-    columns["cost"] = _each(
-        predictions,
-        subject.cost_per_month,
+    columns["wear_months"] = _each(predictions, lambda one: _first_worn(subject, one, "months"))
+    columns["wear_months_predicted"] = _each(
+        predictions, lambda one: _first_worn(subject, one, "predicted_months")
     )
+    columns["told"] = _each(predictions, lambda one: float(subject.is_told(one)))
+    columns["cost"] = _each(predictions, subject.cost_per_month)
     return columns
 
 
@@ -116,10 +151,10 @@ def _each(predictions: Sequence[Prediction | None], value: Callable[[Prediction]
     return [None if one is None else _short(value(one)) for one in predictions]
 
 
-def _wear_months(subject: Subject, prediction: Prediction) -> float | None:
+def _first_worn(subject: Subject, prediction: Prediction, field: str) -> float | None:
     """Months until the first new device is worn out; ``None`` if no profile tells, or none wears out."""
-    known = [one.months for one in subject.wear(prediction) if one.months is not None]
-    return min(known, default=None)
+    lasts = (getattr(one, field) for one in subject.wear(prediction))
+    return min((one for one in lasts if one is not None), default=None)
 
 
 def _end(figure: Estimate | None, end: str) -> float | None:

@@ -5,19 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 
+from tierwise.advise import Advice, Option, Wear
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Estimate
 from tierwise.report import numbers
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.risks import risk
-from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Facts, Table, Text, Tone
+from tierwise.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    ColumnKind,
+    Facts,
+    Table,
+    Text,
+    Tone,
+    figure,
+    table,
+)
+from tierwise.report.recording import decision_words
 from tierwise.report.recording.advice_words import (
-    cheaper_sentence,
     fastest_sentence,
-    first_sentence,
     left_out_sentences,
+    simpler_sentence,
     stale_sentence,
 )
+from tierwise.report.recording.bills import bill_table
+from tierwise.report.recording.cautions import advice_cautions
 from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import LONG_MONTHS, months
 from tierwise.report.recording.prediction_words import (
@@ -29,6 +44,7 @@ from tierwise.report.recording.prediction_words import (
 )
 from tierwise.report.study.moves import join
 
+_LEAST_SHOWN = 0.01
 _SAME = 1.03
 """Ratio up to which two figures are called the same."""
 
@@ -50,24 +66,25 @@ def likely(figure: Estimate, shown: Callable[[float], str], unit: str = "") -> s
 
 
 def headline(subject: Subject) -> str:
-    """What to do, what it gains and what it costs, in one sentence."""
-    chosen, moved = subject.chosen, subject.placement
-    if not moved or chosen.speedup is None:
-        return "Leave the files where they are: no move gains anything that can be told from chance."
-    cost = subject.cost_per_month(chosen)
-    price = f"for {money(subject, cost)} a month" if cost > 0 else "at no further cost"
-    if cost < 0:
-        price = f"and {money(subject, -cost)} a month less"
-    gain = f"{numbers.ratio(chosen.speedup.value)} times {of_what(chosen)}"
-    if chosen.bounds_only:
-        ends = (numbers.ratio(chosen.speedup.low), numbers.ratio(chosen.speedup.high))
-        gain = f"between {ends[0]} and {ends[1]} times {of_what(chosen)}"
-    return f"Move {moving(moved)}: {gain} {price}."
+    """What to do, what it gains and what it costs; or that nothing helps, and what would."""
+
+    def price(option: Option) -> str:
+        if option.cost_per_month > 0:
+            return f"for {money(subject, option.cost_per_month)} a month"
+        saved = money(subject, -option.cost_per_month)
+        return f"and {saved} a month less" if option.cost_per_month else "at no further cost"
+
+    return decision_words.headline(subject.advice, price, interval=False)
+
+
+def unusable(subject: Subject) -> list[Block]:
+    """What stands above everything if the recording is not usable."""
+    return decision_words.unusable_texts(subject.advice.usable, subject.advice.remarks)
 
 
 def sentences(subject: Subject) -> list[Block]:
-    """The interval, the bound, the goal, and what was left out."""
-    chosen, advice = subject.chosen, subject.advice
+    """The interval, the bound, what goes with the move, the goal, and what was left out."""
+    chosen, advice, option = subject.chosen, subject.advice, subject.option
     said: list[Block] = []
     if subject.placement and chosen.speedup and not chosen.bounds_only:
         said.append(
@@ -75,16 +92,35 @@ def sentences(subject: Subject) -> list[Block]:
         )
     if subject.placement and chosen.bound:
         said.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
-    if subject.taken_along:
-        along = moving(subject.taken_along)
+    if volatile := decision_words.volatile_sentence(advice):
+        said.append(Text(volatile, Tone.WARNING))
+    said += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
+    if option.taken_along:
+        along = moving(option.taken_along)
         said.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
+    compared = [fastest_sentence(advice), simpler_sentence(advice)]
     if subject.bends_to_goal:
-        compared = [f"Without the goal: {_first_lower(first_sentence(advice))}"]
-    else:
-        compared = [fastest_sentence(advice), cheaper_sentence(advice)]
+        compared.append(_without_goal(advice))
     others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice.prices)]
     said += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
     return said
+
+
+def _without_goal(advice: Advice) -> str:
+    best = advice.best
+    if best.stays:
+        return "Without the goal, the files would stay where they are."
+    gain, price = decision_words.gain_words(best), decision_words.price_words(best, advice.currency)
+    return f"Without the goal: move {moving(best.placement)}: {gain} {price}."
+
+
+def time_table(subject: Subject) -> Table:
+    """Where the recorded time of the sessions goes, and what would shorten the greatest parts."""
+    found = table(["part", "what would shorten it"], ["share"])
+    for one in subject.advice.decision.time:
+        if one.share >= _LEAST_SHOWN:
+            found.add(decision_words.part_name(one.part), one.remedy, figure(one.share, numbers.percent))
+    return found
 
 
 def before_and_after(subject: Subject) -> Table:
@@ -116,15 +152,21 @@ def ladder(subject: Subject) -> list[Block]:
     if not subject.steps:
         return []
     said = []
-    for role, device, after, cost in subject.steps:
-        gain = numbers.ratio(after.speedup.value) if after.speedup else numbers.NONE
+    for step in subject.steps:
+        speedup, cost = step.prediction.speedup, step.cost_per_month
+        gain = numbers.ratio(speedup.value) if speedup else numbers.NONE
         price = (
             f"{money(subject, abs(cost))} a month {'more' if cost > 0 else 'less'}"
             if cost
             else "no further cost"
         )
-        said.append(f"{_first_upper(moving({role: device}))}: {gain} times in all, {price}")
+        said.append(f"{_first_upper(moving(step.moved))}: {gain} times in all, {price}")
     return [Bullets(said)]
+
+
+def bill(subject: Subject) -> list[Block]:
+    """Each part of what the placement costs a month; nothing if it costs nothing."""
+    return [bill_table("", subject.option, subject.advice.currency)] if subject.option.bills else []
 
 
 def basis(subject: Subject) -> list[Block]:
@@ -140,9 +182,8 @@ def basis(subject: Subject) -> list[Block]:
         "Reproduction": f"rate {signed_percent(run.error)} of the recorded run",
         "Placements": f"{many} simulated, the advised ones under {chosen.seeds} seeds",
     }
-    warnings = [Text(f"Warning: {text}.", Tone.WARNING) for text in advice.warnings]
     notes = [*subject.survey.notes, *chosen.notes]
-    return [Facts(facts), *warnings, Bullets([f"{_first_upper(note)}." for note in notes])]
+    return [Facts(facts), *advice_cautions(advice), Bullets([f"{_first_upper(note)}." for note in notes])]
 
 
 def risks(subject: Subject) -> Table:
@@ -152,18 +193,25 @@ def risks(subject: Subject) -> Table:
     worn = {one.device: one for one in subject.wear(subject.chosen)}
     for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
         about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
-        when = "no figure" if wear is None or wear.months is None else _wear_out(wear.months, date.today())
+        when = "no figure" if wear is None or wear.months is None else _wear_out(wear, date.today())
         name = "recorded devices" if device == RECORDED else device
         found.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
     return found
 
 
-def _wear_out(after: float, today: date) -> str:
-    """``18 months (May 2028)``: the time, and where it is foreseeable the date, of a move today."""
-    if after >= LONG_MONTHS:
-        return months(after)
-    years, month = divmod(today.year * 12 + today.month - 1 + round(after), 12)
-    return f"{months(after)} ({date(years, month + 1, 1):%B %Y})"
+def _wear_out(wear: Wear, today: date) -> str:
+    """``18 months (May 2028)``: at the recorded rate of writes, and where it is shorter at the predicted."""
+    after = wear.months or 0.0
+    said = months(after)
+    if after < LONG_MONTHS:
+        years, month = divmod(today.year * 12 + today.month - 1 + round(after), 12)
+        said += f" ({date(years, month + 1, 1):%B %Y})"
+    sooner = wear.predicted_months
+    return (
+        said
+        if sooner is None or months(sooner) == months(after)
+        else f"{said}; {months(sooner)} at the predicted rate"
+    )
 
 
 def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[Role]]:
@@ -221,10 +269,6 @@ def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
         return Cell(numbers.NONE)
     ends = Text(f"likely {shown(figure.low)} to {shown(figure.high)}", Tone.QUIET)
     return Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)
-
-
-def _first_lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _first_upper(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the page takes from ``advise``: the chosen placement, costs and wear. All else reads it from here."""
+"""What the page takes from ``advise``: the decision, costs and wear. All else reads it from here."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.advise import Advice, Option, Terms, Wear
-from tierwise.advise.costs import Costs
+from tierwise.advise import Advice, Move, Option, Terms, Wear
+from tierwise.advise.costs import Bill, Costs
 from tierwise.advise.endurance import wear
-from tierwise.advise.option import MARGIN
+from tierwise.advise.option import MARGIN, is_told
 from tierwise.model.money import SYMBOLS
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
@@ -40,9 +40,13 @@ class Subject:
         """Sign of the prices' currency, or its code where it has none."""
         return SYMBOLS.get(self.costs.currency, self.costs.currency)
 
+    def bill(self, prediction: Prediction) -> Bill:
+        """What a placement costs a month in its parts, with wear at the recorded rate."""
+        return self.costs.bill(placement_of(prediction))
+
     def cost_per_month(self, prediction: Prediction) -> float:
-        """What a placement costs a month more than is paid now, with wear; below 0 if it saves money."""
-        return self.costs.bill_of(prediction).cost_per_month
+        """What a placement costs a month more than is paid now; below 0 if it saves money."""
+        return self.bill(prediction).cost_per_month
 
     @property
     def now_per_month(self) -> float | None:
@@ -50,50 +54,51 @@ class Subject:
         return self.costs.now_per_month
 
     @property
-    def _option(self) -> Option | None:
-        return self.advice.reaching or self.advice.best
+    def option(self) -> Option:
+        """The option that the advice decided for."""
+        return self.advice.decision.option
+
+    @property
+    def chosen(self) -> Prediction:
+        """Its prediction."""
+        return self.option.prediction
 
     @property
     def bends_to_goal(self) -> bool:
         """Whether another placement would be advised without the goal."""
-        best, reaching = self.advice.best, self.advice.reaching
-        return bool(best and reaching and best.placement != reaching.placement)
-
-    @property
-    def chosen(self) -> Prediction:
-        """The prediction of the advised placement: what comes closest to the goal, else the best."""
-        return self._option.prediction if self._option else self.advice.recorded
-
-    @property
-    def taken_along(self) -> dict[Role, str]:
-        """Idle roles that have to move too, so that the rent of the recorded volume ends."""
-        return self._option.taken_along if self._option else {}
+        return self.option.placement != self.advice.best.placement
 
     @property
     def placement(self) -> dict[Role, str]:
         """The roles that the advice moves, to their new devices."""
-        return placement_of(self.chosen)
+        return self.option.placement
 
     @property
     def moves(self) -> dict[Role, str]:
         """All that has to move: the placement, and what is taken along."""
-        return self.placement | self.taken_along
+        return self.placement | self.option.taken_along
 
     @property
-    def steps(self) -> list[tuple[Role, str, Prediction, float]]:
-        """The ladder: role, device, the prediction after the step, and what the step costs a month."""
-        return [(step.role, step.device, step.prediction, step.cost_per_month) for step in self.advice.ladder]
+    def steps(self) -> list[Move]:
+        """The ladder."""
+        return self.advice.ladder
 
     def wear(self, prediction: Prediction) -> list[Wear]:
         """The wear of each new device of a prediction."""
-        return wear(prediction, self.survey.devices)
+        return wear(prediction, self.survey.devices, self.costs.written)
 
     def price(self, device: str) -> tuple[float, float]:
         """Cost of a month of a device with the smallest role on it, and with all; (0, 0) where recorded."""
-        if device == RECORDED or not self.survey.roles:
+        placed = self.survey.placed
+        if device == RECORDED or not placed:
             return 0.0, 0.0
-        new = [self.costs.bill({role: device}).new_per_month for role in self.survey.roles]
-        return min(new), self.costs.bill(dict.fromkeys(self.survey.roles, device)).new_per_month
+        new = [self.costs.bill(dict.fromkeys(unit, device)).new_per_month for unit in placed]
+        every = dict.fromkeys((role for unit in placed for role in unit), device)
+        return min(new), self.costs.bill(every).new_per_month
+
+    def is_told(self, prediction: Prediction) -> bool:
+        """Whether a placement can be told from staying and lengthens no median latency."""
+        return is_told(prediction, self.advice.recorded)
 
     @property
     def margin(self) -> float:
@@ -120,9 +125,12 @@ def subject(
         fresh: whether devices are in factory state.
     """
     costs = Costs.of(predictor, terms)
-    options = (advice.best, advice.fastest, advice.cheaper, advice.reaching)
-    advised = next((one for one in (advice.reaching, advice.best) if one), None)
-    found = survey(predictor, advice.devices, keep=costs.fits, first=advised.placement if advised else ())
+    decision = advice.decision
+    options = [
+        decision.option,
+        *(one for one in (advice.best, advice.fastest, advice.simpler, advice.reaching) if one),
+    ]
+    found = survey(predictor, advice.devices, keep=costs.fits, first=decision.option.placement)
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
-    found.place([*moves, *(option.prediction for option in options if option)])
+    found.place([*moves, *(option.prediction for option in options)])
     return Subject(advice, found, recording, costs, fresh)

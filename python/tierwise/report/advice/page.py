@@ -33,7 +33,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         live: what a server tells ``live.js``, which is inlined then; ``None`` for a file.
         day: of which the recording is a part: whether its loads agree, and its timeline.
     """
-    data = page_data(subject, live)
+    data, stays = page_data(subject, live), subject.option.stays
     data["chart"] = page_chart(subject)
     script = _script(SCRIPTS if live is None else (*SCRIPTS, "live"))
     style = "\n".join([PAGE_STYLE, (FOLDER / "advice.css").read_text("utf-8")])
@@ -49,13 +49,16 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         script=Markup(script),
         bundle=base64.b64encode(bundle).decode(),
         data=Markup(_json(data)),
+        unusable=to_html(decision.unusable(subject)),
         headline=unbroken(decision.headline(subject)),
         sentences=to_html(decision.sentences(subject)),
         day=to_html(day) if day else "",
-        comparison=to_html([decision.before_and_after(subject)]),
+        comparison="" if stays else to_html([decision.before_and_after(subject)]),
+        time=to_html([decision.time_table(subject)]) if stays else "",
         ladder=to_html(decision.ladder(subject)),
-        risks=to_html([decision.risks(subject)]),
+        risks="" if stays else to_html([decision.risks(subject)]),
         basis=to_html(decision.basis(subject)),
+        bill=to_html(decision.bill(subject)),
         guide=guide(subject.advice.run.engine, subject.moves),
     )
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.predict.together import MOVES, moves_of
 
-FOLDER = DATA / "moves"
+FOLDER = MOVES
 _NUMBERED = "NEW"
 
 
@@ -40,12 +39,14 @@ class Guide:
     Attributes:
         variables: shell lines that set the paths, for the reader to fill in; empty without a shell.
         steps: one for each role that moves, log first.
+        along: sentences on roles that these steps move too, since the engine keeps them beside the others.
         without: sentences on roles without steps: why they cannot move alone, or that no steps are known.
         sources: pages of the engine's manual.
     """
 
     variables: str
     steps: list[Steps]
+    along: list[str]
     without: list[str]
     sources: list[str]
 
@@ -55,10 +56,11 @@ def guide(engine: str, placement: Mapping[Role, str]) -> Guide:
 
     No name from a recording goes into a line to type: paths are shell variables that the reader sets.
     """
-    shipped = {file.stem: file for file in FOLDER.glob("*.toml")}
-    said: dict[str, Any] = tomllib.loads(shipped[engine].read_text("utf-8")) if engine in shipped else {}
+    said = moves_of(engine)
     moved = [role for role in Role if role in placement]
     known = {role: said[role.value] for role in moved if "there" in said.get(role.value, {})}
+    leads = {role: said[role.value]["with"] for role in moved if "with" in said.get(role.value, {})}
+    beside = {role: lead for role, lead in leads.items() if placement.get(Role(lead)) == placement[role]}
     devices = list(dict.fromkeys(placement[role] for role in known))
     numbers = {
         device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)
@@ -76,13 +78,19 @@ def guide(engine: str, placement: Mapping[Role, str]) -> Guide:
             )
             for role, move in known.items()
         ],
+        along=[f"{role} moves with the {lead}: {said['together']}" for role, lead in beside.items()],
         without=[
-            f"{role}: {said.get(role.value, {}).get('reason', 'no steps are known for this engine')}"
-            for role in moved
-            if role not in known
+            f"{role}: {_reason(said, role)}" for role in moved if role not in known and role not in beside
         ],
         sources=list(said.get("sources", [])) if known else [],
     )
+
+
+def _reason(said: Mapping[str, Any], role: Role) -> str:
+    own = said.get(role.value, {})
+    if "with" in own:
+        return f"it moves with the {own['with']}, since {said['together']}"
+    return str(own.get("reason", "no steps are known for this engine"))
 
 
 def _lines(text: str, new: str) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tierwise.fleet import FleetAdvice, FleetDatabase
 from tierwise.fleet.records import FleetRemark
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Section, Table, Text, Tone, estimate, figure, table, texts
 from tierwise.report.fleet.sharing import sharing_blocks, sharing_sentence
-from tierwise.report.fleet.words import database_sentences, headline, left_out_sentence, money_sentences
+from tierwise.report.fleet.words import (
+    database_sentences,
+    headline,
+    left_out_sentence,
+    money_sentences,
+    unusable_sentences,
+)
 from tierwise.report.recording.advice import price_texts
+from tierwise.report.recording.cautions import caution_blocks, warning_sentence
 from tierwise.report.recording.money_words import figure as amount
 from tierwise.report.recording.prediction_words import moving
 
@@ -27,8 +32,10 @@ def fleet_document(advice: FleetAdvice) -> list[Block]:
 
 
 def answer_texts(advice: FleetAdvice) -> list[Block]:
-    """The main sentence, then money, and databases with something to say of."""
+    """Recordings that are not usable, the main sentence, money, and databases with something to say of."""
     return [
+        *texts(unusable_sentences(advice)[:1], Tone.HEADLINE),
+        *texts(unusable_sentences(advice)[1:], Tone.WARNING),
         Text(headline(advice), Tone.HEADLINE),
         *texts([*money_sentences(advice), sharing_sentence(advice)]),
         *texts([*database_sentences(advice), left_out_sentence(advice)], Tone.WARNING),
@@ -105,16 +112,13 @@ def left_out_blocks(advice: FleetAdvice) -> list[Block]:
 
 
 def remark_blocks(advice: FleetAdvice) -> list[Block]:
-    """Prices, notes and warnings; each names its databases."""
+    """Prices, notes and warnings; each names its databases. Warnings of the most databases are in sight."""
+    warnings = sorted(advice.warnings, key=lambda one: -len(one.databases))
     return [
         *price_texts(advice.prices),
-        *texts(_remarks("Note", advice.notes, advice)),
-        *texts(_remarks("Warning", advice.warnings, advice), Tone.WARNING),
+        *texts([f"Note, {_whose(one, advice)}: {one.text.rstrip('.')}." for one in advice.notes]),
+        *caution_blocks(warning_sentence(one.text, _whose(one, advice)) for one in warnings),
     ]
-
-
-def _remarks(kind: str, remarks: Sequence[FleetRemark], advice: FleetAdvice) -> list[str]:
-    return [f"{kind}, {_whose(one, advice)}: {one.text.rstrip('.')}." for one in remarks]
 
 
 def _whose(remark: FleetRemark, advice: FleetAdvice) -> str:

@@ -22,6 +22,15 @@ _PLURALS = {
 """Of roles whose name for one database is not that for many."""
 
 
+def unusable_sentences(advice: FleetAdvice) -> list[str]:
+    """Which recordings are not usable, why and what to do."""
+    bad = [one for one in advice.databases if one.unusable]
+    if not bad:
+        return []
+    first = f"Not usable, so do not act on what is said of them: {some([one.name for one in bad])}."
+    return [first, *(f"{one.name}: {'; '.join(one.unusable)}." for one in bad)]
+
+
 def headline(advice: FleetAdvice) -> str:
     """``Move the logs of 31 databases and the data of 4: 58 % of all that could be gained …``."""
     moved = [move for one in advice.databases for move in one.moves(one.chosen)]

@@ -9,14 +9,12 @@ from tierwise.advise.sources import UsedPrice
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.advice_words import (
-    durability_sentences,
-    first_sentence,
-    further_sentences,
-    stale_sentence,
-)
-from tierwise.report.recording.money_words import money, months
-from tierwise.report.recording.prediction import notes, warning_texts
+from tierwise.report.recording.advice_words import durability_sentences, further_sentences, stale_sentence
+from tierwise.report.recording.bills import bill_table
+from tierwise.report.recording.cautions import advice_cautions
+from tierwise.report.recording.decision_words import headline, unusable_texts
+from tierwise.report.recording.money_words import cents, months
+from tierwise.report.recording.prediction import notes
 from tierwise.report.recording.prediction_words import recorded_sentence
 
 _MOST_MOVES = 12
@@ -24,8 +22,10 @@ _TB = 1e12
 
 
 def advice_document(advice: Advice) -> list[Block]:
-    """The main sentence; then the ladder, single moves, the best placement, and warnings."""
-    blocks: list[Block] = [Text(first_sentence(advice), Tone.HEADLINE)]
+    """Whether it may be followed, the decision; then the ladder, single moves, its devices, and warnings."""
+    decision = advice.decision
+    blocks: list[Block] = unusable_texts(advice.usable, advice.remarks)
+    blocks += [Text(headline(advice), Tone.HEADLINE)]
     blocks += [Text(sentence) for sentence in further_sentences(advice)]
     blocks.append(Text(f"Recorded: {recorded_sentence(advice.run)}"))
     if advice.ladder:
@@ -35,14 +35,16 @@ def advice_document(advice: Advice) -> list[Block]:
         more = len(advice.moves) - len(shown)
         blocks.append(_moves("Each move alone", shown, advice.currency, False))
         blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
-    for name, option in (("The recommended placement", advice.best), ("The goal", advice.reaching)):
-        if option and option.placement:
-            blocks.append(_option(name, option, advice.currency))
+    options = {"The recommended placement": decision.option}
+    if advice.reaching and advice.reaching.placement != decision.option.placement:
+        options["The goal"] = advice.reaching
+    for name, option in options.items():
+        if not option.stays:
+            blocks += [_devices(name, option), bill_table("What it costs a month", option, advice.currency)]
     blocks += [Text(sentence) for sentence in durability_sentences(advice)]
     blocks += price_texts(advice.prices)
-    blocks += [Text(f"Note: {note}.", Tone.WARNING) for note in advice.notes]
-    best = [advice.best.prediction] if advice.best else []
-    return [*blocks, *notes(best), *warning_texts(advice.warnings)]
+    blocks += [Text(f"Note: {note}.", Tone.QUIET) for note in advice.notes]
+    return [*blocks, *notes([decision.prediction]), *advice_cautions(advice)]
 
 
 def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Table:
@@ -52,10 +54,10 @@ def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Ta
     for move in moves:
         gain_per_cost = figure(move.gain_per_cost, numbers.significant) if move.cost_per_month > 0 else "free"
         found.add(
-            f"{move.role} to {move.device}",
+            f"{', '.join([move.role, *move.along])} to {move.device}",
             estimate(move.prediction.speedup, numbers.ratio),
             estimate(move.step, numbers.ratio),
-            figure(move.cost_per_month, numbers.significant),
+            figure(move.cost_per_month, cents),
             figure(move.size_bytes / 1e9 if move.size_bytes else None, numbers.significant),
             figure(move.gain_per_gb, numbers.significant),
             gain_per_cost,
@@ -64,9 +66,10 @@ def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Ta
     return found
 
 
-def _option(name: str, option: Option, currency: str) -> Table:
+def _devices(name: str, option: Option) -> Table:
     """Each new device of a placement: its roles, size, written volume and lifetime."""
-    found = table(["device", "holds"], ["GB", "TB written a month", "worn out after"], name)
+    figures = ["GB", "TB written\na month", "worn out\nafter", "at the\npredicted rate"]
+    found = table(["device", "holds"], figures, name)
     worn = {one.device: one for one in option.wear}
     places = {**option.placement, **option.taken_along}
     for device, size_bytes in option.size_bytes.items():
@@ -78,19 +81,22 @@ def _option(name: str, option: Option, currency: str) -> Table:
             figure(size_bytes / 1e9, numbers.significant),
             figure(wear.written_bytes_per_month / _TB if wear else None, numbers.significant),
             months(wear.months) if wear else numbers.NONE,
+            months(wear.predicted_months) if wear else numbers.NONE,
         )
-    found.add("in all", money(option.cost_per_month, currency), "", "", "", tone=Tone.QUIET)
     return found
 
 
 def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
-    """Where the prices come from, and which of them are old."""
+    """Where the prices come from, which of them are old, and which were not checked."""
     stale = stale_sentence(prices)
-    sources = [
-        Text(f"Price of {one.device}{f' ({one.date})' if one.date else ''}: {one.source}.", Tone.QUIET)
-        for one in prices
-    ]
+    sources = [Text(f"Price of {one.device}{_dated(one)}: {one.source}.", Tone.QUIET) for one in prices]
     return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
+
+
+def _dated(one: UsedPrice) -> str:
+    """`` (2025, not checked)``."""
+    said = [*([one.date] if one.date else []), *([] if one.checked else ["not checked"])]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _gain(move: Move) -> float:

@@ -1,47 +1,47 @@
-"""Advice in words: the recommendation, what it is compared with, the ladder, the goal, and worn devices."""
+"""Advice in words: what the decision is compared with, the ladder, devices left out, and worn devices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.advise import Advice, Move, Option, Wear
-from tierwise.advise.option import MARGIN
+from tierwise.advise import Advice, Move, Wear
+from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.advise.sources import UsedPrice
 from tierwise.report import numbers
+from tierwise.report.recording.decision_words import (
+    along_words,
+    gain_words,
+    price_words,
+    together_sentences,
+    tried_words,
+    volatile_sentence,
+)
 from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import cost, money, months
-from tierwise.report.recording.prediction_words import moving, of_what, times
-from tierwise.report.study.moves import ROLE_NAMES, join
+from tierwise.report.recording.prediction_words import moving
+from tierwise.report.study.moves import join
 
 _MONTHS_PER_YEAR = 12
 _TB = 1e12
 
 
-def first_sentence(advice: Advice) -> str:
-    """What to move and its gain; or that no move is worth it."""
-    best = advice.best
-    if best is None:
-        return f"Move nothing: no placement{_limit(advice)} could be replayed."
-    if not best.placement:
-        return (
-            f"Move nothing: no placement{_limit(advice)} is faster by more than chance and the {_margin()} "
-            "by which predictions err in the median."
-        )
-    return f"Move {moving(best.placement)}: {_gain(best)} {_price(best, advice)}{_along(best)}."
-
-
 def further_sentences(advice: Advice) -> list[str]:
-    """Alternatives, the ladder, devices left out, the goal, and devices that wear out."""
+    """What goes with the decision, alternatives, the ladder, devices left out, the goal, worn devices."""
+    option = advice.decision.option
+    along = along_words(option).removeprefix("; ")
     said = [
+        volatile_sentence(advice),
+        *together_sentences(advice.decision),
+        f"{along[:1].upper()}{along[1:]}." if along else "",
         fastest_sentence(advice),
-        cheaper_sentence(advice),
+        simpler_sentence(advice),
         _ladder_sentence(advice),
         _now_sentence(advice),
         *left_out_sentences(advice),
         goal_sentence(advice),
+        *_wear_sentences(option.wear),
     ]
-    worn = _wear_sentences(advice.best.wear) if advice.best else []
-    return [sentence for sentence in [*said, *worn] if sentence]
+    return [sentence for sentence in said if sentence]
 
 
 def durability_sentences(advice: Advice) -> list[str]:
@@ -53,32 +53,14 @@ def durability_sentences(advice: Advice) -> list[str]:
 
 
 def stale_sentence(prices: Sequence[UsedPrice]) -> str:
-    """The prices that may be older than a year; empty if none is."""
+    """The prices that may be older than a year, and those that were not checked; empty if none is."""
     stale = [f"{one.device} ({one.date})" for one in prices if one.stale]
-    if not stale:
-        return ""
-    return f"Prices that may be older than a year: {', '.join(stale)}. Give current ones with --prices."
-
-
-def _gain(option: Option) -> str:
-    speedup = option.prediction.speedup
-    return f"{times(speedup)} {of_what(option.prediction)}" if speedup else "no figure"
-
-
-def _price(option: Option, advice: Advice) -> str:
-    """``for 12 $/month``, with the rent that ends."""
-    price = cost(option.cost_per_month, advice.currency)
-    if option.credit_per_month == 0:
-        return price
-    new, credit = (money(one, advice.currency) for one in (option.new_per_month, option.credit_per_month))
-    return f"{price} ({new} for new devices, {credit} of rent ends)"
-
-
-def _along(option: Option) -> str:
-    """The roles that have to move too, before a recorded volume can be given up."""
-    if not option.taken_along:
-        return ""
-    return f"; move {moving(option.taken_along)} too, so that the rent of the recorded volume ends"
+    unchecked = [one.device for one in prices if not one.checked]
+    said = [
+        *([f"Prices that may be older than a year: {', '.join(stale)}."] if stale else []),
+        *([f"Prices that nobody checked against their source: {', '.join(unchecked)}."] if unchecked else []),
+    ]
+    return " ".join([*said, "Give current ones with --prices."]) if said else ""
 
 
 def _margin() -> str:
@@ -87,39 +69,49 @@ def _margin() -> str:
 
 def fastest_sentence(advice: Advice) -> str:
     """The fastest placement, if it is another, and why it is not recommended."""
-    best, fastest, step = advice.best, advice.fastest, advice.step_to_fastest
-    if best is None or fastest is None or (not best.placement and not fastest.placement):
+    option, fastest, step = advice.decision.option, advice.fastest, advice.step_to_fastest
+    if fastest is None or step is None or (option.stays and advice.decision.why != "median"):
         return ""
-    if fastest.placement == best.placement or step is None:
-        return f"That is the fastest of {_tried(advice)}."
+    if fastest.placement == option.placement:
+        return f"That is the fastest of {tried_words(advice)}."
     if step.low <= 1:
-        return f"None of {_tried(advice)} is faster by more than chance."
-    if advice.cheaper and advice.cheaper.placement == fastest.placement:
-        return ""
-    gain, price = _gain(fastest), cost(fastest.cost_per_month, advice.currency)
+        return f"None of {tried_words(advice)} is faster by more than chance."
+    gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
+    other = f"The fastest of {tried_words(advice)}, {moving(fastest.placement)}"
+    if lengthens_median(fastest.prediction, advice.recorded):
+        return f"{other}, {_median(advice)}: {gain} {price}."
+    if advice.decision.why == "goal":
+        return f"{other}, gives {gain} {price}."
     return (
-        f"The fastest of {_tried(advice)}, {moving(fastest.placement)}, has {numbers.ratio(step.value)} "
-        f"times that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this "
-        "is no reason to choose it."
+        f"{other}, has {numbers.ratio(step.value)} times that rate: {gain} {price}. Predictions err by "
+        f"{_margin()} in the median, so this is no reason to choose it."
     )
 
 
-def cheaper_sentence(advice: Advice) -> str:
-    """The cheaper placement that is as good; the reader weighs its cost against its moves."""
-    cheaper, fastest = advice.cheaper, advice.fastest
-    if cheaper is None:
+def _median(advice: Advice) -> str:
+    """``makes the median latency 4.1 ms, now 2.0 ms``."""
+    then, now = advice.fastest and advice.fastest.prediction.p50_us, advice.recorded.p50_us
+    if not then or not now:
+        return "makes the median latency longer"
+    return (
+        f"makes the median latency {numbers.microseconds(then.value)}, now {numbers.microseconds(now.value)}"
+    )
+
+
+def simpler_sentence(advice: Advice) -> str:
+    """The placement with fewer moves that is as good; the reader weighs its cost against the moves."""
+    simpler = advice.simpler
+    if simpler is None or simpler.stays or advice.decision.why == "goal":
         return ""
-    where = moving(cheaper.placement) or "everything as recorded"
-    also = ", and the fastest" if fastest and fastest.placement == cheaper.placement else ""
-    offer = f"{_gain(cheaper)} {_price(cheaper, advice)}{_along(cheaper)}"
-    return f"As good and cheaper{also}, if the money is worth more moves: {where}: {offer}."
+    offer = f"{gain_words(simpler)} {price_words(simpler, advice.currency)}{along_words(simpler)}"
+    return f"As good with fewer moves, for more money: {moving(simpler.placement)}: {offer}."
 
 
 def _ladder_sentence(advice: Advice) -> str:
     """Every step of the ladder."""
     if not advice.ladder:
         return ""
-    if len(advice.ladder) == 1 and advice.best and advice.ladder[0].placement == advice.best.placement:
+    if len(advice.ladder) == 1 and advice.ladder[0].placement == advice.decision.option.placement:
         return "No further move gains anything that can be told from chance."
     steps = [
         f"({number}) {_step(move, advice.currency, 'a further ' if number > 1 else '')}"
@@ -130,7 +122,7 @@ def _ladder_sentence(advice: Advice) -> str:
 
 def _step(move: Move, currency: str, further: str) -> str:
     gain = f"{further}{numbers.ratio(move.step.value)} times"
-    return f"{ROLE_NAMES[move.role]} to {move.device}, {gain} {cost(move.cost_per_month, currency)}"
+    return f"{moving(move.moved)}, {gain} {cost(move.cost_per_month, currency)}"
 
 
 def _now_sentence(advice: Advice) -> str:
@@ -157,22 +149,26 @@ def left_out_sentences(advice: Advice) -> list[str]:
     ]
 
 
-def _tried(advice: Advice) -> str:
-    many = f"{numbers.count(advice.tried)} placements"
-    return f"all {many}{_limit(advice)}" if advice.exact else f"{many} that were tried{_limit(advice)}"
-
-
-def _limit(advice: Advice) -> str:
-    if advice.budget_per_month is None:
-        return ""
-    return f" for {money(advice.budget_per_month, advice.currency)} or less"
-
-
 def _wear_sentences(worn: Sequence[Wear]) -> list[str]:
     """Sentences on devices that would not last five years under this load without a pause."""
-    short = [one for one in worn if one.months is not None and one.months < 5 * _MONTHS_PER_YEAR]
-    return [
-        f"{one.device} would be worn out in {months(one.months)} of this load without a pause: "
-        f"{one.written_bytes_per_month / _TB:,.3g} TB a month of {one.endurance_tb_written:,.0f} TB."
-        for one in short
-    ]
+    return [_wear_sentence(one) for one in worn if _is_short(one.months) or _is_short(one.predicted_months)]
+
+
+def _is_short(lasts: float | None) -> bool:
+    return lasts is not None and lasts < 5 * _MONTHS_PER_YEAR
+
+
+def _wear_sentence(one: Wear) -> str:
+    """Both lifetimes of a device: as much work as recorded, and as much as is predicted."""
+    recorded, predicted = (
+        f"{months(lasts)} ({written / _TB:,.3g} TB a month)"
+        for lasts, written in (
+            (one.months, one.written_bytes_per_month),
+            (one.predicted_months, one.predicted_bytes_per_month),
+        )
+    )
+    endurance = f"{one.endurance_tb_written:,.0f} TB" if one.endurance_tb_written else "what its maker allows"
+    return (
+        f"{one.device} is worn out after {endurance}: at the recorded rate in {recorded}; if the load fills "
+        f"the predicted rate, in {predicted}."
+    )

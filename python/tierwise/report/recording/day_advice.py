@@ -8,9 +8,10 @@ from tierwise.advise import DayAdvice, LoadAdvice
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.advice_words import first_sentence
+from tierwise.report.recording.cautions import caution_blocks, warning_sentence
 from tierwise.report.recording.day import LOAD_NAMES, day_sentence, day_warnings, timeline_blocks
-from tierwise.report.recording.prediction import speedup, warnings_of
+from tierwise.report.recording.decision_words import headline, unusable_texts
+from tierwise.report.recording.prediction import speedup
 from tierwise.report.recording.prediction_words import moving
 
 _NOTHING = "nothing"
@@ -18,8 +19,10 @@ _NOTHING = "nothing"
 
 def day_advice_document(found: DayAdvice) -> list[Block]:
     """Whether the loads agree, the advice for each, the timeline, and warnings."""
-    predictions = [one.advice.best.prediction for one in found.answers if one.advice and one.advice.best]
+    given = [one.advice for one in found.answers if one.advice]
+    cautions = dict.fromkeys(caution.text for advice in given for caution in advice.warnings)
     return [
+        *_unusable(found),
         Text(agreement_sentence(found), Tone.HEADLINE),
         *(
             Text(f"{LOAD_NAMES[one.load].capitalize()} ({one.recording}): {_said(one)}")
@@ -31,7 +34,7 @@ def day_advice_document(found: DayAdvice) -> list[Block]:
         Text(f"Everything about one of them: tierwise advise {found.day.folder}/RECORDING.", Tone.QUIET),
         *timeline_blocks(found.day),
         *day_warnings(found.day),
-        *warnings_of(predictions),
+        *caution_blocks(map(warning_sentence, cautions)),
     ]
 
 
@@ -43,6 +46,16 @@ def day_advice_section(found: DayAdvice) -> list[Block]:
         *timeline_blocks(found.day),
         *day_warnings(found.day),
     ]
+
+
+def _unusable(found: DayAdvice) -> list[Block]:
+    """The recordings of the day that are not usable, why and what to do."""
+    asked = {one.recording: one.advice for one in found.answers if one.advice and not one.advice.usable}
+    said: list[Block] = []
+    for name, advice in asked.items():
+        first, *others = unusable_texts(advice.usable, advice.remarks)
+        said += [Text(f"{name}: {first.text}", first.tone) if isinstance(first, Text) else first, *others]
+    return said
 
 
 def agreement_sentence(found: DayAdvice) -> str:
@@ -63,7 +76,7 @@ def _first(one: LoadAdvice) -> str:
 
 
 def _said(one: LoadAdvice) -> str:
-    return first_sentence(one.advice) if one.advice else f"no advice: {one.refused}."
+    return headline(one.advice) if one.advice else f"no advice: {one.refused}."
 
 
 def _answers(found: DayAdvice) -> Table:
@@ -72,7 +85,7 @@ def _answers(found: DayAdvice) -> Table:
     price = f"{SYMBOLS.get(currency, currency)}/month"
     shown = table(words, ["times\nfaster", f"{found.day.unit}/s", "p99", price], "Best placements", ["load"])
     for one in found.answers:
-        best = one.advice.best if one.advice else None
+        best = one.advice.decision.option if one.advice else None
         if best is None:
             shown.add(LOAD_NAMES[one.load], _first(one), numbers.NONE, *[Cell(numbers.NONE)] * 4)
             continue

@@ -23,6 +23,11 @@ def figure(amount: float) -> str:
     return numbers.significant(amount, 2) if 0 < abs(amount) < 10 else numbers.count(amount)
 
 
+def cents(amount: float) -> str:
+    """An amount of a bill, to the cent, so that parts and sum agree."""
+    return f"{amount:,.2f}".replace(",", "\u202f").replace("-", "−")
+
+
 def cost(amount: float, currency: str) -> str:
     """What something costs more, that it costs nothing, or what it saves."""
     if amount > 0:

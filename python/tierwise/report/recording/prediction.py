@@ -20,6 +20,7 @@ from tierwise.report.document import (
     figure,
     table,
 )
+from tierwise.report.recording.cautions import caution_blocks, warning_sentence
 from tierwise.report.recording.prediction_words import (
     TIME_NAMES,
     bound_sentence,
@@ -103,14 +104,16 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
     return [Text(f"{sentence[0].upper()}{sentence[1:].rstrip('.')}.") for sentence in said]
 
 
-def warnings_of(answers: Sequence[Prediction]) -> list[Text]:
-    """The warnings of all answers, each once."""
-    return warning_texts(dict.fromkeys(warning for answer in answers for warning in answer.warnings))
+def warnings_of(answers: Sequence[Prediction]) -> list[Block]:
+    """The warnings of all answers, each once, the first few in sight; what another model says is folded."""
+    warnings = dict.fromkeys(warning for answer in answers for warning in answer.warnings)
+    checks = dict.fromkeys(said for answer in answers for said in answer.cross_checks)
+    return caution_blocks(map(warning_sentence, warnings), map(warning_sentence, checks))
 
 
 def warning_texts(warnings: Iterable[str]) -> list[Text]:
     """Warnings, one line each."""
-    return [Text(f"Warning: {warning.rstrip('.')}.", Tone.WARNING) for warning in warnings]
+    return [Text(warning_sentence(warning), Tone.WARNING) for warning in warnings]
 
 
 def speedup(answer: Prediction) -> Cell:

@@ -8,7 +8,8 @@ from tierwise.advise import Verification
 from tierwise.advise.differences_records import Difference
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.prediction import warning_texts
+from tierwise.report.recording.cautions import caution_blocks, warning_sentence
+from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction_words import recorded_sentence, scenario_parts
 from tierwise.report.recording.verification_words import (
     change_row,
@@ -17,6 +18,7 @@ from tierwise.report.recording.verification_words import (
     remainder_sentence,
 )
 
+_UNUSABLE = "The recording after is not usable: it neither confirms the forecast nor refutes it."
 _SHOWN: dict[str, Callable[[float], str]] = {
     "rate": numbers.significant,
     "time": numbers.seconds,
@@ -26,11 +28,12 @@ _SHOWN: dict[str, Callable[[float], str]] = {
 
 
 def verification_document(found: Verification) -> list[Block]:
-    """Inside or outside, the figures, and what differs from the forecast's conditions."""
+    """Whether it can be judged, inside or outside, the figures, and what differs from the forecast."""
     forecast = found.forecast
     label = f", {forecast.label}" if forecast.label else ""
     asked = ", ".join(scenario_parts(forecast.prediction.scenario))
     blocks: list[Block] = [
+        *unusable_texts(found.usable, found.remarks, _UNUSABLE),
         Text(headline(found), Tone.HEADLINE),
         Text(f"Forecast: {asked} ({forecast.file}{label}), from {recorded_sentence(forecast.run)}"),
         Text(f"After: {recorded_sentence(found.after)}"),
@@ -40,8 +43,7 @@ def verification_document(found: Verification) -> list[Block]:
     blocks += [_differences(found)] if found.differences else []
     blocks += [Text(sentence) for sentence in [remainder_sentence(found)] if sentence]
     blocks += [one for one in (_roles(found), _work(found)) if one.rows]
-    warnings = [] if found.usable else [f"the recording after is not usable: {'; '.join(found.reasons)}"]
-    return [*blocks, *warning_texts([*warnings, *found.warnings])]
+    return [*blocks, *caution_blocks(map(warning_sentence, found.warnings))]
 
 
 def _figures(found: Verification) -> Table:

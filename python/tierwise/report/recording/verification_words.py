@@ -80,9 +80,17 @@ def _reasons(found: Verification) -> list[str]:
     places = [one for one in named if one.kind == "placement"]
     reasons = [_reason(one) for one in named if one.kind != "placement"]
     reasons += _misplaced(places)
-    if found.work and not found.explained:
-        reasons.append(f"another mix of transactions ({_work_words(found.work)})")
-    return reasons
+    return reasons if found.explained else [*reasons, *_other_work(found)]
+
+
+def _other_work(found: Verification) -> list[str]:
+    """Another mix shows in what the clients ask for; the rest of the work follows from devices too."""
+    mix = [one for one in found.work if one.what == "requests"]
+    if mix:
+        return [f"another mix of transactions ({_work_words(mix)})"]
+    if any(one.kind in ("device", "placement") for one in found.differences) or not found.work:
+        return []
+    return [f"other work in a transaction ({_work_words(found.work)})"]
 
 
 def _reason(one: Difference) -> str:
@@ -90,7 +98,8 @@ def _reason(one: Difference) -> str:
     match one.kind:
         case "device":
             slower = "slower" if float(one.measured) > float(one.predicted) else "faster"
-            return f"the {what} is {slower} than its profile ({measured}, not {predicted})"
+            than = "when it was recorded" if one.rate_per_s is None else "its profile"
+            return f"the {what} is {slower} than {than} ({measured}, not {predicted})"
         case "memory" | "arrivals":
             return f"{what} of {measured} instead of {predicted}"
         case _:

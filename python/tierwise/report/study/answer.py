@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tierwise.model.errors import TierwiseError
+from tierwise.predict.together import parted, together
 from tierwise.report.durability.death_document import death_headline
 from tierwise.report.durability.deaths import DeathRow, build_deaths
 from tierwise.report.durability.frontier import CutRow, build_frontier
@@ -15,13 +16,14 @@ from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.study.cold_starts import warm_caveats
 from tierwise.report.study.conditions import Conditions, conditions_of
+from tierwise.report.study.facts import Facts
 from tierwise.report.study.hosts import HostRow, host_caveats, host_rows
 from tierwise.report.study.lap_words import lap_sentences
 from tierwise.report.study.laps import LapRow, lap_rows
-from tierwise.report.study.moves import PlacementPhraser
+from tierwise.report.study.moves import ROLE_NAMES, PlacementPhraser, join
 from tierwise.report.study.paper import Figures, PaperRow, paper_rows
-from tierwise.report.study.rows import Measure, Row, build_rows, first_move, measure_of
-from tierwise.report.study.sentences import Facts, Words, put_into_words
+from tierwise.report.study.rows import Measure, Row, build_rows, measure_of
+from tierwise.report.study.sentences import Words, put_into_words
 from tierwise.report.study.sweeps import SweepResult, setting_words, sweeps_of
 from tierwise.report.study.validity import Validity, validity_of
 from tierwise.results import Record, RunResult, StudyInfo
@@ -42,7 +44,10 @@ class Comparison(Record):
     baseline: str
     rows: list[Row]
     first: str | None
-    """The placement to adopt first, if any is significantly faster than the baseline."""
+    """The placement to adopt first, if any is significantly faster than the baseline: of those that cannot be
+    told apart, the cheapest."""
+    alike: list[str] = []
+    """The others that cannot be told from it, the cheapest first."""
     laps: list[LapRow] = []
     """Laps of a workload that runs lap by lap."""
     benchmark: Benchmark | None = None
@@ -165,23 +170,26 @@ def _position(declared: Sequence[str], value: str) -> tuple[int, str]:
 def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapping[str, str]]) -> Comparison:
     by_placement = {name: [run for run in runs if run.placement == name] for name in _names(runs, info)}
     measure, workload = measure_of(runs), runs[0].workload.name.replace("_", " ")
-    rows = build_rows(by_placement, info.baseline, measure, info.seed)
-    first = first_move(rows)
+    rows, first = build_rows(by_placement, info.baseline, measure, info.seed)
     phraser = PlacementPhraser(
         (device for run in runs for device in run.devices),
         {role for run in runs for role in run.role_devices},
     )
     benchmark = benchmark_of(by_placement, info.seed)
-    laps = lap_rows(by_placement, info.baseline, {row.placement: row.moved for row in rows}, info.seed)
+    laps = lap_rows(by_placement, info.baseline, rows, info.seed)
     words = (
         benchmark_words(benchmark, runs)
         if benchmark
         else put_into_words(Facts(rows, first, workload, info.baseline, measure), phraser)
     ).model_copy(update={"laps": lap_sentences(laps, list(by_placement), info.baseline)})
     hosts = host_rows(by_placement, rows, measure)
-    words = words.model_copy(
-        update={"caveats": [*words.caveats, *host_caveats(hosts, rows), *warm_caveats(runs)]}
-    )
+    caveats = [
+        *words.caveats,
+        *host_caveats(hosts, rows),
+        *warm_caveats(runs),
+        *_cannot_be_parted(runs[0].engine.name, first.row),
+    ]
+    words = words.model_copy(update={"caveats": caveats})
     return Comparison(
         engine=runs[0].engine.name,
         engine_version=runs[0].engine.version,
@@ -190,7 +198,8 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         measure=measure,
         baseline=info.baseline,
         rows=rows,
-        first=first.placement if first else None,
+        first=first.row.placement if first.row else None,
+        alike=[row.placement for row in first.alike],
         laps=laps,
         benchmark=benchmark,
         hosts=hosts,
@@ -198,6 +207,17 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         paper=paper_rows(Figures(rows, laps, measure), runs[0].setting, info, settings),
         validity=validity_of(by_placement, measure),
     )
+
+
+def _cannot_be_parted(engine: str, first: Row | None) -> list[str]:
+    """What a study can do and a user cannot: to part files that the engine keeps together."""
+    if first is None:
+        return []
+    moved = {role: device for device, roles in first.moved.items() for role in roles}
+    return [
+        f"Outside a study, {join([ROLE_NAMES[role] for role in one.roles])} move together: {one.because}."
+        for one in parted(together(engine, first.summary.role_devices), moved)
+    ]
 
 
 def _names(runs: Sequence[RunResult], info: StudyInfo) -> list[str]:

@@ -114,6 +114,7 @@ def _words(words: Words) -> list[Block]:
         *texts([words.finding], Tone.HEADLINE),
         *texts([reasons(words)]),
         *texts([words.advice], Tone.HEADLINE),
+        *texts([words.price]),
         *texts(words.caveats, Tone.WARNING),
     ]
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tierwise.model.statistics import Bound, Interval, Verdict, median_interval
+from tierwise.report.study.first import first_of
 from tierwise.report.study.measures import lap_part, medians_of
-from tierwise.report.study.moves import Moved
-from tierwise.report.study.rows import Runs, Times, saving_per_role, speedup_of
+from tierwise.report.study.rows import Row, Runs, Times, speedup_of
 from tierwise.report.study.summary import mean_waits
 from tierwise.results import LapResult, Record, WaitClass
 
@@ -78,7 +78,7 @@ class LapRow(Record):
         return next((cell for cell in self.cells if cell.placement == placement), None)
 
 
-def lap_rows(by_placement: Runs, baseline: str, moved: Mapping[str, Moved], seed: int) -> list[LapRow]:
+def lap_rows(by_placement: Runs, baseline: str, rows: Sequence[Row], seed: int) -> list[LapRow]:
     """Every lap that a valid run has, stream by stream in the order of the first run."""
     valid = {name: [run for run in runs if run.status == "ok"] for name, runs in by_placement.items()}
     found = [lap for runs in valid.values() for run in runs for lap in run.laps]
@@ -91,7 +91,8 @@ def lap_rows(by_placement: Runs, baseline: str, moved: Mapping[str, Moved], seed
         }
         for key in labels
     }
-    return [_row(label, by_lap[key], baseline, moved, seed) for key, label in labels.items()]
+    named = {row.placement: row for row in rows}
+    return [_row(label, by_lap[key], baseline, named, seed) for key, label in labels.items()]
 
 
 def chief_laps(laps: Sequence[LapRow]) -> list[LapRow]:
@@ -120,13 +121,14 @@ def _row(
     label: str,
     laps: Mapping[str, Sequence[LapResult]],
     baseline: str,
-    moved: Mapping[str, Moved],
+    rows: Mapping[str, Row],
     seed: int,
 ) -> LapRow:
     base = times_of(laps[baseline]) if baseline in laps else None
     cells = [_cell(name, several, None if name == baseline else base, seed) for name, several in laps.items()]
-    faster = [cell for cell in cells if cell.verdict is Verdict.FASTER]
-    first = max(faster, key=lambda c: saving_per_role(c.speedup, moved.get(c.placement, {})), default=None)
+    timed = {name: times_of(several) for name, several in laps.items()}
+    candidates = [rows[cell.placement].candidate(cell.speedup) for cell in cells if cell.placement in rows]
+    first, _ = first_of(candidates, lambda of, over: speedup_of(timed[of], timed[over], seed))
     one = next(iter(laps.values()))[0]
     return LapRow(
         name=one.name,
@@ -135,7 +137,7 @@ def _row(
         timed=one.timed,
         cold=one.cold,
         cells=cells,
-        first=first.placement if first else None,
+        first=first,
     )
 
 

@@ -65,7 +65,7 @@ def below_title(words: Words) -> list[Block]:
     """The finding, its reasons and its caveats; the title is the advice."""
     return [
         *texts([words.finding] if words.advice else [], Tone.HEADLINE),
-        *texts([reasons(words)]),
+        *texts([reasons(words), words.price]),
         *texts(words.caveats, Tone.WARNING),
     ]
 

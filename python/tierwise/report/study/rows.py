@@ -9,9 +9,10 @@ from typing import Literal
 
 from tierwise.model.host_blocks import HostedRatio, hosted_ratio
 from tierwise.model.statistics import Bound, Interval, Verdict, ratio_interval
+from tierwise.report.study.first import Candidate, first_of
 from tierwise.report.study.measures import run_part
 from tierwise.report.study.moves import Moved, moved_roles, roles_of
-from tierwise.report.study.prices import cost_per_month
+from tierwise.report.study.prices import cost_per_month, is_in_memory
 from tierwise.report.study.summary import Summary, summarise
 from tierwise.results import Record, RunResult
 
@@ -31,6 +32,10 @@ class Row(Record):
     """Speed-up over the first move, for a placement that moves the same roles and more."""
     cost_per_month: float | None
     """Price of the placement's devices; ``None`` if one has none."""
+    new_per_month: float | None
+    """Price of those that hold files which the baseline keeps elsewhere; ``None`` if one has none."""
+    in_memory: bool
+    """Whether files that must last are kept in memory."""
     by_host: HostedRatio | None = None
     """The speed-up by host, of a study on several hosts; ``speedup`` is then over these."""
 
@@ -43,6 +48,23 @@ class Row(Record):
     def verdict(self) -> Verdict:
         """Reading of the speed-up."""
         return self.speedup.verdict if self.speedup else Verdict.UNKNOWN
+
+    def candidate(self, speedup: Interval | None) -> Candidate:
+        """The placement with a speed-up, of whole runs or of a lap, for the choice of the first."""
+        return Candidate(self.placement, speedup, self.moved, self.new_per_month, self.in_memory)
+
+
+@dataclass(frozen=True)
+class First:
+    """The placement to adopt first; ``None`` if none is faster than the baseline.
+
+    Attributes:
+        row: its row.
+        alike: the others that cannot be told from the best, which cost as much or more.
+    """
+
+    row: Row | None = None
+    alike: Sequence[Row] = ()
 
 
 Runs = Mapping[str, Sequence[RunResult]]
@@ -113,35 +135,35 @@ def _speedup(
     return speedup_of(costs_of(of, measure), costs_of(over, measure), seed)
 
 
-def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> list[Row]:
-    """One row for each placement, in the order given."""
+def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> tuple[list[Row], First]:
+    """One row for each placement, in the order given, and the placement to adopt first."""
     rows = [_row(group, runs.get(baseline, []), measure, seed) for group in runs.values()]
-    first = first_move(rows)
-    return [_with_further(row, first, runs, measure, seed) for row in rows] if first else rows
 
+    def compare(of: str, over: str) -> Interval | None:
+        return _speedup(runs[of], runs[over], measure, seed)
 
-def first_move(rows: Sequence[Row]) -> Row | None:
-    """The significantly faster placement that saves most time per moved role."""
-    faster = [row for row in rows if row.verdict is Verdict.FASTER]
-    return max(faster, key=lambda row: saving_per_role(row.speedup, row.moved), default=None)
+    placement, alike = first_of([row.candidate(row.speedup) for row in rows if not row.is_baseline], compare)
+    first = next((row for row in rows if row.placement == placement), None)
+    if first is not None:
+        rows = [_with_further(row, first, runs, measure, seed) for row in rows]
+    return rows, First(first, [row for row in rows if row.placement in alike])
 
 
 def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Measure, seed: int) -> Row:
     is_baseline = bool(baseline) and runs[0].placement == baseline[0].placement
+    moved = moved_roles(runs[0], baseline[0]) if baseline else {}
+    chosen = next((run for run in runs if run.status == "ok"), runs[0])
     return Row(
         summary=summarise(runs[0].placement, runs, seed),
         is_baseline=is_baseline,
-        moved=moved_roles(runs[0], baseline[0]) if baseline else {},
+        moved=moved,
         speedup=None if is_baseline else _speedup(runs, baseline, measure, seed),
         further=None,
-        cost_per_month=cost_per_month(next((run for run in runs if run.status == "ok"), runs[0])),
+        cost_per_month=cost_per_month(chosen),
+        new_per_month=cost_per_month(chosen, moved),
+        in_memory=is_in_memory(chosen, moved),
         by_host=None if is_baseline else hosted_speedup(costs_of(runs, measure), costs_of(baseline, measure)),
     )
-
-
-def saving_per_role(speedup: Interval | None, moved: Moved) -> float:
-    """Share of the baseline's time that a placement saves per moved role."""
-    return (1 - 1 / speedup.estimate) / max(1, len(roles_of(moved))) if speedup else 0.0
 
 
 def _with_further(row: Row, first: Row, runs: Runs, measure: Measure, seed: int) -> Row:

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tierwise.model.roles import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
+from tierwise.report.study.facts import Facts
 from tierwise.report.study.moves import PlacementPhraser, join, roles_of
 from tierwise.report.study.rows import Measure, Row
 from tierwise.results import Record, WaitClass
@@ -32,6 +32,8 @@ class Words(Record):
     others: str
     evidence: str
     advice: str
+    price: str = ""
+    """What the advised placement costs, where one that cannot be told from it costs more."""
     caveats: list[str]
     laps: list[str] = []
     """Sentences on which placement helps which lap."""
@@ -44,28 +46,8 @@ class Words(Record):
     @property
     def headline(self) -> str:
         """All but the caveats."""
-        return " ".join(part for part in (self.finding, self.others, self.evidence, self.advice) if part)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The subject of the sentences."""
-
-    rows: Sequence[Row]
-    first: Row | None
-    workload: str
-    baseline: str
-    measure: Measure
-
-    @property
-    def base(self) -> Row | None:
-        """The baseline, if it has a valid run."""
-        return next((row for row in self.rows if row.is_baseline and row.summary.ok), None)
-
-    @property
-    def movers(self) -> list[Row]:
-        """Every other placement."""
-        return [row for row in self.rows if not row.is_baseline]
+        said = (self.finding, self.others, self.evidence, self.advice, self.price)
+        return " ".join(part for part in said if part)
 
 
 def put_into_words(facts: Facts, phraser: PlacementPhraser) -> Words:
@@ -81,6 +63,7 @@ def put_into_words(facts: Facts, phraser: PlacementPhraser) -> Words:
         others=_sentence(others),
         evidence=_sentence(_evidence(facts.base)),
         advice=_sentence(advice),
+        price=_sentence(_cheapest(facts.first, facts.choice.alike)),
         caveats=[_sentence(caveat) for caveat in _caveats(facts)],
     )
 
@@ -91,6 +74,18 @@ def _with_gain(facts: Facts, first: Row, phraser: PlacementPhraser) -> tuple[str
     finding = f"{phraser.moving(first.placement, first.moved)} {change}"
     advice = _advice(facts, first, rest, phraser) if first.moved else f"choose placement {first.placement}"
     return finding, _clauses(facts, rest, phraser), advice
+
+
+def _cheapest(first: Row | None, alike: Sequence[Row]) -> str:
+    """The price of the advised placement, and of the dearest that cannot be told from it."""
+    costs = [(row.cost_per_month, row.placement) for row in alike if row.cost_per_month is not None]
+    if first is None or first.cost_per_month is None or not costs:
+        return ""
+    more, dearest = max(costs)
+    if more <= first.cost_per_month:
+        return ""
+    other = f"{dearest}, which cannot be told from it, {numbers.usd(more)}"
+    return f"{first.placement} costs {numbers.usd(first.cost_per_month)} a month, and {other}"
 
 
 def _advice(facts: Facts, first: Row, rest: Sequence[Row], phraser: PlacementPhraser) -> str:

@@ -6,23 +6,35 @@ tierwise.board = (() => {
   const said = document.getElementById('said');
   const THRESHOLD_PX = 5;
 
-  function price(device, index) {
+  const {placements} = tierwise;
+
+  // What a device costs with what is on it, in its parts; what it would cost while nothing is.
+  function price(device, index, number) {
     if (index === 0) return 'no further cost';
+    const bill = placements.bill(number, index);
+    if (bill) return `${money(bill.amount)} a month: ${parts(bill)}`;
     if (device.least === device.most) return `${money(device.least)} a month`;
     return `${money(device.least)} to ${money(device.most)} a month, by what is on it`;
+  }
+
+  function parts(bill) {
+    if (!bill.parts.length) return 'it is yours';
+    if (bill.parts.length === 1) return bill.parts[0][0];
+    return bill.parts.map(([words, amount]) => `${words} ${money(amount)}`).join(' + ');
   }
 
   const columns = data.devices.map((device, index) => {
     const cards = element('ul', {class: 'cards-of', 'aria-label': `roles on ${device.name}`});
     const name = index === 0 ? 'where they are' : device.name;
+    const cost = element('p', {class: 'price'});
     const column = element('div', {class: 'column', 'data-device': index},
       element('h3', {text: name, title: device.name}),
-      element('p', {class: 'price', text: price(device, index)}),
+      cost,
       element('p', {class: 'about', text: device.summary}),
       cards);
     if (device.alone) column.append(element('p', {class: 'alone', text: 'one drive: a single point of failure'}));
     root.append(column);
-    return {column, cards};
+    return {column, cards, cost};
   });
 
   function load(role) {
@@ -33,7 +45,8 @@ tierwise.board = (() => {
     meter.append(bar);
     const requests = role.requests_per_s ? `${significant(role.requests_per_s)} requests/s` : 'no requests';
     return [
-      element('b', {text: role.name}),
+      element('b', {text: role.roles.join(' + ')}),
+      ...(role.because ? [element('span', {class: 'load', text: `move as one: ${role.because}`})] : []),
       element('span', {class: 'load', text: `${size(role.size_bytes)} · ${requests}`}),
       element('span', {class: 'load', text: `${percent(role.share)} of the time`}),
       meter,
@@ -59,7 +72,7 @@ tierwise.board = (() => {
     if (number === tierwise.state.number) return;
     tierwise.state.choose(number);
     const where = device === 0 ? 'where it was' : data.devices[device].name;
-    said.textContent = `${data.roles[role].name} to ${where}: ${tierwise.figures.sentence(number)}`;
+    said.textContent = `${placements.title(role)} to ${where}: ${tierwise.figures.sentence(number)}`;
   }
 
   function byKey(event, role) {
@@ -122,7 +135,10 @@ tierwise.board = (() => {
       const focused = document.activeElement === card;
       if (item.parentElement !== list) list.insertBefore(item, list.querySelector('.stays')?.parentElement ?? null);
       if (focused) card.focus({preventScroll: true});
-      card.setAttribute('aria-label', `${data.roles[role].name}, on ${data.devices[device].name}`);
+      card.setAttribute('aria-label', `${placements.title(role)}, on ${data.devices[device].name}`);
+    });
+    data.devices.forEach((device, index) => {
+      columns[index].cost.textContent = price(device, index, tierwise.state.number);
     });
   }
 

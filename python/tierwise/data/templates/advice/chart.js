@@ -21,15 +21,17 @@ tierwise.chart = (() => {
   function record(number) {
     const found = places.at(number);
     const value = once ? 'speedup' : 'rate';
-    return {n: number, cost: found.cost, y: found[value], low: found[value + '_low'], high: found[value + '_high']};
+    const {cost, told} = found;
+    return {n: number, cost, told, y: found[value], low: found[value + '_low'], high: found[value + '_high']};
   }
 
-  // Placements that nothing cheaper or equally dear equals, cheapest first.
+  // Placements that nothing cheaper or equally dear equals, cheapest first. Whether one can be told from staying, the
+  // advice says; so it does of the ratio up to which two count as equal.
   function front(found) {
     const sorted = [...found].sort((a, b) => a.cost - b.cost || b.y - a.y);
     const best = [];
     for (const one of sorted) {
-      if (!best.length || one.y >= AS_GOOD * best[best.length - 1].y) best.push(one);
+      if (!best.length || (one.told && one.y >= AS_GOOD * best[best.length - 1].y)) best.push(one);
     }
     return best;
   }
@@ -96,7 +98,7 @@ tierwise.chart = (() => {
     tip.hidden = number === undefined || !value;
     if (tip.hidden) return;
     const digits = places.digits(number);
-    const moved = digits.map((device, role) => device ? `${data.roles[role].name} on ${data.devices[device].name}` : '').filter(Boolean);
+    const moved = digits.map((device, role) => device ? `${places.title(role)} on ${data.devices[device].name}` : '').filter(Boolean);
     tip.replaceChildren(
       ...(moved.length ? moved : ['as recorded']).map(text => tierwise.element('p', {text})),
       tierwise.element('p', {class: 'small', text: tierwise.figures.sentence(number)}));

@@ -4,11 +4,11 @@ tierwise.exports = (() => {
   const root = document.getElementById('exports');
   const code = element('code', {id: 'command'});
   const told = element('span', {class: 'told', role: 'status'});
-  const columns = Object.keys(data.figures).filter(name => name !== 'reason');
+  const columns = Object.keys(data.figures).filter(name => !['reason', 'told'].includes(name));
 
   function command(number) {
-    const moved = places.digits(number)
-      .map((device, role) => device ? `${data.roles[role].name}=${data.devices[device].quoted}` : '').filter(Boolean);
+    const moved = places.digits(number).flatMap((device, card) => device
+      ? data.roles[card].roles.map(role => `${role}=${data.devices[device].quoted}`) : []);
     return `${data.command} --place ${moved.join(',') || 'all=recorded'}${tierwise.live?.command() ?? ''}`;
   }
 
@@ -20,9 +20,9 @@ tierwise.exports = (() => {
   }
 
   function csv(numbers) {
-    const head = [...data.roles.map(role => role.name), ...columns, 'power_cut'];
+    const head = [...data.roles.flatMap(card => card.roles), ...columns, 'power_cut'];
     const rows = numbers.map(number => [
-      ...places.digits(number).map(device => data.devices[device].name),
+      ...Object.values(places.asObject(number)),
       ...columns.map(name => data.figures[name][number]),
       places.state(number) ?? 'as recorded',
     ]);

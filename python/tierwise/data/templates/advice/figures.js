@@ -43,6 +43,13 @@ tierwise.figures = (() => {
     return `likely ${shown(low)} to ${shown(high)}`;
   }
 
+  function worn(found) {
+    if (found.wear_months === null) return 'no figure for new devices';
+    const sooner = months(found.wear_months_predicted);
+    const filled = sooner === months(found.wear_months) ? '' : `; ${sooner} at the predicted rate`;
+    return `at the recorded rate${filled}`;
+  }
+
   function power(number) {
     const state = places.state(number);
     if (state === null) return ['as today', ''];
@@ -59,7 +66,7 @@ tierwise.figures = (() => {
       tiles[id].small.textContent = likely(found, key, shown);
     }
     tiles.wear.value.textContent = found.wear_months === null ? NONE : months(found.wear_months);
-    tiles.wear.small.textContent = found.wear_months === null ? 'no figure for new devices' : 'of this load without a pause';
+    tiles.wear.small.textContent = worn(found);
     tiles.cost.small.textContent = 'compared with now';
     const [words, which] = power(number);
     tiles.power.value.textContent = words;

@@ -1,4 +1,5 @@
-// Placements by number: a digit for each role, the last changes fastest, each the index of a device.
+// Placements by number: a digit for each card, the last changes fastest, each the index of a device. A card is a role,
+// or roles that move as one because their engine keeps them in one directory.
 tierwise.data = JSON.parse(document.getElementById('data').textContent);
 
 tierwise.placements = (() => {
@@ -39,7 +40,12 @@ tierwise.placements = (() => {
   }
 
   const answered = number => figures.rate[number] !== null;
-  const asObject = number => Object.fromEntries(digits(number).map((d, role) => [roles[role].name, devices[d].name]));
+  const asObject = number => Object.fromEntries(
+    digits(number).flatMap((device, card) => roles[card].roles.map(role => [role, devices[device].name])));
+  // The bill of one device in a placement; undefined where it holds no file.
+  const bill = (number, device) => (tierwise.data.billed[number] ?? [])
+    .map(index => tierwise.data.bills[index]).find(one => one.device === devices[device].name);
+  const title = card => roles[card].roles.join(' + ');
 
-  return {base, count, order, digits, numberOf, moved, state, at, answered, asObject};
+  return {base, count, order, digits, numberOf, moved, state, at, answered, asObject, bill, title};
 })();

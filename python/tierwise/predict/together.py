@@ -1,0 +1,56 @@
+"""Roles that an engine keeps in one directory, so that no placement parts them: ``with`` in data/moves."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from tierwise.model.roles import Role
+from tierwise.model.shipped import DATA
+from tierwise.predict.devices import RECORDED
+from tierwise.results.measurements import Record
+
+MOVES = DATA / "moves"
+"""One file for each engine: the steps to move a role, or the role that it moves with and why."""
+Unit = tuple[Role, ...]
+"""Recorded roles that move as one; most are alone."""
+
+
+class Together(Record):
+    """Roles that move as one."""
+
+    roles: list[Role]
+    """The one that can be moved first, then those that its engine keeps beside it."""
+    because: str
+    """Why, such as ``SQLite keeps its -wal beside the database``."""
+
+
+def together(engine: str, roles: Collection[Role]) -> list[Together]:
+    """The roles of a recording that its engine keeps together; none for an engine that is not known."""
+    said = moves_of(engine)
+    found: dict[Role, list[Role]] = {}
+    for role in Role:
+        if role in roles and (lead := said.get(role.value, {}).get("with")):
+            found.setdefault(Role(lead), []).append(role)
+    return [Together(roles=[lead, *others], because=said["together"]) for lead, others in found.items()]
+
+
+def units(engine: str, roles: Collection[Role]) -> list[Unit]:
+    """All recorded roles, each alone or with those that it cannot be parted from."""
+    joined = [tuple(role for role in one.roles if role in roles) for one in together(engine, roles)]
+    taken = {role for unit in joined for role in unit}
+    return [*joined, *((role,) for role in roles if role not in taken)]
+
+
+def parted(groups: Iterable[Together], placement: Mapping[Role, str]) -> list[Together]:
+    """The groups that a placement puts on several devices; a role that it does not name stays."""
+    return [one for one in groups if len({placement.get(role, RECORDED) for role in one.roles}) > 1]
+
+
+@lru_cache
+def moves_of(engine: str) -> dict[str, Any]:
+    """What data/moves says of an engine; empty for one that is not known."""
+    shipped = {file.stem: file for file in MOVES.glob("*.toml")}
+    return tomllib.loads(shipped[engine].read_text("utf-8")) if engine in shipped else {}

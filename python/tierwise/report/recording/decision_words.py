@@ -1,0 +1,179 @@
+"""The decision of an advice in words: what to move or why to stay, and what goes before and with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tierwise.advise import Advice, Decision, Option
+from tierwise.advise.decision import TimeShare
+from tierwise.advise.durability import in_memory
+from tierwise.model.roles import Role
+from tierwise.predict.usability import Remark
+from tierwise.report import numbers
+from tierwise.report.document import Block, Text, Tone
+from tierwise.report.recording.goal_words import goal_text
+from tierwise.report.recording.money_words import cost, money
+from tierwise.report.recording.prediction_words import TIME_NAMES, moving, of_what, times
+from tierwise.report.study.moves import ROLE_NAMES, join
+
+_UNUSABLE = "This recording is not usable: do not act on what follows."
+_DEVICE_PARTS = {"log", "read", "write"}
+_TIMES = TIME_NAMES | {"log": "waiting for the log"}
+
+
+def unusable_texts(usable: bool, remarks: Sequence[Remark], first: str = _UNUSABLE) -> list[Block]:
+    """That the recording is not usable, why and what to do, before anything else; nothing if it is."""
+    if usable:
+        return []
+    blocking = [remark for remark in remarks if remark.blocks]
+    return [
+        Text(first, Tone.HEADLINE),
+        *(Text(f"{_first_upper(one.reason)}: {one.fix}.", Tone.WARNING) for one in blocking),
+    ]
+
+
+def headline(advice: Advice, price: Callable[[Option], str] | None = None, interval: bool = True) -> str:
+    """What to do, its gain and its price; or that nothing helps, why, and what would.
+
+    Args:
+        advice: the advice.
+        price: words for the price of an option; ``for 12 $/month`` by default.
+        interval: whether to give that of the gain.
+    """
+    decision = advice.decision
+    if decision.stays:
+        return _staying(advice)
+    option = decision.option
+    words = price(option) if price else price_words(option, advice.currency)
+    gain = gain_words(option, interval)
+    if decision.why == "cheaper":
+        gain = f"no difference that can be told ({gain})"
+    return f"Move {moving(option.placement)}{_as_one(decision)}: {gain} {words}."
+
+
+def gain_words(option: Option, interval: bool = True) -> str:
+    """``17.8 (12.6–25.4) times the throughput``."""
+    prediction, speedup = option.prediction, option.prediction.speedup
+    if speedup is None:
+        return "no figure"
+    what = of_what(prediction)
+    if prediction.bounds_only:
+        return f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {what}"
+    return f"{times(speedup) if interval else f'{numbers.ratio(speedup.value)} times'} {what}"
+
+
+def price_words(option: Option, currency: str) -> str:
+    """``for 12 $/month``, with the rent that ends."""
+    price = cost(option.cost_per_month, currency)
+    if option.credit_per_month == 0:
+        return price
+    new, credit = (money(one, currency) for one in (option.new_per_month, option.credit_per_month))
+    return f"{price} ({new} for new devices, {credit} of rent ends)"
+
+
+def along_words(option: Option) -> str:
+    """The roles that have to move too, before a recorded volume can be given up."""
+    if not option.taken_along:
+        return ""
+    return f"; move {moving(option.taken_along)} too, so that the rent of the recorded volume ends"
+
+
+def together_sentences(decision: Decision) -> list[str]:
+    """Which roles move as one, and why."""
+    return [
+        f"{_first_upper(_names(one.roles))} can only move together: {one.because}."
+        for one in decision.together
+    ]
+
+
+def volatile_sentence(advice: Advice) -> str:
+    """That a recommended device keeps nothing without power; empty if none is like that."""
+    placement = advice.decision.option.placement
+    lost = in_memory(placement)
+    if not lost:
+        return ""
+    names = join(list(dict.fromkeys(placement[role] for role in lost)))
+    return f"Caution: a power cut or a restart of the machine loses {_names(lost)}, since {names} is memory."
+
+
+def _as_one(decision: Decision) -> str:
+    moved = decision.option.placement
+    return " together" if any(moved.keys() >= set(one.roles) for one in decision.together) else ""
+
+
+def _staying(advice: Advice) -> str:
+    decision, fastest = advice.decision, advice.fastest
+    if decision.why == "goal" and advice.goal:
+        return f"Leave the files where they are: as recorded, they reach {goal_text(advice.goal)}."
+    said = "Nothing you can buy here helps"
+    if decision.why == "none" or fastest is None:
+        return f"{said}: {_no_other(advice)}.{_remedies(decision)}"
+    if decision.why == "median":
+        return f"{said}: what is faster makes the median latency longer.{_remedies(decision)}"
+    because = _because(decision.time)
+    return f"{said}: {_best_of(advice, fastest)}{because}.{_remedies(decision)}"
+
+
+def _no_other(advice: Advice) -> str:
+    if any(one.least_cost_per_month is not None for one in advice.left_out):
+        return f"no other placement costs {limit_words(advice).removeprefix(' for ')}"
+    if advice.left_out:
+        return f"no file fits on {join([one.device for one in advice.left_out])}"
+    return "no other placement could be replayed"
+
+
+def _best_of(advice: Advice, fastest: Option) -> str:
+    if fastest.stays or fastest.prediction.speedup is None:
+        return f"none of {tried_words(advice)} is faster"
+    verb = "is" if fastest.prediction.once else "gives"
+    gain = f"{verb} {gain_words(fastest)}"
+    return f"the fastest of {tried_words(advice)} {gain}, no difference that can be told"
+
+
+def _because(time: Sequence[TimeShare]) -> str:
+    if not time:
+        return ""
+    first = time[0]
+    device = ", which no device named here shortens" if first.part in _DEVICE_PARTS else ""
+    return f", because {_share(first)}{device}"
+
+
+def _share(one: TimeShare) -> str:
+    return f"{numbers.percent(one.share)} of the sessions' time is spent {part_name(one.part)}"
+
+
+def _remedies(decision: Decision) -> str:
+    """What would help, for the greatest parts of the time."""
+    said = [
+        one.remedy if number == 0 else f"{one.remedy} ({numbers.percent(one.share)} {part_name(one.part)})"
+        for number, one in enumerate(decision.time)
+        if one.remedy
+    ]
+    return f" What would: {'; '.join(said)}." if said else ""
+
+
+def part_name(part: str) -> str:
+    """A part of the sessions' time in words: ``waiting for a core``."""
+    return _TIMES.get(part, part)
+
+
+def tried_words(advice: Advice) -> str:
+    """``all 16 placements``, ``4 096 placements that were tried for 50 $/month or less``."""
+    many = f"{numbers.count(advice.tried)} placements"
+    limit = limit_words(advice)
+    return f"all {many}{limit}" if advice.exact else f"{many} that were tried{limit}"
+
+
+def limit_words(advice: Advice) -> str:
+    """`` for 50 $/month or less``; empty without a budget."""
+    if advice.budget_per_month is None:
+        return ""
+    return f" for {money(advice.budget_per_month, advice.currency)} or less"
+
+
+def _names(roles: Sequence[Role]) -> str:
+    return join([ROLE_NAMES[role] for role in roles])
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,209 @@
+"""Doing nothing is a placement: advice moves files only where the gain can be told from none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_replay import REQUESTS, FakeReplay, about
+
+from tierwise import _core
+from tierwise.advise import Advice, Goal, Terms, advise
+from tierwise.advise.option import MARGIN
+from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor
+from tierwise.predict.model_error import CalibratedError, ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.report.advice import Subject, decision, subject
+from tierwise.report.advice.data import page_data
+from tierwise.report.recording.decision_words import headline
+
+ENGINES = ["postgres", "mariadb", "sqlite", "rocksdb", "duckdb", "oracle"]
+VOLUME = {
+    "name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0,
+    "roles": ["log", "data", "index", "temp"], "sectors": 200 << 21, "profile": None, "write_cache": False,
+}  # fmt: skip
+EXACT = ModelError(
+    errors=[
+        CalibratedError(
+            engine="any", path="any", what=what, changes=["placement"], cases=9, half_width=0.01,
+            calibrated="2026-11-21",
+        )
+        for what in ("rate", "p50", "p95", "p99")
+    ]
+)  # fmt: skip
+
+
+class LongerMedian(FakeReplay):
+    """Whatever is on flash has a longer median latency, though the rate rises."""
+
+    def _outcome(
+        self, scenario: dict[str, Any], profiles: Sequence[_core.Profile], factor: float = 1.0
+    ) -> dict[str, Any]:
+        found = super()._outcome(scenario, profiles, factor)
+        names = {profiles[place["profile"]].name for place in scenario["placement"].values()}
+        if "ssd-nvme-dc" in names:
+            found["latency"] |= {"p50_us": 20_000.0}
+        return found
+
+
+def predictor(
+    engine: str = "postgres", fake: FakeReplay | None = None, error: ModelError | None = None, **said: Any
+) -> Predictor:
+    made = Replayer(fake or FakeReplay())
+    return Predictor(about(engine=engine, **said), [], made, model_error=error or ModelError())
+
+
+def requests(patch: pytest.MonkeyPatch, **of: float) -> None:
+    """Requests of each role in a transaction; none of the others."""
+    for role in REQUESTS:
+        patch.setitem(REQUESTS, role, of.get(role, 0.0))
+
+
+def page(of: Predictor, advice: Advice) -> Subject:
+    return subject(of, advice, Terms(), Path("shop"))
+
+
+def moved(placement: Mapping[Role, str]) -> dict[str, str]:
+    return {role.value: device for role, device in placement.items()}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_gain_within_the_error_of_the_model_is_no_reason_to_move(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1.04 times (0.85–1.27), as in a report of a user: text, page, JSON, day and explorer stay."""
+    requests(monkeypatch, log=0.0021)
+    of = predictor(engine)
+    advice = advise(of, ["nvme-dc", "gp3"])
+    assert advice.fastest and advice.fastest.prediction.speedup
+    assert 1.02 < advice.fastest.prediction.speedup.value < 1.06 < advice.fastest.prediction.speedup.high
+    assert advice.decision.stays and advice.decision.why == "alike"
+    assert advice.best.placement == {} and advice.ladder == []
+    said = headline(advice)
+    assert said.startswith("Nothing you can buy here helps: ") and "no difference that can be told" in said
+    shown = page(of, advice)
+    assert decision.headline(shown).startswith("Nothing you can buy here helps: ")
+    data = page_data(shown)
+    assert data["advised"] == 0 and not any(data["figures"]["told"])
+    found = advice.model_dump(mode="json")["decision"]
+    assert found["option"]["placement"] == {} and found["option"]["cost_per_month"] == 0
+    assert found["time"][0]["remedy"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_gain_that_can_be_told_is_one(engine: str) -> None:
+    advice = advise(predictor(engine), ["nvme-dc", "gp3"])
+    assert not advice.decision.stays and advice.decision.why == "faster" and advice.ladder
+
+
+@pytest.mark.parametrize(("gain", "stays"), [(1.12, True), (1.25, False)])
+def test_an_exact_model_still_does_not_resolve_less_than_its_median_error(
+    gain: float, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interval of the gain lies above 1 in both cases."""
+    requests(monkeypatch, log=200 * (gain - 1) / (4000 - 100 * gain))
+    advice = advise(predictor(error=EXACT), ["nvme-dc"])
+    assert advice.fastest and advice.fastest.prediction.speedup
+    assert advice.fastest.prediction.speedup.low > 1
+    assert (advice.fastest.prediction.speedup.value <= MARGIN) == stays == advice.decision.stays
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_a_longer_median_latency_is_no_reason_to_move_but_for_work_done_once(once: bool) -> None:
+    advice = advise(predictor(fake=LongerMedian(once=once)), ["nvme-dc"])
+    assert advice.fastest and not advice.fastest.stays
+    assert advice.decision.stays == (not once)
+    if not once:
+        assert advice.decision.why == "median" and not advice.ladder
+        assert "makes the median latency longer" in headline(advice)
+
+
+def test_of_several_the_one_that_lengthens_no_median_is_advised() -> None:
+    advice = advise(predictor(fake=LongerMedian()), ["nvme-dc", "sata-dc"])
+    assert set(advice.decision.option.placement.values()) == {"ssd-sata-dc"}
+    assert advice.decision.why == "faster"
+
+
+@pytest.mark.parametrize(("device", "moves"), [("7k2", True), ("15k-sas", False)])
+def test_money_is_saved_where_nothing_gets_slower(
+    device: str, moves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recorded volume is rented; a bought disk is as fast, or slower."""
+    monkeypatch.setitem(__import__("fake_replay").SERVICE_US, "hdd-15k-sas", 5200.0)
+    of = predictor(devices=[VOLUME])
+    advice = advise(of, [device], terms=Terms.parse(recorded_on="io2"))
+    assert advice.decision.stays != moves
+    if moves:
+        assert advice.decision.why == "cheaper" and advice.decision.option.cost_per_month < 0
+        assert "no difference that can be told" in headline(advice)
+
+
+@pytest.mark.parametrize(("goal", "stays"), [("tps=100", True), ("tps=900", False), ("tps=90000", False)])
+def test_a_goal_is_part_of_the_one_decision(goal: str, stays: bool) -> None:
+    of = predictor()
+    advice = advise(of, ["nvme-dc"], goal=Goal.parse(goal))
+    assert advice.decision.stays == stays
+    assert page(of, advice).placement == advice.decision.option.placement
+    if goal == "tps=100":
+        assert headline(advice).startswith("Leave the files where they are: as recorded, they reach 100")
+    if goal == "tps=90000":
+        assert advice.decision.option == advice.best, "what no placement reaches bends no advice"
+
+
+def test_a_goal_just_above_the_recorded_rate_does_not_move_for_a_gain_that_cannot_be_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests(monkeypatch, log=0.0021)
+    of = predictor()
+    advice = advise(of, ["nvme-dc"], goal=Goal(what="tps", bound=1.01 * of.run.rate_per_s))
+    assert advice.reaching and not advice.reaching.stays, "this one likely reaches it"
+    assert advice.decision.stays
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_a_fleet_moves_nothing_that_advice_would_not(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests(monkeypatch, log=0.0021)
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor(engine))
+    found = options_of(OptionsTask(RecordingAt("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), Terms()))
+    assert isinstance(found, DatabaseOptions)
+    assert [option.placement for option in found.options] == [{}]
+
+
+@pytest.mark.parametrize(
+    ("shares", "engine", "said"),
+    [
+        ([["runnable", 0.6], ["cpu", 0.4]], "postgres", ["more cores", "faster cores"]),
+        ([["client", 0.9], ["cpu", 0.1]], "mariadb", ["fewer round trips"]),
+        ([["log_device", 0.4], ["log_queue", 0.3], ["cpu", 0.3]], "sqlite", ["synchronous = NORMAL"]),
+        ([["read", 0.8], ["cpu", 0.2]], "duckdb", ["memory_limit"]),
+        ([["lock", 0.8], ["cpu", 0.2]], "rocksdb", ["shorter transactions"]),
+    ],
+    ids=["cores", "client", "setting", "memory", "locks"],
+)
+def test_the_headline_says_what_would_help_instead(
+    shares: list[list[Any]], engine: str, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests(monkeypatch, log=0.0021)
+
+    class Spent(FakeReplay):
+        def _outcome(self, *of: Any) -> dict[str, Any]:
+            return super()._outcome(*of) | {"shares": shares}
+
+    words = headline(advise(predictor(engine, Spent()), ["nvme-dc"]))
+    for part in said:
+        assert part in words.partition("What would: ")[2], words
+
+
+@pytest.mark.parametrize(
+    ("devices", "budget", "said"),
+    [
+        (["7k2"], 1.0, "no other placement costs 1.0 $/month or less"),
+        (["7k2"], None, "none of all 8 placements"),
+    ],
+)
+def test_nothing_to_buy_is_said_with_its_reason(devices: list[str], budget: float | None, said: str) -> None:
+    assert said in headline(advise(predictor(), devices, budget)).replace("\u00a0", " ")

@@ -1,0 +1,163 @@
+"""Roles that an engine keeps in one directory are one choice: in rankings, advice, the page and the steps."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_replay import GB, FakeReplay, about
+
+from tierwise import engines
+from tierwise.advise import Terms, advise
+from tierwise.engines import Engine
+from tierwise.engines.duckdb.engine import DuckEngine
+from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.engines.rocksdb.engine import RocksEngine
+from tierwise.engines.sqlite.engine import SqliteEngine
+from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.model.roles import Role
+from tierwise.model.shipped import DATA
+from tierwise.predict import RECORDED, Predictor, Scenario, rank
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.predict.together import moves_of, parted, together, units
+from tierwise.report.advice import advice_page, subject
+from tierwise.report.advice.data import page_data
+from tierwise.report.advice.steps import guide
+from tierwise.report.recording.advice_words import further_sentences
+from tierwise.report.recording.decision_words import headline
+
+DEVICES = ["nvme-dc", "gp3"]
+CASES = {
+    "sqlite": (
+        {"log": GB, "data": 40 * GB, "doublewrite": 0, "temp": GB},
+        {Role.LOG, Role.DATA, Role.DOUBLEWRITE},
+    ),
+    "duckdb": ({"log": GB, "data": 40 * GB, "temp": GB}, {Role.LOG, Role.DATA}),
+    "mariadb": ({"log": GB, "data": 40 * GB, "index": 10 * GB}, {Role.DATA, Role.INDEX}),
+    "rocksdb": ({"log": GB, "data": 40 * GB, "archive": GB}, {Role.LOG, Role.ARCHIVE}),
+}
+"""Recorded files of an engine, and those of them that move as one."""
+cases = pytest.mark.parametrize("engine", CASES)
+
+
+def predictor(engine: str) -> Predictor:
+    fake = FakeReplay(footprints=CASES[engine][0])
+    return Predictor(about(engine=engine), [], Replayer(fake), model_error=ModelError())
+
+
+def one(placement: dict[Role, str], roles: set[Role]) -> bool:
+    return len({placement.get(role, RECORDED) for role in roles}) == 1
+
+
+@cases
+def test_no_placement_of_a_ranking_or_an_advice_parts_them(engine: str) -> None:
+    of, roles = predictor(engine), CASES[engine][1]
+    ranking = rank(of, [RECORDED, *DEVICES])
+    assert ranking.tried > 1 and all(one(each.placement, roles) for each in ranking.ranked)
+    advice = advise(of, DEVICES)
+    answers = [
+        advice.decision.option.prediction,
+        *(move.prediction for move in (*advice.moves, *advice.ladder)),
+    ]
+    for answer in answers:
+        placed = {Role(role): device for role, device in answer.scenario.placement.items()}
+        assert one(placed, roles), placed
+        assert not any("no setting makes this placement" in warning for warning in answer.warnings)
+    moved = next(move for move in advice.moves if move.role in roles)
+    assert {moved.role, *moved.along} == roles & advice.run.footprints.keys()
+
+
+@cases
+def test_a_search_of_too_many_placements_parts_none(engine: str) -> None:
+    found = rank(predictor(engine), [RECORDED, *DEVICES], most=2)
+    assert not found.complete and all(one(each.placement, CASES[engine][1]) for each in found.ranked)
+
+
+@cases
+def test_text_json_page_and_explorer_say_that_and_why(engine: str) -> None:
+    of, roles = predictor(engine), CASES[engine][1]
+    advice = advise(of, DEVICES)
+    because = moves_of(engine)["together"]
+    assert because in " ".join(further_sentences(advice))
+    (said,) = advice.model_dump(mode="json")["decision"]["together"]
+    assert set(said["roles"]) == {role.value for role in roles} and said["because"] == because
+    made = subject(of, advice, Terms(), Path("shop"))
+    data = page_data(made)
+    (card,) = [card for card in data["roles"] if len(card["roles"]) > 1]
+    assert set(card["roles"]) == {role.value for role in roles} and card["because"] == because
+    assert len(data["figures"]["rate"]) == len(data["devices"]) ** len(data["roles"])
+    assert because in advice_page(made)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_the_headline_moves_the_database_with_its_log(engine: str) -> None:
+    said = headline(advise(predictor(engine), ["nvme-dc"]))
+    assert said.startswith("Move ") and "the data" in said and "the log" in said and " together: " in said
+
+
+@cases
+def test_a_placement_that_parts_them_is_answered_and_warned_of(engine: str) -> None:
+    first, *_ = sorted(CASES[engine][1])
+    (answer,) = predictor(engine).predict([Scenario(placement={first.value: "nvme-dc"})])
+    assert answer.rate_per_s
+    assert moves_of(engine)["together"] in answer.warnings[0]
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_the_steps_name_what_moves_along(engine: str) -> None:
+    found = guide(engine, {Role.DATA: "ssd-nvme-dc", Role.LOG: "ssd-nvme-dc"})
+    assert [step.role for step in found.steps] == ["data"]
+    assert found.along == [f"log moves with the data: {moves_of(engine)['together']}"] and not found.without
+    apart = guide(engine, {Role.DATA: "ssd-nvme-dc", Role.LOG: "ram"})
+    assert apart.along == [] and apart.without[0].startswith("log: it moves with the data")
+
+
+def test_a_fleet_keeps_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor("sqlite"))
+    found = options_of(OptionsTask(RecordingAt("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), Terms()))
+    assert isinstance(found, DatabaseOptions) and len(found.options) > 1
+    assert all(one(option.placement, CASES["sqlite"][1]) for option in found.options)
+
+
+def test_units_are_of_recorded_roles_and_an_unknown_engine_has_single_ones() -> None:
+    assert units("sqlite", [Role.LOG, Role.DATA, Role.TEMP]) == [(Role.DATA, Role.LOG), (Role.TEMP,)]
+    assert parted(together("sqlite", [Role.LOG, Role.DATA]), {Role.LOG: "ram"})
+    assert units("oracle", [Role.LOG, Role.DATA]) == [(Role.LOG,), (Role.DATA,)]
+
+
+def rules(engine: str) -> dict[str, Any]:
+    return tomllib.loads((DATA / "rules" / f"{engine}.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("engine", sorted(engines.names()))
+def test_every_role_that_a_recording_can_show_moves_by_steps_with_another_or_with_a_reason(
+    engine: str,
+) -> None:
+    if not (DATA / "rules" / f"{engine}.toml").exists():
+        pytest.skip("nothing is recorded of it")
+    known = moves_of(engine)
+    for role in {rule["role"] for rule in rules(engine)["file"] if rule.get("role")}:
+        said = known[role]
+        assert "there" in said or "reason" in said or said["with"] in known, (engine, role)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [DuckEngine, MariadbEngine, PostgresEngine, RocksEngine, SqliteEngine],
+    ids=lambda one: one.__name__,
+)
+def test_files_that_the_lab_finds_inside_another_role_move_with_it(engine: type[Engine]) -> None:
+    name = engine.__module__.split(".")[-2]
+    shown = {rule["role"] for rule in rules(name)["file"] if rule.get("role")}
+    for role, holder in engine.inside.items():
+        if role.value in shown:
+            assert moves_of(name)[role.value]["with"] == holder.value, (name, role)
+
+
+def test_sqlite_s_files_are_placed_by_tierwise_s_own_vfs_alone() -> None:
+    beside = {role for role, move in moves_of("sqlite").items() if isinstance(move, dict) and "with" in move}
+    assert beside == {"log", "doublewrite", "system"} <= {role.value for role in SqliteEngine.roles}

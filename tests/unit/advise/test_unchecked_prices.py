@@ -1,0 +1,58 @@
+"""A price that nobody compared with its source is said to be so, wherever it is used."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from fake_replay import predictor
+from typer.testing import CliRunner
+
+from tierwise.advise import Terms, advise
+from tierwise.cli import app
+from tierwise.device_models.prices import SHIPPED, Prices
+from tierwise.report.document import Text
+from tierwise.report.recording.advice import advice_document
+
+OWN = 'currency = "USD"\n[devices.nvme-dc]\npurchase = 480\nsource = "offer of a dealer"\ndate = "2026-01"\n'
+
+
+def test_no_shipped_price_from_memory_counts_as_checked() -> None:
+    entries = tomllib.loads(SHIPPED.read_text("utf-8"))["devices"]
+    assert all(isinstance(entry["checked"], bool) for entry in entries.values())
+    unsure = ("from memory", "not checked", "estimated")
+    for name, entry in entries.items():
+        assert not (entry["checked"] and any(word in entry["source"] for word in unsure)), name
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["show", "gp3"], ["show", "array-raid1-2x-ssd-nvme-dc"]])
+def test_the_list_of_devices_says_it(arguments: list[str]) -> None:
+    shown = CliRunner().invoke(app, ["device", *arguments], env={"COLUMNS": "200"}).stdout
+    assert "not checked" in shown and "nobody compared it with the source" in shown
+    found = json.loads(CliRunner().invoke(app, ["device", *arguments, "--format", "json"]).stdout)
+    unchecked = [one for one in found["devices"] if one["price_source"] and not one["price_checked"]]
+    assert unchecked and all(one["cost_per_gb_month"] for one in unchecked)
+
+
+@pytest.mark.parametrize("devices", [["nvme-dc"], ["gp3", "io2"]])
+def test_advice_says_it_of_the_devices_that_it_prices(devices: list[str]) -> None:
+    advice = advise(predictor(), devices)
+    assert all(not one.checked for one in advice.prices)
+    said = " ".join(block.text for block in advice_document(advice) if isinstance(block, Text))
+    assert "Prices that nobody checked against their source: " in said and ", not checked): " in said
+
+
+@pytest.mark.parametrize(
+    ("line", "checked"), [("", True), ("checked = true\n", True), ("checked = false\n", False)]
+)
+def test_a_price_of_one_s_own_is_checked_unless_it_says_otherwise(
+    line: str, checked: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN + line)
+    (price,) = Prices.read(file).own.values()
+    assert price.checked == checked
+    advice = advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=file))
+    assert [one.checked for one in advice.prices] == [checked]

@@ -1,0 +1,103 @@
+"""Warnings of an advice: merged, ordered, three in sight, each with its placement; the rest is folded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_replay import FakeReplay, about
+from rich.console import Console
+from typer.testing import CliRunner
+
+from tierwise.advise import Advice, Terms, advise
+from tierwise.cli import app
+from tierwise.cli.output import print_document
+from tierwise.cli.settings import SETTINGS
+from tierwise.predict import Predictor
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.report.advice import advice_page, subject
+from tierwise.report.document import Section, Text
+from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.cautions import MOST_IN_SIGHT
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
+OWN = [f"the recording has flaw {number}" for number in range(1, 6)]
+GP3 = "a volume's credits were left out"
+
+
+class Warned(FakeReplay):
+    """The simulator warns of what is on a volume."""
+
+    def _outcome(self, scenario: dict[str, Any], profiles: Any, factor: float = 1.0) -> dict[str, Any]:
+        names = {profiles[place["profile"]].name for place in scenario["placement"].values()}
+        warnings = [GP3] if "volume-aws-gp3" in names else []
+        return super()._outcome(scenario, profiles, factor) | {"warnings": warnings}
+
+
+def predictor(warnings: list[str], engine: str = "postgres", **said: Any) -> Predictor:
+    made = Replayer(Warned(limits=[]))
+    return Predictor(about(engine=engine, **said), warnings, made, model_error=ModelError())
+
+
+def in_sight(advice: Advice) -> list[str]:
+    found = [block for block in advice_document(advice) if isinstance(block, Text)]
+    return [block.text for block in found if block.text.startswith("Warning")]
+
+
+def folded(advice: Advice) -> list[str]:
+    return [
+        text.text
+        for block in advice_document(advice)
+        if isinstance(block, Section) and block.folded
+        for text in block.blocks
+        if isinstance(text, Text)
+    ]
+
+
+@pytest.mark.parametrize("engine", ["postgres", "sqlite"])
+def test_three_are_in_sight_and_the_rest_is_folded(engine: str) -> None:
+    of = predictor(OWN, engine)
+    advice = advise(of, ["nvme-dc", "gp3"])
+    assert in_sight(advice) == [f"Warning: {text}." for text in OWN[:MOST_IN_SIGHT]]
+    assert set(folded(advice)) >= {f"Warning: {text}." for text in OWN[MOST_IN_SIGHT:]}
+    page = advice_page(subject(of, advice, Terms(), Path("shop")))
+    assert page.index(OWN[2]) < page.index("<details>") < page.index(OWN[3])
+    assert all(page.count(text) == 1 for text in OWN)
+
+
+def test_a_warning_names_the_placements_that_it_belongs_to() -> None:
+    advice = advise(predictor([]), ["nvme-dc", "gp3"])
+    (found,) = [one for one in advice.warnings if one.text == GP3]
+    assert found.placements and all("volume-aws-gp3" in one.values() for one in found.placements)
+    said = next(text for text in [*in_sight(advice), *folded(advice)] if GP3 in text)
+    assert said.startswith("Warning, the ") and " to volume-aws-gp3" in said
+    alone = advise(predictor([]), ["gp3"])
+    (of_all,) = [one for one in alone.warnings if one.text == GP3]
+    assert of_all.placements == [], "every placement of this advice is on it"
+
+
+def test_a_remark_and_a_warning_of_one_thing_are_one_warning_with_what_to_do() -> None:
+    advice = advise(predictor([], stolen_cpu_share=0.13), ["nvme-dc"])
+    said = [one.text for one in advice.warnings if "hypervisor" in one.text]
+    assert len(said) == 1 and "record at another hour" in said[0]
+
+
+def test_what_another_model_says_is_never_in_sight() -> None:
+    asked = ["advise", str(EXAMPLES / "pgbench-10gb"), "--devices", "gp3", "--seeds", "2"]
+    shown = CliRunner().invoke(app, asked, env={"COLUMNS": "200"}).stdout
+    assert "mean-value analysis" not in shown and "more warnings: tierwise --verbose" in shown
+    try:
+        shown = CliRunner().invoke(app, ["--verbose", *asked], env={"COLUMNS": "200"}).stdout
+    finally:
+        SETTINGS.verbose = False
+    assert "mean-value analysis" in shown
+
+
+def test_markdown_and_json_have_them_all() -> None:
+    advice = advise(predictor(OWN), ["nvme-dc"])
+    assert [one.text for one in advice.warnings][: len(OWN)] == OWN
+    with (console := Console(width=200, force_terminal=True, color_system=None)).capture() as captured:
+        print_document(advice_document(advice), console)
+    assert OWN[4] not in captured.get()

@@ -1,0 +1,121 @@
+"""Of placements of a study that cannot be told apart, the cheapest is advised, by the rule of ``advise``."""
+
+from __future__ import annotations
+
+import pytest
+from results_factory import INFO, study_runs
+
+from tierwise.model.choice import price_order, recommended
+from tierwise.model.roles import Role
+from tierwise.report.document import Text
+from tierwise.report.study.answer import Comparison, build_answer
+from tierwise.report.study.document import answer_document
+from tierwise.results import RunResult
+
+ROLES = (Role.LOG, Role.DATA, Role.INDEX, Role.TEMP)
+
+
+def placed(run: RunResult, name: str, profile: str, kind: str, roles: tuple[Role, ...]) -> RunResult:
+    """The run as one of another placement: some roles on a new device, the others as in the baseline."""
+    new = run.devices[0].model_copy(
+        update={"name": name, "kind": kind, "profile": profile or None, "path": None, "roles": list(roles)}
+    )
+    devices = [device for device in run.devices if device.name != "ssd" and set(device.roles) - set(roles)]
+    rest = dict.fromkeys(set(ROLES) - set(roles), "hdd")
+    return run.model_copy(
+        update={
+            "placement": name,
+            "role_devices": {**rest, **dict.fromkeys(roles, name)},
+            "devices": [*devices, new],
+        }
+    )
+
+
+def compared(
+    engine: str,
+    nvme_s: float,
+    profile: str = "ssd-nvme-dc",
+    kind: str = "ssd",
+    roles: tuple[Role, ...] = (Role.LOG,),
+) -> Comparison:
+    """The log on a DRAM box of 2001, and some roles on another device; ``nvme_s`` is its time."""
+    runs = study_runs(["all-hdd", "log-ssd", "all-ssd"], {"log-ssd": 5.31, "all-ssd": nvme_s})
+    changed = [
+        placed(run, "new", profile, kind, roles) if run.placement == "all-ssd" else run for run in runs
+    ]
+    changed = [
+        run.model_copy(update={"engine": run.engine.model_copy(update={"name": engine})}) for run in changed
+    ]
+    (comparison,) = build_answer(changed, INFO).comparisons
+    return comparison
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb", "rocksdb"])
+@pytest.mark.parametrize("nvme_s", [5.2, 5.31, 5.45])
+def test_an_nvme_for_less_goes_before_a_dram_box_that_cannot_be_told_from_it(
+    engine: str, nvme_s: float
+) -> None:
+    found = compared(engine, nvme_s)
+    assert found.first == "new" and found.alike == ["log-ssd"]
+    assert found.words.advice.startswith("Move the log to an NVMe SSD (ssd-nvme-dc) first")
+    said = found.words.price.replace("\u00a0", " ")
+    assert "which cannot be told from it, 4" in said and "$" in said
+    assert found.words.price in found.words.headline
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_a_dear_device_that_is_surely_faster_is_still_first(engine: str) -> None:
+    found = compared(engine, 11.0)
+    assert found.first == "log-ssd" and found.alike == [] and found.words.price == ""
+
+
+def test_what_has_no_price_is_not_taken_for_cheaper() -> None:
+    """A directory of the user's own: nobody knows what it costs."""
+    assert compared("postgres", 5.2, profile="", kind="real").first == "new"
+    assert compared("postgres", 5.45, profile="", kind="real").first == "log-ssd"
+
+
+def test_memory_comes_after_what_keeps_its_files_however_cheap() -> None:
+    assert compared("postgres", 5.31, profile="ram", kind="ram").first == "log-ssd"
+
+
+def test_moving_more_files_is_no_better_for_the_same_money() -> None:
+    found = compared("postgres", 5.2, profile="ssd-dram-fc", roles=ROLES)
+    assert found.first == "log-ssd"
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_what_only_the_lab_can_part_is_said(engine: str) -> None:
+    caveats = " ".join(compared(engine, 5.2).words.caveats)
+    assert ("move together: SQLite keeps its -wal" in caveats) == (engine == "sqlite")
+
+
+def test_the_document_has_the_price_below_the_advice() -> None:
+    runs = study_runs(["all-hdd", "log-ssd", "all-ssd"], {"all-ssd": 5.2})
+    changed = [
+        placed(run, "new", "ssd-nvme-dc", "ssd", (Role.LOG,)) if run.placement == "all-ssd" else run
+        for run in runs
+    ]
+    answer = build_answer(changed, INFO)
+    texts = [block.text for block in answer_document(answer) if isinstance(block, Text)]
+    (comparison,) = answer.comparisons
+    assert texts.index(comparison.words.price) == texts.index(comparison.words.advice) + 1
+
+
+def test_the_rule_asks_no_more_than_it_needs() -> None:
+    asked: list[int] = []
+
+    def alike(one: int) -> bool:
+        asked.append(one)
+        return one >= 2
+
+    assert recommended(iter([1, 2, 3, 4]), alike) == 2 and asked == [1, 2]
+    assert recommended([], alike) is None
+    cheap, dear, unknown, memory = (
+        price_order(1.0, 3, 1.0), price_order(9.0, 1, 9.0), price_order(None, 1, 9.0),
+        price_order(0.0, 1, 9.0, in_memory=True),
+    )  # fmt: skip
+    assert sorted([memory, unknown, dear, cheap]) == [cheap, dear, unknown, memory]
+    assert price_order(1.0, 1, 1.0) < price_order(1.0, 2, 9.0) and price_order(1.0, 1, 9.0) < price_order(
+        1.0, 1, 1.0
+    )

@@ -1,0 +1,120 @@
+"""Text, JSON, page, explorer and served page of an advice have one decision."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fake_replay import FakeReplay, about
+from typer.testing import CliRunner
+
+from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
+from tierwise.advise.durability import in_memory
+from tierwise.advise.search import Search
+from tierwise.cli import app
+from tierwise.predict import Predictor
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.report.advice import Subject, advice_page, decision, subject
+from tierwise.report.advice.data import page_data
+from tierwise.report.document import Text
+from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.decision_words import headline, volatile_sentence
+from tierwise.report.recording.prediction_words import moving
+from tierwise.serve.page import make_page
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
+NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/about.json"))
+
+
+def predictor(engine: str = "postgres") -> Predictor:
+    return Predictor(about(engine=engine), [], Replayer(FakeReplay()), model_error=ModelError())
+
+
+def page(of: Predictor, advice: Advice) -> Subject:
+    return subject(of, advice, Terms(), Path("shop"))
+
+
+def heading(html: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", html, re.DOTALL)
+    assert found
+    return found[1].replace("\u2060", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_outputs_of_a_shipped_recording_agree(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "advice.html"
+    asked = ["advise", str(EXAMPLES / name), "--devices", "nvme-dc,gp3", "--seeds", "2", "-o", str(file)]
+    printed = CliRunner().invoke(app, [*asked, "--format", "json"]).stdout
+    advice = json.loads(printed[: printed.rindex("}") + 1])["advice"]
+    placement = advice["decision"]["option"]["placement"]
+    html = file.read_text("utf-8")
+    assert heading(html).startswith(f"Move {moving(placement)}: ")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
+    number: int = data["advised"]
+    digits: list[int] = []
+    for _ in data["roles"]:
+        number, digit = divmod(number, len(data["devices"]))
+        digits.insert(0, digit)
+    shown = {
+        role: data["devices"][digit]["name"]
+        for card, digit in zip(data["roles"], digits, strict=True)
+        for role in card["roles"]
+        if digit
+    }
+    assert shown == placement
+    assert data["figures"]["told"][data["advised"]] == 1
+
+
+@pytest.mark.parametrize("engine", ["postgres", "sqlite"])
+@pytest.mark.parametrize("goal", [None, "tps=100", "tps=900", "tps=90000"])
+def test_they_agree_with_a_goal_too(engine: str, goal: str | None) -> None:
+    of = predictor(engine)
+    advice = advise(of, ["nvme-dc", "gp3"], goal=Goal.parse(goal) if goal else None)
+    first = next(block.text for block in advice_document(advice) if isinstance(block, Text))
+    made = page(of, advice)
+    start = decision.headline(made).partition(":")[0]
+    assert first == headline(advice) and first.startswith(start)
+    assert made.placement == advice.decision.option.placement
+    assert page_data(made)["advised"] == made.survey.number(advice.decision.option.placement)
+
+
+def test_the_served_page_has_it_too() -> None:
+    of = predictor()
+    options = AdviceOptions(["nvme-dc"])
+    html = make_page(Path("shop"), of, options, [])
+    assert heading(html) == decision.headline(page(predictor(), options.advise(predictor()))).replace(
+        "\u2060", ""
+    )
+
+
+@pytest.mark.parametrize("engine", ["postgres", "rocksdb"])
+def test_memory_is_advised_only_where_nothing_that_lasts_is_as_good(engine: str) -> None:
+    """RAM is dearer to a database than its price: a restart loses the log."""
+    advice = advise(predictor(engine), ["ram", "gp3"])  # equally fast in the fake
+    assert not in_memory(advice.decision.option.placement) and not advice.decision.stays
+    assert not any(in_memory(move.moved) for move in advice.ladder)
+    alone = advise(predictor(engine), ["ram"])
+    assert in_memory(alone.decision.option.placement)
+    said = [block.text for block in advice_document(alone) if isinstance(block, Text)]
+    assert said[1] == volatile_sentence(alone) and "loses the data, the indexes and the log" in said[1]
+
+
+def test_the_front_of_the_page_and_of_a_fleet_begin_at_staying() -> None:
+    of = predictor()
+    advice = advise(of, ["nvme-dc", "gp3"])
+    told = page_data(page(of, advice))["figures"]["told"]
+    assert told[0] == 0 and any(told)
+    search = Search(of, advice.devices, page(of, advice).costs)
+    for option in search.front():
+        number = page(of, advice).survey.number(option.placement)
+        assert number is not None
+        assert bool(told[number]) == (not search.staying.as_good_as(option))
+
+
+def test_an_advice_page_of_staying_shows_where_the_time_goes() -> None:
+    of = predictor()
+    html = advice_page(page(of, advise(of, ["7k2"])))
+    assert "Where the sessions" in html and "Before and after" not in html and 'id="steps"' not in html

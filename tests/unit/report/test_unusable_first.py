@@ -1,0 +1,111 @@
+"""A recording that is not usable: every answer says so before anything else, why, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_replay import FakeReplay, about
+from fleet_factory import advised, database, option
+from typer.testing import CliRunner
+
+from tierwise.advise import Terms, advise
+from tierwise.cli import app
+from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.predict import Predictor
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.predict.usability import usability
+from tierwise.recording import Recording
+from tierwise.report.advice import advice_page, subject
+from tierwise.report.document import Text
+from tierwise.report.fleet.document import fleet_document
+from tierwise.report.fleet.page import fleet_page
+from tierwise.report.recording.advice import advice_document
+from tierwise.report.render import to_html_page
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
+STRESS = {"program": "stress-ng", "pids": [4711, 4712], "cpu_share": 0.31}
+BAD: dict[str, tuple[FakeReplay, dict[str, Any], str]] = {
+    "foreign": (FakeReplay(), {"foreign_cpu_share": 0.4}, "Other programs used 40% of the processors"),
+    "named": (
+        FakeReplay(),
+        {"foreign_cpu_share": 0.4, "foreign_programs": [STRESS]},
+        "stop stress-ng (pid 4711, 4712: 31%) while recording",
+    ),
+    "lost": (FakeReplay(), {"losses": {"recorded_events": 900, "lost_events": 100}}, "record with a shorter"),
+    "few": (FakeReplay(transactions=12), {}, "record at least 9 times as long"),
+    "replay": (FakeReplay(error=0.3), {}, "+30%"),
+}
+kinds = pytest.mark.parametrize("kind", BAD)
+
+
+def predictor(kind: str, engine: str = "postgres") -> Predictor:
+    fake, said, _ = BAD[kind]
+    return Predictor(about(engine=engine, **said), [], Replayer(fake), model_error=ModelError())
+
+
+@kinds
+@pytest.mark.parametrize("engine", ["postgres", "sqlite"])
+def test_the_advice_begins_with_it_in_text_json_and_page(kind: str, engine: str) -> None:
+    of = predictor(kind, engine)
+    advice = advise(of, ["nvme-dc"])
+    first, second, *_ = [block for block in advice_document(advice) if isinstance(block, Text)]
+    assert first.text.startswith("This recording is not usable") and BAD[kind][2] in second.text
+    assert not advice.usable and advice.remarks[0].blocks
+    page = advice_page(subject(of, advice, Terms(), Path("shop")))
+    assert 0 < page.index("This recording is not usable") < page.index("<h1>")
+    assert not any(one.text.startswith(advice.remarks[0].reason) for one in advice.warnings), "said once"
+
+
+def test_a_usable_recording_says_nothing_of_the_kind() -> None:
+    of = Predictor(about(), [], Replayer(FakeReplay()), model_error=ModelError())
+    advice = advise(of, ["nvme-dc"])
+    assert advice.usable and "not usable" not in advice_page(subject(of, advice, Terms(), Path("shop")))
+    assert all("not usable" not in block.text for block in advice_document(advice) if isinstance(block, Text))
+
+
+def test_an_older_recording_does_not_name_the_programs() -> None:
+    (remark,) = usability(predictor("foreign")).remarks
+    assert "their names were not recorded" in remark.fix
+
+
+@kinds
+def test_a_fleet_begins_with_it_in_text_and_page(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor(kind))
+    found = options_of(OptionsTask(RecordingAt("bank", "bank"), ("ssd-nvme-dc",), Terms()))
+    assert isinstance(found, DatabaseOptions) and BAD[kind][2][1:] in found.unusable[0]
+    fleet = advised(found, database("shop", option(10, 3.0)))
+    first, second, *_ = [block for block in fleet_document(fleet) if isinstance(block, Text)]
+    assert first.text == "Not usable, so do not act on what is said of them: bank."
+    assert second.text.startswith("bank: ")
+    page = to_html_page(fleet_page(fleet))
+    assert "Not usable" in page[page.index("<h1") : page.index("</h1>")]
+
+
+@kinds
+def test_a_prediction_begins_with_it(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake, said, expected = BAD[kind]
+    monkeypatch.setattr(Recording, "open", lambda *_, **__: Recording(Path("rec"), about(**said)))
+    monkeypatch.setattr(Replayer, "open", lambda _, fresh=False: Replayer(fake, fresh=fresh))
+    shown = (
+        CliRunner().invoke(app, ["predict", "rec", "--place", "log=nvme-dc"], env={"COLUMNS": "400"}).stdout
+    )
+    first, second, *_ = shown.splitlines()
+    assert first.startswith("This recording is not usable") and expected in second
+
+
+def test_a_verified_forecast_begins_with_it(tmp_path: Path) -> None:
+    recording, forecast = tmp_path / "after", tmp_path / "forecast.json"
+    asked = ["predict", str(EXAMPLES / "order-entry"), "--seeds", "2", "--format", "json"]
+    forecast.write_text(CliRunner().invoke(app, asked).stdout)
+    recording.mkdir()
+    for file in (EXAMPLES / "order-entry").iterdir():
+        (recording / file.name).write_bytes(file.read_bytes())
+    said = json.loads((recording / "about.json").read_text())
+    (recording / "about.json").write_text(json.dumps(said | {"foreign_cpu_share": 0.4}))
+    checked = ["verify", str(forecast), str(recording), "--seeds", "2"]
+    first, second, *_ = CliRunner().invoke(app, checked, env={"COLUMNS": "400"}).stdout.splitlines()
+    assert first.startswith("The recording after is not usable") and "Other programs used 40%" in second
