@@ -47,7 +47,8 @@ def main() -> int:
     workload = Workload.load(options.workload)
     parent = MEMORY if MEMORY.is_dir() else None
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
-    with ledger.directory("client-cpu", parent, 0o711) as place, engines.create("postgres", settings) as engine:
+    server = engines.create("postgres", settings)
+    with ledger.directory("client-cpu", parent, 0o711) as place, server as engine:
         _fill(engine, workload, options.scale, place)
         ours, theirs = [], []
         for repeat in range(options.repeats + 1):

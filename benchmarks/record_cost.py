@@ -115,7 +115,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
-    with ledger.directory("record-cost", MEMORY, 0o711) as place, engines.create("postgres", settings) as engine:
+    server = engines.create("postgres", settings)
+    with ledger.directory("record-cost", MEMORY, 0o711) as place, server as engine:
         assert isinstance(engine, PostgresEngine)
         engine.init({role: _made(place / role.value) for role in engine.roles})
         engine.start()
