@@ -464,7 +464,7 @@ def test_a_client_program_is_no_superuser_of_postgresql(planted: Path, tmp_path:
                 "SELECT 1",
                 "postgres",
             ]
-            command("psql", [server.programs / "psql", *login], server.home, user=server.user)
+            command("psql", [server.programs / "psql", *login], server)
         job.prepare(server)
 
     try:
@@ -486,7 +486,7 @@ def test_a_client_program_is_no_root_of_mariadb(tmp_path: Path, run_dir: Path) -
             job._shell(server, ["SELECT 1 INTO OUTFILE '/tmp/planted'"])
         with pytest.raises(TierwiseError, match=r"(?i)denied"):
             login = ["--no-defaults", f"--socket={server.socket}", "--user=root", "-e", "SELECT 1"]
-            command("mariadb", ["mariadb", *login], server.home, user=server.user)
+            command("mariadb", ["mariadb", *login], server)
         job.prepare(server)
 
     try:

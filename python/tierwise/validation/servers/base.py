@@ -114,7 +114,7 @@ class Database(ABC):
         """
         require_reachable(self.engine, parent, self.user)
         made = parent / name
-        new_folder(made, owner=ids(self.user))
+        new_folder(made, owner=ids(self.user), in_foreign=True)  # the parent may be the user's home
         return made
 
     @abstractmethod
