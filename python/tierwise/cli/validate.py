@@ -14,6 +14,8 @@ from tierwise.cli.options import DropCaches, Scheduler, Seed, TrustScheduler, Wo
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.settings import progress_console
 from tierwise.cli.validate_progress import RoundProgress
+from tierwise.cluster.dask_executor import LOCAL
+from tierwise.cluster.scheduler_address import check
 from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
@@ -84,6 +86,8 @@ def run(
     An interrupted round is resumed. Exit status 1 if a target is missed.
     """
     require("lab", "validate")
+    if scheduler not in (None, LOCAL):
+        check(scheduler, "--scheduler", trust_scheduler)  # rather than after hours of measuring
     console = printing.console()
     if not judge_only:
         spec = _spec(file, quick, repeats)

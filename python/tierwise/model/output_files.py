@@ -154,20 +154,21 @@ def append_line(path: Path, line: bytes) -> None:
 def write_file(path: Path, content: bytes | str) -> None:
     """Write a file that others may read; make missing directories. An old file stays until the new is whole.
 
-    A pipe or a device is written to, and a link of the caller's or root's is followed.
+    A pipe or a device of the caller's or root's is written to, and a link of theirs is followed.
 
     Raises:
-        TierwiseError: as :func:`open_file`, or if another user made the link.
+        TierwiseError: as :func:`open_file`, or if another user made a link in the path.
         OSError: if it cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
-    with _parent_of(path, make=True) as (parent, name):
+    with _parent_of(path, make=True, follow=True) as (parent, name):
         status = _status(name, parent)
         if status is not None:
             _require_own(status, path)
         if status is None or stat.S_ISREG(status.st_mode):
             _replace(name, parent, data, status)
             return
+        # What is still a link is in /proc, such as /dev/stdout, and leads to an open file without a name.
         followed = 0 if stat.S_ISLNK(status.st_mode) else os.O_NOFOLLOW
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | followed
         with os.fdopen(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
@@ -245,7 +246,8 @@ def _parent_of(
                 _require_closed(os.fstat(directory), walked)
             name = left.pop()
             status = _status(name, directory)
-            if status is not None and stat.S_ISLNK(status.st_mode) and (left or follow):
+            is_link = status is not None and stat.S_ISLNK(status.st_mode)
+            if status is not None and is_link and (left or (follow and status.st_dev != _proc())):
                 _require_own(status, walked / name)
                 links += 1
                 if links > _MOST_LINKS:
@@ -277,6 +279,11 @@ def _open_to_others(name: str, parent: int) -> None:
     """Give a directory that was just made in passing the usual mode, whatever the umask."""
     with _opened(name, _FOLDER, parent) as folder:
         os.fchmod(folder, _PARENTS_MODE)
+
+
+def _proc() -> int:
+    """The device number of /proc, whose links the kernel alone can follow."""
+    return Path("/proc").stat().st_dev
 
 
 def _status(name: str, directory: int) -> os.stat_result | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -192,12 +193,34 @@ def test_a_planted_link_is_not_written_through(name: str, there: Place) -> None:
     assert there.untouched
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_link_in_an_own_directory_is_refused_too(name: str, there: Place) -> None:
+@pytest.mark.parametrize("name", ["times.csv", "observation.json"])
+def test_a_private_file_is_not_written_through_an_own_link(name: str, there: Place) -> None:
     (there.own / name).symlink_to(there.secret)
     with pytest.raises((TierwiseError, OSError), match=r"symbolic links|exists"):
         WRITERS[name](there.own / name)
     assert there.untouched
+
+
+def test_an_own_link_to_a_page_does_not_lead_through_another_users_directory(there: Place) -> None:
+    (there.own / "near.html").symlink_to("page.html")
+    to_page(there.own / "near.html")
+    assert (there.own / "page.html").read_text() == "page"
+    (there.own / "far.html").symlink_to(there.theirs / "page.html")
+    plant_link(there.theirs / "page.html", there.secret)
+    with pytest.raises(TierwiseError, match="belongs to nobody"):
+        to_page(there.own / "far.html")
+    assert there.untouched
+
+
+def test_a_page_can_go_to_the_standard_output(there: Place) -> None:
+    code = (
+        "from pathlib import Path; from tierwise.cli.output import write_file\n"
+        "write_file(Path('/dev/stdout'), b'page')"
+    )
+    for output in (subprocess.PIPE, (there.own / "redirected").open("wb")):
+        done = subprocess.run([sys.executable, "-c", code], stdout=output, check=True)
+        assert done.stdout in (b"page", None)
+    assert (there.own / "redirected").read_text() == "page"
 
 
 @pytest.mark.timeout(60)
@@ -207,16 +230,19 @@ def test_neither_a_pipe_nor_a_file_of_another_user_is_written(there: Place) -> N
     give(there.own / "pipe")
     (there.own / "file").write_text("theirs")
     give(there.own / "file")
-    for name, problem in (("pipe", "is a pipe"), ("file", r"belongs to nobody|Permission denied")):
-        with pytest.raises(TierwiseError, match=problem):
-            to_page(there.own / name)
+    for name in ("pipe", "file"):
+        for write in (to_page, to_times):
+            with pytest.raises(TierwiseError, match=r"belongs to nobody|Permission denied|is a pipe"):
+                write(there.own / name)
     assert (there.own / "file").read_text() == "theirs"
 
 
 def test_a_second_name_of_a_file_is_not_written(there: Place) -> None:
-    os.link(there.secret, there.own / "page.html")
+    for name in ("page.html", "times.csv"):
+        os.link(there.secret, there.own / name)
+    to_page(there.own / "page.html")
     with pytest.raises(TierwiseError, match="second name"):
-        to_page(there.own / "page.html")
+        to_times(there.own / "times.csv")
     assert there.untouched
 
 
