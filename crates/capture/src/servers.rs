@@ -63,7 +63,7 @@ impl fmt::Display for Server {
         if self.in_container {
             facts.push("in a container".to_owned());
         }
-        write!(formatter, "pid {} ({})", self.pid, facts.join(", "))
+        write!(formatter, "pid {}, {}", self.pid, facts.join(", "))
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
         };
         assert_eq!(
             server.to_string(),
-            "pid 4711 (postgres 15, port 5432, socket /tmp/.s.PGSQL.5432, data directory /srv/pg, in a container)"
+            "pid 4711, postgres 15, port 5432, socket /tmp/.s.PGSQL.5432, data directory /srv/pg, in a container"
         );
     }
 

@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.capture.server_processes import all_servers
+from tierwise.capture.server_processes import all_servers, program_of
 from tierwise.model.errors import TierwiseError
+from tierwise.recording import remove_recording
+from tierwise.recording.breakdown import break_down
 
 _REPLICA = "replica"
 """A server that is a client of another one has files of its own."""
@@ -101,9 +103,11 @@ class ServersTalkedTo:
         self._processes = processes
         self.pids: set[int] = set()
         self.elsewhere = False
+        self.programs: set[str] = set()
+        """Known clients among the processes."""
 
     def look_until(self, ended: threading.Event) -> None:
-        """Look until the command has ended, or a server was found."""
+        """Look until the command has ended, or a server on this host was found."""
         wait_s = _FIRST_LOOK_S
         while not ended.wait(wait_s) and not self.pids:
             self.look()
@@ -111,17 +115,32 @@ class ServersTalkedTo:
 
     def look(self) -> None:
         """Look once."""
-        pids, elsewhere = _core.servers_of(self._processes())
+        processes = self._processes()
+        self.programs.update(name for name in map(program_of, processes) if _is_client(name))
+        pids, elsewhere = _core.servers_of(processes)
         self.pids.update(pids)
         self.elsewhere |= elsewhere
 
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return bool(self.pids or self.elsewhere or self.programs)
+
     def refuse(self, name: str, out: Path) -> None:
-        """Refuse a command that opened no file of a database.
+        """Refuse a program that talked to a server and opened no database itself, as an application may.
+
+        Args:
+            name: of the program.
+            out: its recording, which is removed.
 
         Raises:
-            TierwiseError: naming the servers, if it was connected to one.
+            TierwiseError: naming the servers.
         """
-        if self.pids or self.elsewhere:
-            raise _no_database(
-                f"{name} opened no file of a database and talked to a server", out, [*self.pids]
-            )
+        if self.any and all(row.role is None for row in break_down(out).roles):
+            remove_recording(out)
+            raise self._refusal(name, out)
+
+    def _refusal(self, name: str, out: Path) -> TierwiseError:
+        clients = f" by {', '.join(sorted(self.programs))}" if self.programs else ""
+        what = f"{name} opened no file of a database and talked to a server{clients}"
+        return _no_database(what, out, sorted(self.pids) or all_servers())

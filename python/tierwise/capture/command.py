@@ -19,7 +19,6 @@ from tierwise.capture.target import Target
 from tierwise.host import cpu, processes
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
-from tierwise.recording import remove_recording
 
 _WAITS_FIRST = 'kill -STOP $$; exec "$@"'
 _STANDARD_ERROR = 2
@@ -60,8 +59,7 @@ def record_command(
                 ended.set()
                 looking.join()
             told = session.finish()
-        if not session.roles:
-            _refuse_client(talked_to, command[0], out)
+        talked_to.refuse(command[0], out)
         status = process.wait()
     except BaseException:
         process.kill()
@@ -69,14 +67,6 @@ def record_command(
     if status != 0:
         raise TierwiseError(f"{command[0]} ended with status {status}", "see what it wrote above")
     return told
-
-
-def _refuse_client(talked_to: ServersTalkedTo, name: str, out: Path) -> None:
-    try:
-        talked_to.refuse(name, out)
-    except TierwiseError:
-        remove_recording(out)
-        raise
 
 
 def _await_stop(process: processes.Process) -> None:

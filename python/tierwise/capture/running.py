@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tierwise.capture.client_programs import ServersTalkedTo
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.schedule import Schedule
+from tierwise.capture.server_processes import first_process_of
 from tierwise.capture.session import Session
 from tierwise.capture.target import Target
 from tierwise.host import ledger, priority
@@ -50,8 +52,9 @@ def record_running(
         The recording's description.
 
     Raises:
-        TierwiseError: if nothing can be recorded, or the directory is not empty.
+        TierwiseError: if nothing can be recorded, the process is a client, or the directory is not empty.
     """
+    talked_to = ServersTalkedTo(target.processes)
     with Session(target, out, schedule, progress, counters) as session:
         try:
             session.run()
@@ -59,7 +62,14 @@ def record_running(
                 session.run(seconds=min(schedule.seconds or _WINDOW_S, enough.longest_s - session.elapsed_s))
         except KeyboardInterrupt:
             session.stop()
-        return session.finish()
+        pids = target.processes()
+        is_server = pids and first_process_of(pids[0]) is not None
+        if not is_server:
+            talked_to.look()
+        told = session.finish()
+    if not is_server:
+        talked_to.refuse(f"process {pids[0]}" if pids else "the process", out)
+    return told
 
 
 _WINDOW_S = 60.0

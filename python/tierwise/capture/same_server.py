@@ -49,8 +49,9 @@ def _differs(one: str | None, other: str | None) -> bool:
 
 
 def _another(session: ServerSession, target: Target, other: int | None = None) -> TierwiseError:
-    recorded = target.processes()
-    ours = server_at(recorded[0], target.rules).described if recorded else "gone"
+    pids = target.processes()
+    first = pids[0] if target.pid is None and pids else target.pid
+    ours = "gone" if first is None else server_at(first, target.rules).described
     fix = "give the DSN of the recorded server"
     if other is not None:
         return TierwiseError(

@@ -18,6 +18,7 @@ from tierwise.capture.devices import Devices
 from tierwise.capture.engine_counters import EngineCounters, described
 from tierwise.capture.facts import FileFacts
 from tierwise.capture.schedule import Schedule
+from tierwise.capture.session_clients import SessionClients
 from tierwise.capture.target import Target
 from tierwise.capture.two_speed import SlowLog
 from tierwise.host import ledger
@@ -25,7 +26,6 @@ from tierwise.host.files import open_files
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
-from tierwise.model.roles import Role
 from tierwise.recording import make_folder
 
 _BUFFER_MB = 32
@@ -64,7 +64,8 @@ class Session:
         self._stopping = threading.Event()
         self._delay_us = 0.0
         self._processes_bytes = 0
-        self._clients = "[]"
+        self._clients = SessionClients(target.processes)
+        self._in_burst = False
         self._finished = False
         self._counters = counters
         self._elapsed_s = 0.0
@@ -145,6 +146,8 @@ class Session:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return until_s >= self._ends_s
+            if self._schedule.duty == 1 or not self._in_burst:
+                self._clients.look_if_due()
             self._stopping.wait(min(left_s, _LOOKS_EACH_S))
         return True
 
@@ -164,16 +167,16 @@ class Session:
             self._delay_us = self._slow_log.begin(slow_s)
         self._meter.end(self._pids, recorded=False)
         self._recorder.begin()
+        self._in_burst = True
 
     def end_burst(self) -> None:
         """Record no more events until the next burst."""
         told = json.loads(self._recorder.end(self._delay_us))
+        self._in_burst = False
         self._pids = self._target.processes()
         held = _core.processes_bytes(self._pids)
         self._processes_bytes = max(self._processes_bytes, held)
         self._meter.end(self._pids, recorded=True)
-        if self._bursts.bit_count() == 1:  # seldom: it reads every descriptor of the host
-            self._clients = _core.clients_seen(self._clients, self._pids)
         if self._slow_log is not None:
             self._slow_log.end()
         self._decoder.burst_ended(Burst(told["bytes"], told["paths"]))
@@ -213,7 +216,7 @@ class Session:
             "duration_s": elapsed_s,
             "transactions": transactions,
             "cost": self._cost(),
-            "clients": json.loads(self._clients),
+            "clients": self._clients.described,
             "devices": about.devices_json(self._devices),
             "data_directory_bytes": self._data_directory_bytes(),
         }
@@ -277,12 +280,6 @@ class Session:
     def alive(self) -> bool:
         """Whether one of the target's initial processes still runs."""
         return any(process is not None and process.alive for process in self._seen)
-
-    @property
-    def roles(self) -> set[Role]:
-        """Roles of the files that were seen."""
-        without = self._devices.without.values()
-        return set[Role]().union(*(device.roles for device in self._devices.known), *without)
 
     @property
     def elapsed_s(self) -> float:

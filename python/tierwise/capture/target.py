@@ -41,6 +41,8 @@ class Target:
     """Its client threads, if known; else they are found by the threads that they wake."""
     disk_servers: Callable[[], list[int]] = _emulated_disk_servers
     """Pids of servers of emulated disks. Their CPU time counts as storage, not as other programs."""
+    pid: int | None = None
+    """Its first process, if that is known."""
 
     def content_role_of(self, place: Path) -> Role | None:
         """Role of a file by its first bytes, if rules give the roles of this target's files."""
@@ -84,6 +86,7 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
         root,
         version=server_at(pid, rules).version,
         settings=_core.settings_of(pid, rules.parsed, root),
+        pid=pid,
     )
 
 

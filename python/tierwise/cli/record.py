@@ -193,9 +193,8 @@ def _day(
 
 def _say_which(target: recorder.Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
-    pids = target.processes()
-    if pids and target.rules.parsed.is_server:
-        typer.echo(f"recording {recorder.server_at(pids[0], target.rules).described}", err=True)
+    if target.pid is not None and target.rules.parsed.is_server:
+        typer.echo(f"recording {recorder.server_at(target.pid, target.rules).described}", err=True)
 
 
 def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recorder.EngineCounters | None:

@@ -50,7 +50,7 @@ class ForeignProgram(_Program):
 def pooler_of(clients: Sequence[ClientProgram]) -> ClientProgram | None:
     """The pooler that holds most of the sessions, if one does."""
     held = sum(client.sessions for client in clients)
-    poolers = [client for client in clients if client.kind == "pooler" and 2 * client.sessions >= held]
+    poolers = [client for client in clients if client.kind == "pooler" and 2 * client.sessions > held]
     return poolers[0] if poolers else None
 
 
