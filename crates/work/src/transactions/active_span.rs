@@ -7,34 +7,69 @@ use crate::transactions::turns::RawTurn;
 /// Work with at least this many transactions counts as steady, else as done once.
 pub const STEADY_TRANSACTIONS: usize = 40;
 
-/// First and last instant at which a session did more than wait for its client; none if none did.
-pub(crate) fn active_span(sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
-    let turns = sessions.iter().flatten();
-    let active = turns
-        .flat_map(|turn| &turn.segments)
-        .filter(|segment| !is_idle(segment));
-    active.fold(None, |span: Option<(u64, u64)>, segment| {
-        let (first, last) = span.unwrap_or((u64::MAX, 0));
-        Some((first.min(segment.start_ns), last.max(segment.end_ns)))
-    })
+/// A longer wait of all sessions for their clients lies between two jobs, rather than within one. Chosen: people type.
+const BETWEEN_JOBS_NS: u64 = 1_000_000_000;
+/// Work before or after such a wait that takes a smaller share of the sessions' time is none of the job. Chosen.
+const LEAST_SHARE: f64 = 0.02;
+
+/// Work without a long wait in it.
+struct Stretch {
+    from_ns: u64,
+    to_ns: u64,
+    busy_ns: u64,
 }
 
-/// Leaves out the waits for clients before and after that span, and turns that had nothing else.
+/// First and last instant at which a session did more than wait for its client, without small work far from the rest;
+/// none if none did.
+pub(crate) fn active_span(sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
+    let stretches = stretches(sessions);
+    let busy_ns: u64 = stretches.iter().map(|one| one.busy_ns).sum();
+    let least_ns = busy_ns as f64 * LEAST_SHARE;
+    let matters = |one: &Stretch| one.busy_ns as f64 >= least_ns;
+    let first = stretches.iter().position(matters)?;
+    let last = stretches.iter().rposition(matters)?;
+    Some((stretches[first].from_ns, stretches[last].to_ns))
+}
+
+fn stretches(sessions: &[Vec<RawTurn>]) -> Vec<Stretch> {
+    let segments = sessions.iter().flatten().flat_map(|turn| &turn.segments);
+    let mut active: Vec<&Segment> = segments.filter(|segment| !is_idle(segment)).collect();
+    active.sort_by_key(|segment| segment.start_ns);
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for segment in active {
+        let (from_ns, to_ns) = (segment.start_ns, segment.end_ns);
+        match stretches.last_mut() {
+            Some(last) if from_ns <= last.to_ns.saturating_add(BETWEEN_JOBS_NS) => {
+                last.to_ns = last.to_ns.max(to_ns);
+                last.busy_ns += segment.time_ns();
+            }
+            _ => stretches.push(Stretch {
+                from_ns,
+                to_ns,
+                busy_ns: segment.time_ns(),
+            }),
+        }
+    }
+    stretches
+}
+
+/// Leaves out what lies before and after that span.
 pub(crate) fn trim(sessions: &mut [Vec<RawTurn>], (first_ns, last_ns): (u64, u64)) {
     for turns in sessions {
         for turn in turns.iter_mut() {
-            let early = |segment: &&Segment| is_idle(segment) && segment.end_ns <= first_ns;
-            let late = |segment: &&Segment| is_idle(segment) && segment.start_ns >= last_ns;
+            // A call is a segment without a length: one at the edge of the span belongs to it.
+            let early =
+                |segment: &&Segment| segment.end_ns <= first_ns && segment.start_ns < first_ns;
+            let late = |segment: &&Segment| segment.start_ns >= last_ns && segment.end_ns > last_ns;
             let before = turn.segments.iter().take_while(early).count();
-            let after = turn.segments[before..]
-                .iter()
-                .rev()
-                .take_while(late)
-                .count();
+            let rest = turn.segments[before..].iter().rev();
+            let after = rest.take_while(late).count();
             turn.segments.truncate(turn.segments.len() - after);
             turn.segments.drain(..before);
+            turn.commits
+                .retain(|commit| commit.segment as usize >= before);
             for commit in &mut turn.commits {
-                commit.segment = commit.segment.saturating_sub(before as u32);
+                commit.segment -= before as u32;
             }
         }
         turns.retain(|turn| !turn.segments.is_empty());
@@ -111,5 +146,29 @@ mod tests {
         let left = &sessions[0][0];
         assert_eq!((left.segments.len(), left.commits[0].segment), (2, 1));
         assert_eq!(active_span(&[vec![]]), None);
+    }
+
+    #[test]
+    fn small_work_long_before_a_job_is_none_of_it() {
+        let turn = |from_ns, to_ns| RawTurn {
+            segments: vec![segment(from_ns, to_ns, None)],
+            ..RawTurn::default()
+        };
+        const S: u64 = 1_000_000_000;
+        let mut sessions = vec![vec![
+            turn(0, 1000),
+            turn(3 * S, 5 * S),
+            turn(9 * S, 9 * S + 5),
+        ]];
+        let span = active_span(&sessions).unwrap();
+        assert_eq!(span, (3 * S, 5 * S));
+        trim(&mut sessions, span);
+        assert_eq!(sessions[0].len(), 1);
+        let near = [vec![
+            turn(0, 1000),
+            turn(S / 2, 2 * S),
+            turn(2 * S, 2 * S + 5),
+        ]];
+        assert_eq!(active_span(&near), Some((0, 2 * S + 5)));
     }
 }
