@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from support.commands import Finished, tierwise
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -29,12 +29,7 @@ default = "d"
 """
 
 
-def tierwise(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tierwise", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-
-
-def assert_refused(done: subprocess.CompletedProcess[str], *named: str) -> None:
+def assert_refused(done: Finished, *named: str) -> None:
     lines = done.stderr.strip().splitlines()
     assert done.returncode == 2, done
     assert len(lines) == 1, done.stderr
@@ -49,7 +44,7 @@ def write_study(own: Path, **changes: str) -> Path:
     return file
 
 
-def run_study(own: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+def run_study(own: Path, **changes: str) -> Finished:
     return tierwise("study", "run", write_study(own, **changes), "--output", own.parent / "results")
 
 
@@ -103,28 +98,3 @@ def test_option_out_of_range() -> None:
     assert done.returncode == 2
     assert "--repeats" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_full_disk(tmp_path: Path) -> None:
-    file = tmp_path / "full.toml"
-    text = STUDY.format(engine="postgres", workload="order_entry", path="/unused", setting="")
-    small = '[sizes]\nsystem = "128M"\nlog = "128M"\ndata = "24M"\nindex = "24M"\ntemp = "24M"\n'
-    file.write_text(
-        text.replace('path = "/unused"', 'profile = "ram"').replace("[devices.d]", small + "[devices.d]"),
-        "utf-8",
-    )
-    assert_refused(
-        tierwise("study", "run", file, "--output", tmp_path / "results"), "No space left on device"
-    )
-
-
-@pytest.mark.parametrize("size", ["0", "0G", "-4G", "many"])
-def test_impossible_size_of_a_disk(tmp_path: Path, size: str) -> None:
-    done = tierwise("disk", "up", "bad", "--profile", "ram", f"--size={size}", "--mount", tmp_path / "m")
-    assert_refused(done, "--size")
-    assert not (tmp_path / "m").exists()
-
-
-def test_mount_in_use() -> None:
-    done = tierwise("disk", "up", "bad", "--profile", "ram", "--size", "64M", "--mount", "/proc")
-    assert_refused(done, "/proc", "mounted")

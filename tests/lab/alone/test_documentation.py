@@ -80,12 +80,3 @@ def test_every_command_does_what_the_page_says(page: str, tmp_path: Path) -> Non
         for command in commands:
             with loaded(load) if command.startswith("tierwise record ") else nullcontext():
                 run(command, tmp_path)
-
-
-def test_the_answer_in_the_readme_is_what_its_command_says() -> None:
-    block = next(block for block in _BLOCK.findall((ROOT / "README.md").read_text("utf-8")) if "$ " in block)
-    command, *printed = block.splitlines()
-    argv = [sys.executable, "-m", "tierwise", *shlex.split(command.removeprefix("$ tierwise "))]
-    answer = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
-    said = " ".join(printed).replace(" %", "\u00a0%")
-    assert said in " ".join(answer.split(" ")).replace("\n", " "), answer[:400]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.commands import Finished, tierwise
 from support.disk_traces import NAME, traces
 from tierwise.device_models import profiles
 from tierwise.host import mounts
@@ -18,17 +19,17 @@ from tierwise.model.errors import TierwiseError
 MIB = 1 << 20
 
 
-def up(mount_dir: Path, **options: str) -> subprocess.CompletedProcess[str]:
+def up(mount_dir: Path, **options: str) -> Finished:
     settings = {"profile": "ram", "size": "64M", "mount": str(mount_dir), **options}
-    flags = [part for key, value in settings.items() for part in (f"--{key}", value)]
-    command = [sys.executable, "-m", "tierwise", "disk", "up", NAME, *flags]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    flags = [f"--{key}={value}" for key, value in settings.items()]
+    return tierwise("disk", "up", NAME, *flags)
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
         ({"size": "0"}, "--size"),
+        ({"size": "-4G"}, "--size"),
         ({"size": "4 parsecs"}, "4G"),
         ({"size": "1M"}, "at least 16M"),
         ({"size": "900T"}, "do not fit on ram"),
@@ -84,3 +85,34 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(TierwiseError, match=r"ram\.toml"):
         EmulatedDisk.up(NAME, profile, [Partition("data", 64 * MIB)], tmp_path / "mount")
     assert traces(NAME, tmp_path / "mount") == []
+
+
+STUDY = """
+name = "bad"
+question = "?"
+engines = ["postgres"]
+workload = "order_entry"
+clients = 1
+transactions = 1
+warmup_transactions = 0
+repeats = 1
+baseline = "a"
+[sizes]
+system = "128M"
+log = "128M"
+data = "24M"
+index = "24M"
+temp = "24M"
+[devices.d]
+profile = "ram"
+[placements.a]
+default = "d"
+"""
+
+
+def test_a_study_whose_disk_is_full(tmp_path: Path, run_dir: Path) -> None:
+    file = tmp_path / "full.toml"
+    file.write_text(STUDY, "utf-8")
+    done = tierwise("study", "run", file, "--output", tmp_path / "results")
+    assert done.returncode == 2 and done.stderr.strip().count("\n") == 0, done.stderr
+    assert "No space left on device" in done.stderr

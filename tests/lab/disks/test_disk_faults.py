@@ -20,7 +20,6 @@ from tierwise.host import loop
 from tierwise.host.disk import place as disk_place
 from tierwise.host.disk import teardown as disk_teardown
 from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
-from tierwise.host.disk.place import rotates
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
@@ -212,10 +211,3 @@ def test_every_kind_of_device_is_served_preloaded_and_cut(mount_dir: Path, kind:
         disk.cut(keep_random=True)
         assert (mount_dir / "data" / "loaded").read_bytes() == b"l" * MIB
         assert (mount_dir / "data" / "file").read_bytes() == b"a" * 65536
-
-
-def test_the_kernel_is_told_which_devices_rotate() -> None:
-    loaded = [profiles.load(name) for name in profiles.names()]
-    for profile in loaded:
-        of_disks = profile.kind == "array" and any(name.startswith("hdd-") for name in profile.library)
-        assert rotates(profile) == (profile.kind == "hdd" or of_disks), profile.name

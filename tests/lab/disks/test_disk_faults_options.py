@@ -89,17 +89,18 @@ def test_command_line(mount_dir: Path) -> None:
         (["fail", "nothing"], "no disk 'nothing'"),
         (["fail", "nothing", "--after", "soon"], "--after 'soon'"),
         (["unreadable", "nothing", "--sectors", "9-3"], "--sectors '9-3'"),
-        (["up", NAME, "--lies"], "no volatile write cache"),
-        (["up", NAME, "--precondition", "worn"], "'worn'"),
-        (["up", NAME, "--fail-after", "3 parsecs"], "--fail-after '3 parsecs'"),
-        (["up", NAME, "--unreadable", "0-131072"], "use 0-131071"),
-        (["up", NAME, "--slow-factor", "0"], "factor of 0"),
+        (["up", "NAME", "--lies"], "no volatile write cache"),
+        (["up", "NAME", "--precondition", "worn"], "'worn'"),
+        (["up", "NAME", "--fail-after", "3 parsecs"], "--fail-after '3 parsecs'"),
+        (["up", "NAME", "--unreadable", "0-131072"], "use 0-131071"),
+        (["up", "NAME", "--slow-factor", "0"], "factor of 0"),
     ],
     ids=str,
 )
 def test_bad_options(mount_dir: Path, arguments: list[str], named: str) -> None:
     settings = ["--profile", "ram", "--size", "64M", "--mount", str(mount_dir)]
-    result = run(*arguments, *(settings if arguments[0] == "up" else []))
+    named_so = [NAME if one == "NAME" else one for one in arguments]
+    result = run(*named_so, *(settings if arguments[0] == "up" else []))
     # The command line's main function prints such an error as one line.
     assert isinstance(result.exception, TierwiseError), result
     assert named in str(result.exception) and "\n" not in str(result.exception)

@@ -17,7 +17,7 @@ def namespace(pid: int | str) -> Path:
     return Path(f"/proc/{pid}/ns/mnt").readlink()
 
 
-def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path) -> None:
+def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, point = tmp_path / "image", tmp_path / "mount"
     with file.open("wb") as image:
         image.truncate(32 << 20)
@@ -31,8 +31,10 @@ def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path) -> None:
             time.sleep(0.01)
         assert device_in_use_by(number(device)) == f"is mounted at {point}"
         unmount(point)
-        with pytest.raises(TierwiseError, match=rf"{holder.pid} \((sleep|unshare)\)"):
-            detach(device)
+        with monkeypatch.context() as patch:
+            patch.setattr("tierwise.host.loop._GONE_AFTER_S", 0.2)
+            with pytest.raises(TierwiseError, match=rf"{holder.pid} \((sleep|unshare)\)"):
+                detach(device)
     finally:
         holder.kill()
         holder.wait()

@@ -8,7 +8,8 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
@@ -45,19 +46,33 @@ def started(name: str, directory: Path) -> Engine:
     return engine
 
 
+Servers = Callable[[str], Engine]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    """Gives one database of each engine for all tests; it is started when it is first asked for."""
+    made: dict[str, Engine] = {}
+    with ExitStack() as undo:
+
+        def server(name: str) -> Engine:
+            if name not in made:
+                made[name] = undo.enter_context(started(name, undo.enter_context(open_directory())))
+            return made[name]
+
+        yield server
+
+
 @pytest.fixture(params=[*SERVERS, *LIBRARIES])
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    with open_directory() as directory, started(request.param, directory) as made:
-        yield made
+def engine(request: pytest.FixtureRequest, servers: Servers) -> Engine:
+    return servers(request.param)
 
 
 @pytest.fixture
-def postgres() -> Iterator[PostgresEngine]:
-    with open_directory() as directory:
-        made = started("postgres", directory)
-        assert isinstance(made, PostgresEngine)
-        with made:
-            yield made
+def postgres(servers: Servers) -> PostgresEngine:
+    made = servers("postgres")
+    assert isinstance(made, PostgresEngine)
+    return made
 
 
 def homes() -> list[Path]:
@@ -144,22 +159,22 @@ def test_a_workload_on_postgresql_is_no_superuser(postgres: PostgresEngine, atta
         postgres.execute_schema([(Role.DATA, attack)])
 
 
-def test_a_workload_on_mariadb_has_rights_in_its_schema_alone() -> None:
-    with open_directory() as directory, started("mariadb", directory) as engine:
-        assert isinstance(engine, MariadbEngine)
-        with client_of(engine) as connection, connection.cursor() as cursor:
-            for attack in (
-                "SELECT 1 INTO OUTFILE '/tmp/planted'",
-                "SET GLOBAL general_log = ON",
-                "CREATE USER another",
-                "INSTALL SONAME 'ha_connect'",
-            ):
-                with pytest.raises(pymysql.MySQLError, match=r"(?i)denied"):
-                    cursor.execute(attack)
-            cursor.execute("SELECT LOAD_FILE('/etc/passwd')")
-            assert cursor.fetchone() == (None,)
-        with pytest.raises(pymysql.OperationalError, match=r"(?i)denied"):
-            pymysql.connect(unix_socket=engine.settings()["socket"], user="root")
+def test_a_workload_on_mariadb_has_rights_in_its_schema_alone(servers: Servers) -> None:
+    engine = servers("mariadb")
+    assert isinstance(engine, MariadbEngine)
+    with client_of(engine) as connection, connection.cursor() as cursor:
+        for attack in (
+            "SELECT 1 INTO OUTFILE '/tmp/planted'",
+            "SET GLOBAL general_log = ON",
+            "CREATE USER another",
+            "INSTALL SONAME 'ha_connect'",
+        ):
+            with pytest.raises(pymysql.MySQLError, match=r"(?i)denied"):
+                cursor.execute(attack)
+        cursor.execute("SELECT LOAD_FILE('/etc/passwd')")
+        assert cursor.fetchone() == (None,)
+    with pytest.raises(pymysql.OperationalError, match=r"(?i)denied"):
+        pymysql.connect(unix_socket=engine.settings()["socket"], user="root")
 
 
 @pytest.mark.parametrize(
@@ -173,27 +188,25 @@ def test_a_workload_on_mariadb_has_rights_in_its_schema_alone() -> None:
         ("sqlite", "VACUUM INTO '{outside}/planted'"),
     ],
 )
-def test_a_workload_opens_no_files_but_the_databases(name: str, attack: str) -> None:
-    with open_directory() as directory, open_directory() as outside, started(name, directory) as engine:
+def test_a_workload_opens_no_files_but_the_databases(name: str, attack: str, servers: Servers) -> None:
+    with open_directory() as outside:
         outside.chmod(0o777)
         with pytest.raises(TierwiseError):
-            engine.execute_schema([(Role.DATA, attack.format(outside=outside))])
+            servers(name).execute_schema([(Role.DATA, attack.format(outside=outside))])
         assert not list(outside.iterdir())
 
 
-def test_sqlite_still_does_what_is_its_own() -> None:
-    with open_directory() as directory, started("sqlite", directory) as engine:
-        statements = ["CREATE TABLE t (a)", "INSERT INTO t VALUES (1)", "VACUUM", "ATTACH '' AS scratch"]
-        engine.execute_schema([(Role.DATA, sql) for sql in statements])
+def test_sqlite_still_does_what_is_its_own(servers: Servers) -> None:
+    statements = ["CREATE TABLE t (a)", "INSERT INTO t VALUES (1)", "VACUUM", "ATTACH '' AS scratch"]
+    servers("sqlite").execute_schema([(Role.DATA, sql) for sql in statements])
 
 
 @needs_root
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_a_worker_can_touch_nothing_else(name: str) -> None:
+def test_a_worker_can_touch_nothing_else(name: str, servers: Servers) -> None:
     """Not even by the system calls of its process: the kernel refuses."""
-    with open_directory() as directory, started(name, directory) as engine:
-        told = Path(f"/proc/{engine.server_pid}/status").read_text()
-        assert "NoNewPrivs:\t1" in told
+    told = Path(f"/proc/{servers(name).server_pid}/status").read_text()
+    assert "NoNewPrivs:\t1" in told
 
 
 def words_of(recording: Path) -> str:

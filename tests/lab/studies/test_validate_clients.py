@@ -12,10 +12,7 @@ import pytest
 from support.validation_factory import Watcher
 from tierwise import validation as validate
 from tierwise.host import cpu, ledger
-from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
-from tierwise.validation import clients
-from tierwise.validation.clients import percentiles
 from tierwise.validation.servers import Server
 from tierwise.validation.session import Place
 
@@ -132,31 +129,3 @@ def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says
     assert not ledger.entries("limit")
     assert seen["modes"] == {0o700}
     assert os.getuid() not in seen["users"]
-
-
-@pytest.mark.parametrize(
-    ("client", "option", "value"),
-    [
-        ("sqlite-shell", "journal", "wal;\n.shell id\n"),
-        ("sysbench", "script", "../../tmp/mine"),
-        ("duckdb-tpch", "memory", "1GB'; COPY (SELECT 1) TO '/tmp/x"),
-        ("duckdb-tpch", "scale", "1); SELECT (1"),
-        ("pgbench", "scale", -1),
-    ],
-)
-def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
-    with pytest.raises(TierwiseError, match=f"{client}: option '{option}' is "):
-        clients.create(client, {option: value}, 1)
-
-
-def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> None:
-    with pytest.raises(TierwiseError, match="memory limits a server, and client sqlite-shell has none"):
-        _spec(open_path, "sqlite-shell", 'memory = "256M"')
-
-
-def test_percentiles_by_hand() -> None:
-    assert percentiles.of_samples([float(one) for one in range(1, 101)]) == {
-        "p50_us": 50, "p95_us": 95, "p99_us": 99,
-    }  # fmt: skip
-    assert percentiles.of_histogram({10.0: 96, 20.0: 4}) == {"p50_us": 10, "p95_us": 10, "p99_us": 20}
-    assert percentiles.of_samples([]) == {}

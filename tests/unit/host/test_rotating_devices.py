@@ -1,0 +1,13 @@
+"""Which devices the kernel is told to rotate."""
+
+from __future__ import annotations
+
+from tierwise.device_models import profiles
+from tierwise.host.disk.place import rotates
+
+
+def test_the_kernel_is_told_which_devices_rotate() -> None:
+    loaded = [profiles.load(name) for name in profiles.names()]
+    for profile in loaded:
+        of_disks = profile.kind == "array" and any(name.startswith("hdd-") for name in profile.library)
+        assert rotates(profile) == (profile.kind == "hdd" or of_disks), profile.name
