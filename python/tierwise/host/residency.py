@@ -6,6 +6,7 @@ import ctypes
 import errno
 import mmap
 import os
+import stat
 from pathlib import Path
 
 CACHESTAT = 451
@@ -32,13 +33,17 @@ class _CacheStat(ctypes.Structure):
 
 
 def resident_bytes(path: Path) -> int | None:
-    """Bytes of a file in the page cache, in whole pages, at most its size; ``None`` if it cannot be read."""
+    """Bytes of a file in the page cache, in whole pages, at most its size; ``None`` if it cannot be read.
+
+    A database's account may put a pipe in its place: opening it does not wait.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        return resident_bytes_of(descriptor)
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return resident_bytes_of(descriptor) if regular else None
     finally:
         os.close(descriptor)
 
