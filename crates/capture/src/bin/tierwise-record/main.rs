@@ -65,13 +65,16 @@ fn print_summary(out: &std::path::Path, about: &About) {
         about.losses.lost_events,
         megabytes(size_bytes)
     );
+    for client in about.clients.iter().filter(|client| !client.program.is_empty()) {
+        println!("client: {}, {} sessions", client.program, client.sessions);
+    }
     let failed = about.checks.iter().filter(|check| !check.passed);
     let failed = failed.map(|check| format!("{}: {}", check.name, check.detail));
     for warning in about.warnings.iter().cloned().chain(failed) {
         println!("warning: {warning}");
     }
     println!(
-        "not known without a connection: the engine's version, its settings, its own counters"
+        "not known without a connection: settings changed at run time, the engine's own counters"
     );
     println!("copy the directory to where tierwise is installed, then: tierwise profile {out}");
 }

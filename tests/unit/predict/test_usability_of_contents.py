@@ -1,0 +1,79 @@
+"""A recording of the wrong thing is not usable: a file without a role, another server's count, a client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.fake_replay import FakeReplay, about
+from tierwise.predict import ModelError, Predictor
+from tierwise.predict.replayer import Replayer
+from tierwise.predict.usability import Usability, usability
+
+FILE = {"path": "/srv/l/b.000001", "flush_share": 0.5, "wait_share": 0.4, "is_like_log": True}
+
+
+def of(fake: FakeReplay | None = None, **said: Any) -> Predictor:
+    return Predictor(about(**said), [], Replayer(fake or FakeReplay()), model_error=ModelError())
+
+
+def judged(fake: FakeReplay | None = None, **said: Any) -> Usability:
+    return usability(of(fake, **said))
+
+
+def counted(factor: float, **said: Any) -> dict[str, Any]:
+    """A count of the engine that is so many times what the events show."""
+    transactions = round(60 * of().work.observed.transactions_per_s * factor)
+    return {"transactions": transactions, "counters": {"commits": transactions}, **said}
+
+
+def test_a_file_without_a_role_is_named_with_the_option_that_gives_it_one() -> None:
+    found = judged(FakeReplay(unassigned=[FILE]))
+    assert not found.usable
+    (reason,), (fix,) = found.reasons, found.fixes
+    assert reason.startswith("/srv/l/b.000001, which is written like a log, takes 50% of the flushes")
+    assert "--role /srv/l/b.000001=log" in fix
+
+
+def test_a_file_that_is_waited_for_is_named_too() -> None:
+    waited = FILE | {"flush_share": 0.01, "is_like_log": False}
+    (reason,) = judged(FakeReplay(unassigned=[waited])).reasons
+    assert "takes 40% of the waits for files" in reason
+
+
+@pytest.mark.parametrize("factor", [0.03, 0.4, 2.5, 30.0])
+def test_a_count_that_differs_by_a_factor_is_of_something_else(factor: float) -> None:
+    found = judged(**counted(factor))
+    assert not found.usable
+    assert "times the transactions that the events show" in found.reasons[0]
+    assert "DSN" in found.fixes[0]
+
+
+def test_a_count_that_the_rates_follow_already_is_judged_too() -> None:
+    observed = {"turns_per_s": 300.0, "transactions_per_s": 100.0, "counted_per_shown": 0.03}
+    found = judged(FakeReplay(observed=observed), transactions=6000, counters={"commits": 6000})
+    assert not found.usable
+    assert "0.03 times" in found.reasons[0]
+
+
+def test_no_counted_transaction_beside_many_shown_ones() -> None:
+    assert not judged(transactions=0, counters={"commits": 0}).usable
+
+
+@pytest.mark.parametrize("factor", [0.6, 0.97, 1.3, 1.9])
+def test_a_load_that_changes_moves_the_count_by_less(factor: float) -> None:
+    assert judged(**counted(factor)).usable
+
+
+def test_a_program_without_database_files_is_a_client() -> None:
+    found = judged(FakeReplay(footprints={}))
+    assert not found.usable
+    assert "the recorded program is a client" in found.reasons[0]
+
+
+def test_a_job_that_is_done_once_cannot_be_recorded_longer() -> None:
+    found = judged(FakeReplay(once=True, error=0.5, transactions=1))
+    assert not found.usable
+    assert all("longer" not in fix for fix in found.fixes)
+    assert found.fixes == ["record the job again, while nothing else runs"]
