@@ -1,4 +1,4 @@
-"""Warnings of an advice: merged, ordered, three in sight, each with its placement; other models are folded."""
+"""Warnings of an advice: merged, ordered, three in sight, each with its placement, the others folded."""
 
 from __future__ import annotations
 
