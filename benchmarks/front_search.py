@@ -93,7 +93,7 @@ def _regret(name: str, predictor: Predictor, others: Sequence[str], share: float
     costs = Costs.of(predictor)
 
     def cost(one: Ranked) -> float:
-        return costs.bill(one.placement, one.written_bytes_per_s).cost_per_month
+        return costs.cost_per_month(one.placement)
 
     devices = [RECORDED, *others]
     everything = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0)
@@ -129,7 +129,7 @@ def _large() -> str:
     costs = Costs.of(predictor)
 
     def cost(one: Ranked) -> float:
-        return costs.bill(one.placement, one.written_bytes_per_s).cost_per_month
+        return costs.cost_per_month(one.placement)
 
     begin_s = time.perf_counter()
     found = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0)

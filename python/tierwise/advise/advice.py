@@ -61,7 +61,7 @@ class Advice(Record):
     """The best move, then the best after it, and so on, until none is worthwhile."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
-    fewest moves. To stay is one."""
+    fewest moves. To stay is one; memory for files that must last is none if anything else helps."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None

@@ -81,12 +81,15 @@ class Search:
 
     @cached_property
     def best(self) -> Option:
-        """The recommended option: the cheapest of those as good as the fastest that may be recommended."""
-        return self._as_good(_cheapest_first) or self.staying
+        """The recommended option: the cheapest of those as good as the fastest that may be recommended.
+
+        Files that must last are kept in memory only if no other placement can be told from staying.
+        """
+        return self._as_good(_cheapest_first, self._lasting) or self.staying
 
     def simpler(self) -> Option | None:
         """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
-        found = self._as_good(_simplest_first)
+        found = self._as_good(_simplest_first, self._lasting)
         return found if found and len(found.placement) < len(self.best.placement) else None
 
     def may_be_recommended(self, option: Option) -> bool:
@@ -146,17 +149,13 @@ class Search:
         self._used |= devices
         return True
 
-    def _as_good(self, key: Callable[[Priced], Any]) -> Option | None:
+    def _as_good(self, key: Callable[[Priced], Any], among: Sequence[Priced]) -> Option | None:
         """The first option in an order that is as good as the fastest, of those that may be recommended."""
-        fastest = self._fastest_to_recommend
+        fastest = self._fastest_to_recommend(among)
         if fastest is None:
             return None
-        top = self._recommendable[0][1].rate_per_s
-        close = [
-            one
-            for one in self._recommendable
-            if one[1].rate_per_s * MARGIN * _CHANCE >= top or not _moves(one[1])
-        ]
+        top = among[0][1].rate_per_s
+        close = [one for one in among if one[1].rate_per_s * MARGIN * _CHANCE >= top or not _moves(one[1])]
         options = self._in_batches(sorted(close, key=key)[:_TRIED])
         return recommended(
             options, lambda option: self.may_be_recommended(option) and option.as_good_as(fastest)
@@ -172,14 +171,19 @@ class Search:
         return [one for one in self._priced if one[1].p50_us <= most_us or not _moves(one[1])]
 
     @cached_property
-    def _fastest_to_recommend(self) -> Option | None:
+    def _lasting(self) -> list[Priced]:
+        """Those that keep no file in memory which must last; all, if none of these helps."""
+        found = [one for one in self._recommendable if not in_memory(one[1].placement)]
+        fastest = self._fastest_to_recommend(found)
+        helps = fastest is not None and not self.staying.as_good_as(fastest)
+        return found if helps else self._recommendable
+
+    def _fastest_to_recommend(self, among: Sequence[Priced]) -> Option | None:
         """The fastest option of those that may be recommended."""
-        tops = [
-            one for one in self._options(self._recommendable[:_AT_THE_TOP]) if self.may_be_recommended(one)
-        ]
+        tops = [one for one in self._options(among[:_AT_THE_TOP]) if self.may_be_recommended(one)]
         if tops:
             return max(tops, key=lambda option: _rate(option.prediction))
-        others = self._in_batches(self._recommendable[_AT_THE_TOP:_TRIED])
+        others = self._in_batches(among[_AT_THE_TOP:_TRIED])
         return next(filter(self.may_be_recommended, others), None)
 
     def _in_batches(self, priced: Sequence[Priced]) -> Iterator[Option]:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_replay import FakeReplay, about
+from fake_replay import SERVICE_US, FakeReplay, about
 from typer.testing import CliRunner
 
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
@@ -21,6 +21,7 @@ from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.data import page_data
 from tierwise.report.document import Text
 from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.advice_words import further_sentences
 from tierwise.report.recording.decision_words import headline, volatile_sentence
 from tierwise.report.recording.prediction_words import moving
 from tierwise.serve.page import make_page
@@ -91,9 +92,14 @@ def test_the_served_page_has_it_too() -> None:
 
 
 @pytest.mark.parametrize("engine", ["postgres", "rocksdb"])
-def test_memory_is_advised_only_where_nothing_that_lasts_is_as_good(engine: str) -> None:
-    """RAM is dearer to a database than its price: a restart loses the log."""
-    advice = advise(predictor(engine), ["ram", "gp3"])  # equally fast in the fake
+def test_memory_is_advised_only_where_nothing_that_lasts_helps(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart loses what is in RAM, however fast and cheap it is."""
+    monkeypatch.setitem(SERVICE_US, "ram", 1.0)
+    advice = advise(predictor(engine), ["ram", "gp3"])
+    assert advice.fastest and in_memory(advice.fastest.placement)
+    assert "which a power cut or a restart loses" in " ".join(further_sentences(advice))
     assert not in_memory(advice.decision.option.placement) and not advice.decision.stays
     assert not any(in_memory(move.moved) for move in advice.ladder)
     alone = advise(predictor(engine), ["ram"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Wear
+from tierwise.advise.durability import in_memory
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.advise.sources import UsedPrice
 from tierwise.report import numbers
@@ -82,10 +83,10 @@ def fastest_sentence(advice: Advice) -> str:
         return f"{other}, {_median(advice)}: {gain} {price}."
     if advice.decision.why == "goal":
         return f"{other}, gives {gain} {price}."
-    return (
-        f"{other}, has {numbers.ratio(step.value)} times that rate: {gain} {price}. Predictions err by "
-        f"{_margin()} in the median, so this is no reason to choose it."
-    )
+    why = f"Predictions err by {_margin()} in the median, so this is no reason to choose it."
+    if in_memory(fastest.placement) and not in_memory(option.placement):
+        why = "It keeps files in memory, which a power cut or a restart loses."
+    return f"{other}, has {numbers.ratio(step.value)} times that rate: {gain} {price}. {why}"
 
 
 def _median(advice: Advice) -> str:

@@ -144,10 +144,12 @@ def _share(one: TimeShare) -> str:
 
 def _remedies(decision: Decision) -> str:
     """What would help, for the greatest parts of the time."""
+    known = [one for one in decision.time if one.remedy]
     said = [
-        one.remedy if number == 0 else f"{one.remedy} ({numbers.percent(one.share)} {part_name(one.part)})"
-        for number, one in enumerate(decision.time)
-        if one.remedy
+        one.remedy
+        if one is decision.time[0] and decision.why == "alike"  # which has named its share
+        else f"{one.remedy} ({numbers.percent(one.share)} {part_name(one.part)})"
+        for one in known
     ]
     return f" What would: {'; '.join(said)}." if said else ""
 
