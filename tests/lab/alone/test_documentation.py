@@ -60,6 +60,7 @@ def loaded(load: list[str]) -> Iterator[None]:
 def run(command: str, directory: Path) -> None:
     for words, shorter in _SHORTER.items():
         command = command.replace(words, shorter)
+    command, _, printed = command.partition(" > ")
     argv = shlex.split(command)
     if argv[0] == "make":
         argv = ["make", "--dry-run", "--directory", str(ROOT), *argv[1:]]
@@ -67,6 +68,8 @@ def run(command: str, directory: Path) -> None:
         argv = [sys.executable, "-m", "tierwise", *argv[1:]]
     done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode in _ANSWERED, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    if printed:
+        (directory / printed).write_text(done.stdout)
 
 
 @pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")

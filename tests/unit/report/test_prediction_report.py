@@ -23,8 +23,7 @@ from tierwise.report.charts.prediction import answers_chart
 from tierwise.report.charts.render import to_png
 from tierwise.report.document import Document
 from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.advice_words import further_sentences
-from tierwise.report.recording.decision_words import headline
+from tierwise.report.recording.advice_words import first_sentence, further_sentences
 from tierwise.report.recording.prediction import prediction_document, ranking_document
 
 RUNNER = CliRunner()
@@ -123,7 +122,7 @@ def test_advice_in_words(
 ) -> None:
     of = on_a_volume()
     advice = advise(of, devices, budget, goal and Goal.parse(goal), terms)
-    said = [headline(advice), *further_sentences(advice)]
+    said = [first_sentence(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
 
 
@@ -132,7 +131,7 @@ def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
 ) -> None:
     monkeypatch.setitem(REQUESTS, "index", 0.01)
     advice = advise(on_a_volume(), ["nvme-dc"], terms=Terms.parse(recorded_on="gp3"))
-    said = [headline(advice), *further_sentences(advice)]
+    said = [first_sentence(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
 
 
@@ -150,7 +149,7 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
 
 
 def test_with_nothing_to_gain_the_advice_says_what_else_would_help() -> None:
-    said = headline(advise(predictor(), ["7k2"])).replace("\u00a0", " ")
+    said = first_sentence(advise(predictor(), ["7k2"])).replace("\u00a0", " ")
     assert said.startswith("Nothing you can buy here helps: none of all 8 placements is faster, because 70 %")
     assert "What would: fewer commits for the same work" in said and "(20 % on CPU)" in said
 

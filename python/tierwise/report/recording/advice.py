@@ -9,10 +9,15 @@ from tierwise.advise.sources import UsedPrice
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.advice_words import durability_sentences, further_sentences, stale_sentence
+from tierwise.report.recording.advice_words import (
+    durability_sentences,
+    first_sentence,
+    further_sentences,
+    stale_sentence,
+)
 from tierwise.report.recording.bills import bill_table
 from tierwise.report.recording.cautions import advice_cautions
-from tierwise.report.recording.decision_words import headline, unusable_texts
+from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.money_words import cents, months
 from tierwise.report.recording.prediction import notes
 from tierwise.report.recording.prediction_words import recorded_sentence
@@ -25,7 +30,7 @@ def advice_document(advice: Advice) -> list[Block]:
     """Whether it may be followed, the decision; then the ladder, single moves, its devices, and warnings."""
     decision = advice.decision
     blocks: list[Block] = unusable_texts(advice.usable, advice.remarks)
-    blocks += [Text(headline(advice), Tone.HEADLINE)]
+    blocks += [Text(first_sentence(advice), Tone.HEADLINE)]
     blocks += [Text(sentence) for sentence in further_sentences(advice)]
     blocks.append(Text(f"Recorded: {recorded_sentence(advice.run)}"))
     if advice.ladder:

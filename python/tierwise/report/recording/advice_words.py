@@ -12,6 +12,7 @@ from tierwise.report import numbers
 from tierwise.report.recording.decision_words import (
     along_words,
     gain_words,
+    headline,
     price_words,
     together_sentences,
     tried_words,
@@ -24,6 +25,11 @@ from tierwise.report.study.moves import join
 
 _MONTHS_PER_YEAR = 12
 _TB = 1e12
+
+
+def first_sentence(advice: Advice) -> str:
+    """The decision."""
+    return headline(advice)
 
 
 def further_sentences(advice: Advice) -> list[str]:

@@ -8,9 +8,10 @@ from tierwise.advise import DayAdvice, LoadAdvice
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
+from tierwise.report.recording.advice_words import first_sentence
 from tierwise.report.recording.cautions import caution_blocks, warning_sentence
 from tierwise.report.recording.day import LOAD_NAMES, day_sentence, day_warnings, timeline_blocks
-from tierwise.report.recording.decision_words import headline, unusable_texts
+from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction import speedup
 from tierwise.report.recording.prediction_words import moving
 
@@ -76,7 +77,7 @@ def _first(one: LoadAdvice) -> str:
 
 
 def _said(one: LoadAdvice) -> str:
-    return headline(one.advice) if one.advice else f"no advice: {one.refused}."
+    return first_sentence(one.advice) if one.advice else f"no advice: {one.refused}."
 
 
 def _answers(found: DayAdvice) -> Table:

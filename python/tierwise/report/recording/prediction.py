@@ -105,10 +105,27 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
 
 
 def warnings_of(answers: Sequence[Prediction]) -> list[Block]:
-    """The warnings of all answers, each once, the first few in sight; what another model says is folded."""
-    warnings = dict.fromkeys(warning for answer in answers for warning in answer.warnings)
-    checks = dict.fromkeys(said for answer in answers for said in answer.cross_checks)
-    return caution_blocks(map(warning_sentence, warnings), map(warning_sentence, checks))
+    """The warnings of all answers, each once with its scenario, the first few in sight.
+
+    What another model says is folded.
+    """
+    return caution_blocks(
+        _named([(answer, answer.warnings) for answer in answers]),
+        _named([(answer, answer.cross_checks) for answer in answers]),
+    )
+
+
+def _named(said: Sequence[tuple[Prediction, Sequence[str]]]) -> list[str]:
+    """Each warning; one that not all answers have names the first that has it."""
+    found: dict[str, list[Prediction]] = {}
+    for answer, sentences in said:
+        for text in dict.fromkeys(sentences):
+            found.setdefault(text, []).append(answer)
+    changed = sum(bool(answer.scenario.changes) for answer, _ in said)
+    return [
+        warning_sentence(text, "" if len(of) >= changed else ", ".join(scenario_parts(of[0].scenario)))
+        for text, of in found.items()
+    ]
 
 
 def warning_texts(warnings: Iterable[str]) -> list[Text]:
