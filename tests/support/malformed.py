@@ -7,36 +7,26 @@ others sent. A test makes a short one. Each input is tried in a process of its o
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gzip
-import io
-import os
 import random
 import re
-import resource
-import select
 import shutil
-import signal
 import sys
 import tempfile
 import time
-import traceback
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 
+from support.forked import MOST_BYTES, Ended, forked
 from support.malformed_kinds import EXAMPLE, SHIPPED, Kind, command, mutated
 from support.malformed_recordings import RECORDING_KINDS, printed_forecast
 from support.paths import ROOT
 from support.results_factory import Make, run
 from tierwise.advise.forecast_file import read_forecasts
-from tierwise.cli.commands import all_commands
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices
-from tierwise.model.errors import TierwiseError
 from tierwise.studies import study
 from tierwise.validation import spec as validation
 from tierwise.workloads import Workload
@@ -44,9 +34,7 @@ from tierwise.workloads import Workload
 LONGEST_S = 5
 MOST_WAITED_S = 30
 """A busy machine takes longer for five seconds of work."""
-MOST_BYTES = 500 << 20
-MOST_TAKEN_BYTES = 2 << 30
-_DEFECT = 70
+_ANSWERED = (0, 1, 2, 3)
 _COMMANDS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _KEPT = "\n\t\u2060"
 
@@ -170,94 +158,32 @@ KINDS = [
 ]
 
 
-@cache
-def _import_all() -> None:
-    """Import what commands need, so that it is imported once and not in each process."""
-    for _ in all_commands():
-        pass
-    for name in ("altair", "duckdb", "fsspec", "numpy", "pyarrow.parquet", "scipy.optimize", "scipy.sparse"):
-        import_module(name)
-
-
 def attempt(kind: Kind, seed: int) -> str | None:
     """Try one input; gives what went wrong, or ``None``."""
     with tempfile.TemporaryDirectory(prefix="tierwise-malformed-") as name:
-        _import_all()
-        tried = kind.make(Path(name), random.Random(seed))
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            try:
-                os.write(writer, (_tried(tried) or "").encode("utf-8", "replace")[:4000])
-            finally:
-                os._exit(0)
-        os.close(writer)
-        try:
-            said = _said_by(reader, child)
-        finally:
-            os.close(reader)
-            _, status, used = os.wait4(child, 0)
-    if os.WIFSIGNALED(status) and not said:
-        return f"ended by {signal.Signals(os.WTERMSIG(status)).name}"
-    used_s = used.ru_utime + used.ru_stime
-    return said or (f"took {used_s:.1f} s" if used_s > LONGEST_S else None)
+        ended = forked(kind.make(Path(name), random.Random(seed)), within_s=MOST_WAITED_S)
+    if ended.status is None:
+        return f"hang over {MOST_WAITED_S} s"
+    if ended.taken_bytes > MOST_BYTES:
+        return f"took {ended.taken_bytes >> 20} MiB"
+    if ended.defect or ended.status not in _ANSWERED:
+        return ended.defect or _defect(ended)
+    if "\n" in ended.refused:
+        return f"more than one line: {ended.refused}"
+    if any(unicodedata.category(one) in _COMMANDS and one not in _KEPT for one in ended.printed):
+        return f"prints what a terminal obeys: {ascii(ended.printed)[-200:]}"
+    return f"took {ended.cpu_s:.1f} s" if ended.cpu_s > LONGEST_S else None
 
 
-def _said_by(reader: int, child: int) -> str:
-    """What a child writes until it ends; it is killed if it takes too long or too much memory."""
-    until_s = time.monotonic() + MOST_WAITED_S
-    said = b""
-    while time.monotonic() < until_s and _resident_bytes(child) < MOST_TAKEN_BYTES:
-        if select.select([reader], [], [], 0.1)[0]:
-            if not (more := os.read(reader, 1 << 16)):
-                return said.decode("utf-8", "replace")
-            said += more
-    taken_bytes = _resident_bytes(child)
-    os.kill(child, signal.SIGKILL)
-    if taken_bytes >= MOST_TAKEN_BYTES:
-        return f"took {taken_bytes >> 20} MiB and was ended"
-    return f"hang over {MOST_WAITED_S} s"
-
-
-def _tried(tried: Callable[[], object]) -> str | None:
-    """Run it in this process, which has no other purpose; what went wrong, or ``None``."""
-    before_bytes = _resident_bytes()
-    printed = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            tried()
-    except TierwiseError as error:
-        if "\n" in str(error):
-            return f"more than one line: {error}"
-    except SystemExit as error:
-        if error.code == _DEFECT:
-            return _defect(printed.getvalue())
-        if error.code not in (0, 1, 2, 3, None):
-            return f"exit status {error.code}"
-    except BaseException:
-        frames = traceback.extract_tb(sys.exc_info()[2])[-4:]
-        where = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
-        return f"{traceback.format_exc().strip().splitlines()[-1]} | {where}"
-    if any(unicodedata.category(one) in _COMMANDS and one not in _KEPT for one in printed.getvalue()):
-        return f"prints what a terminal obeys: {ascii(printed.getvalue())[-200:]}"
-    grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before_bytes
-    return f"took {grown_bytes >> 20} MiB" if grown_bytes > MOST_BYTES else None
-
-
-def _defect(printed: str) -> str:
+def _defect(ended: Ended) -> str:
     """The end of the traceback that a defect leaves in a file, which is removed."""
-    if found := re.search(r"details are in (\S+)", printed):
+    if found := re.search(r"details are in (\S+)", ended.printed):
         file = Path(found[1])
         lines = file.read_text("utf-8").strip().splitlines()
         file.unlink()
         places = [line.strip() for line in lines if line.strip().startswith("File ")][-3:]
         return f"{lines[-1]} | {' < '.join(reversed(places))}"
-    return printed[-200:]
-
-
-def _resident_bytes(pid: int | str = "self") -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    return f"exit status {ended.status}: {ended.printed[-200:]}"
 
 
 def main() -> None:

@@ -151,7 +151,7 @@ def levels(present: Sequence[bool]) -> bytes:
 
 def dictionary_indices(index: int, many: int, width: int = 1) -> bytes:
     """One run of the same index."""
-    return bytes([width]) + varint(many << 1) + index.to_bytes((width + 7) // 8, "little")
+    return bytes([width]) + varint(many << 1) + index.to_bytes(8, "little")[: (width + 7) // 8]
 
 
 def deltas(count: int, blocks: bytes = b"", block: int = 128, parts: int = 4, first: int = 0) -> bytes:

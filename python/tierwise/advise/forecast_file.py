@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,12 @@ from pydantic import ValidationError
 from tierwise.advise.forecast import Forecast
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
+from tierwise.model.file_names import resolved
+from tierwise.model.input_files import parse_json, read_text
 from tierwise.model.output_version import SCHEMA_VERSION
 from tierwise.predict import Prediction, RecordedRun, Scenario
 
 KINDS = ("advice", "day-advice", "prediction", "ranking")
-_MOST = 1e30
-_MOST_WHOLE = 1e18
 _FIX = "name a file that tierwise advise or predict printed with --format json"
 _LOADS = {"mean": "at mean rate", "peak": "at peak rate", "worst-p99": "in the worst p99 hour"}
 """Loads of a day, the one whose advice is recommended first."""
@@ -51,11 +49,7 @@ def read_forecasts(path: Path, named: Mapping[str, str] | None = None) -> list[F
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    text = read_text(path, _FIX)
-    try:
-        found = json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
-    except (ValueError, RecursionError):
-        raise TierwiseError(f"{path}: no JSON", _FIX) from None
+    found = parse_json(read_text(path, _FIX), str(path), _FIX)
     kind = found.get("schema") if isinstance(found, dict) else None
     if kind not in KINDS:
         raise TierwiseError(f"{path}: neither advice nor a prediction", _FIX)
@@ -116,22 +110,8 @@ def _prediction(found: Any, path: Path, own: set[str]) -> Prediction:
     return made
 
 
-def _finite(text: str) -> float:
-    """A number of a size that figures have: products and ratios of a few of them are finite."""
-    value = float(text)
-    if value and not 1 / _MOST <= abs(value) <= _MOST:
-        raise ValueError(text)
-    return value
-
-
-def _whole(text: str) -> int:
-    if abs(_finite(text)) > _MOST_WHOLE:
-        raise ValueError(text)
-    return int(text)
-
-
 def _file_of(device: str) -> str:
-    return str(Path(device.partition("#")[0]).resolve())
+    return str(resolved(Path(device.partition("#")[0])))
 
 
 def _first_line(error: Exception) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tierwise.cli.output import Format, show
 from tierwise.model.errors import TierwiseError
+from tierwise.model.file_names import resolved
 from tierwise.model.placement import parse_place
 from tierwise.model.suggestions import names_in, one_of
 from tierwise.predict import Predictor, Scenario, predict_together
@@ -56,7 +57,7 @@ def _names(recordings: Sequence[Path]) -> dict[str, Path]:
     """Name of each database, that of its folder."""
     names: dict[str, Path] = {}
     for path in recordings:
-        name = path.resolve().name
+        name = resolved(path).name
         if name in names:
             raise TierwiseError(
                 f"{names[name]} and {path} have one name, {name!r}",

@@ -15,6 +15,7 @@ from tierwise.cluster.open_recordings import OpenRecordings
 from tierwise.device_models.profiles import ProfileTexts, compiled, texts_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor, Lost
+from tierwise.model.file_names import resolved
 from tierwise.predict.replayer import Core, Distribute, Progress, Replayer
 
 _MOST_REQUESTS = 8
@@ -120,7 +121,7 @@ def _distribute_to(engine: Executor) -> Distribute:
     def distribute(replayer: Replayer, path: Path, without: Sequence[str] = ()) -> None:
         if replayer.work.from_waits:
             return  # an observation has no simulations
-        uri = str(path.resolve())
+        uri = str(resolved(path))
         task = PredictTask(uri, fingerprint(uri), tuple(without))
         replayer.distribute(lambda core, progress: ClusterReplay(core, engine, task, progress))
 

@@ -34,6 +34,18 @@ def path_in(directory: Path, *parts: str) -> Path:
     return directory.joinpath(*parts)
 
 
+def resolved(path: Path) -> Path:
+    """The absolute path without links.
+
+    Raises:
+        TierwiseError: naming it, if links go in a circle or it cannot be a path.
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise TierwiseError(f"{str(path)[:200]!r} cannot be resolved", "name another path") from None
+
+
 def file_below(directory: Path, name: str) -> Path:
     """The path of a file that text in ``directory`` names; links are resolved.
 

@@ -5,6 +5,7 @@ The crate ``tierwise-input`` is the same for the compiled core.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -18,6 +19,9 @@ from tierwise.model.errors import TierwiseError
 
 _MOST_BYTES = 16 << 20
 _MOST_TOML = 1 << 20
+_MOST_FIGURE = 1e30
+_MOST_DIGITS = 20
+"""Of a whole number: all of 64 bits and a sign."""
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """A key of more than 64 parts."""
 
@@ -126,3 +130,33 @@ def parse_toml(text: str, file: str) -> dict[str, Any]:
         raise TierwiseError(f"{file}: nested too deeply", "write it flat") from None
     except ValueError as error:  # a number of thousands of digits
         raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+
+
+def parse_json(text: str | bytes, file: str, fix: str) -> Any:
+    """Parse a JSON text whose numbers have the size of figures: products and ratios of a few are finite.
+
+    Args:
+        text: of the file, or of a line of it.
+        file: its name, for the error.
+        fix: what to do if it is none, for the error.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    try:
+        return json.loads(text, parse_float=_figure, parse_int=_whole, parse_constant=_figure)
+    except (ValueError, RecursionError):
+        raise TierwiseError(f"{file}: no JSON, or a number beyond all measure", fix) from None
+
+
+def _figure(text: str) -> float:
+    value = float(text)
+    if value and not 1 / _MOST_FIGURE <= abs(value) <= _MOST_FIGURE:
+        raise ValueError(text)
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(text)
+    return int(text)

@@ -7,6 +7,8 @@ import unicodedata
 _REPLACEMENT = "?"
 _HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Categories of characters that command a terminal, hide or reorder text, or begin a line."""
+_NO_CHARACTER = 0xFFFE
+"""Low bits of the last two code points of each plane, which no text may have."""
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -21,6 +23,8 @@ def printable(text: str, keep: str = "") -> str:
         other = other.replace(one, "")
     if other.isascii() and other.isprintable():
         return text
-    return "".join(
-        _REPLACEMENT if unicodedata.category(one) in _HARMFUL and one not in keep else one for one in text
-    )
+    return "".join(_REPLACEMENT if _is_harmful(one) and one not in keep else one for one in text)
+
+
+def _is_harmful(one: str) -> bool:
+    return unicodedata.category(one) in _HARMFUL or ord(one) & _NO_CHARACTER == _NO_CHARACTER

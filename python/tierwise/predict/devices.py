@@ -12,10 +12,12 @@ from pathlib import Path
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.model.errors import TierwiseError
+from tierwise.model.file_names import resolved
 
 RECORDED = "recorded"
 """Names the device on which a role lay in the recording."""
 _COPY = "#"
+_MOST_DIGITS = 9
 """``NAME#2`` is a second device like ``NAME``, which shares nothing with it."""
 _given: ContextVar[Mapping[str, Profile]] = ContextVar("_given", default={})  # noqa: B039  (never changed)
 
@@ -46,9 +48,9 @@ def resolve(name: str) -> NamedDevice:
     base, mark, copy = name.rpartition(_COPY)
     if not mark:
         base, copy = name, ""
-    elif not (copy.isdecimal() and int(copy) > 0):
+    elif not (copy.isdecimal() and len(copy) <= _MOST_DIGITS and int(copy) > 0):
         raise TierwiseError(f"device {name!r}: {copy!r} is not a number", "write for example nvme-dc#2")
-    profile = _given.get().get(base) or _load(str(Path(base).resolve()) if profiles.is_path(base) else base)
+    profile = _given.get().get(base) or _load(str(resolved(Path(base))) if profiles.is_path(base) else base)
     found = str(profile.file) if profiles.is_path(base) else profile.name
     further = f"{_COPY}{copy}" if copy and copy != "1" else ""
     return NamedDevice(found + further, profile)

@@ -8,7 +8,6 @@ what sessions waited for and not what devices did.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import parse_json, read_text
 from tierwise.model.output_files import open_file
 from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
@@ -149,7 +148,7 @@ class Observation(Record):
         file = path / OBSERVATION_FILE
         text = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
         try:
-            said = json.loads(text)
+            said = parse_json(text, str(file), _FIX)
             version = said.get("schema_version") if isinstance(said, dict) else None
             if isinstance(version, int) and version > VERSION:
                 raise TierwiseError(
@@ -161,8 +160,6 @@ class Observation(Record):
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
             raise TierwiseError(f"{file}: {where}: {first['msg']}", "observe again") from None
-        except (ValueError, RecursionError):
-            raise TierwiseError(f"{file} is damaged: it is no JSON", "observe again") from None
 
     def sessions_in(self, *classes: WaitClass, role: Role | None = None) -> float:
         """Mean number of sessions in some classes, of one role if it is given."""

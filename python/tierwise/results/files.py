@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
-from tierwise.model.input_files import read_lines, read_text
+from tierwise.model.input_files import parse_json, read_lines, read_text
 from tierwise.model.output_files import append_line, open_file, require_own_directory
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
@@ -122,15 +122,13 @@ def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
 
 
 def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:
+    fix = f"read it with the tierwise that wrote it, or run the study again (schema {SCHEMA_VERSION})"
     try:
-        return model.model_validate_json(text)
+        return model.model_validate(parse_json(text, where, fix))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "record"
-        raise TierwiseError(
-            f"{where}: {field}: {first['msg']}",
-            f"read it with the tierwise that wrote it, or run the study again (schema {SCHEMA_VERSION})",
-        ) from error
+        raise TierwiseError(f"{where}: {field}: {first['msg']}", fix) from error
 
 
 def write_parquet(path: Path, results: Iterable[RunResult]) -> None:

@@ -33,7 +33,7 @@ from tierwise.studies.runner.run import execute
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop caches of others")
 MIB = 1 << 20
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ROWS = 30_000
 FEW_PAGES = 16 * mmap.PAGESIZE
 # Whoever else has root may drop the machine's caches while a test runs, and the kernel may reclaim pages.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from html import escape
+from typing import Any
 
 from tierwise.model.extras import alt, vl_convert
+from tierwise.model.printable import printable
 
 _SCALE = 2.0
+_KEPT = "\n\t\u2060"
 
 
 def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
@@ -18,7 +21,7 @@ def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
         name: unique in the page; ids inside the drawing begin with it.
         description: text that screen readers read in place of the drawing.
     """
-    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    svg = vl_convert.vegalite_to_svg(_printable(chart.to_dict()))
     # Vega hides overlapping labels instead of omitting them, and prevents text selection.
     svg = re.sub(r'<text[^>]*opacity="0"[^>]*>[^<]*</text>', "", svg)
     svg = re.sub(r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink)="[^"]*"', "", svg)
@@ -28,7 +31,20 @@ def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
 
 def to_png(chart: alt.LayerChart) -> bytes:
     """A PNG at twice the drawing's size."""
-    return bytes(vl_convert.vegalite_to_png(chart.to_dict(), scale=_SCALE))
+    return bytes(vl_convert.vegalite_to_png(_printable(chart.to_dict()), scale=_SCALE))
+
+
+def _printable(spec: Any) -> Any:
+    """The specification with printable texts: a control character ends the process of the renderer."""
+    match spec:
+        case str():
+            return printable(spec, _KEPT)
+        case dict():
+            return {_printable(key): _printable(value) for key, value in spec.items()}
+        case list() | tuple():
+            return [_printable(value) for value in spec]
+        case _:
+            return spec
 
 
 def _with_own_ids(svg: str, name: str) -> str:

@@ -17,7 +17,7 @@ from tierwise.device_models import profiles
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.file_names import path_in
+from tierwise.model.file_names import path_in, resolved
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import write_file
 from tierwise.results import HostCalibration, RunResult, StudyHost
@@ -73,7 +73,7 @@ class RunTask:
                 devices[name] = spec.model_copy(update={"profile": f"{name}/{loaded.file.name}"})
         workload = study.workload
         if workload not in sources.names():
-            folder = Path(workload).resolve()
+            folder = resolved(Path(workload))
             files.update(_texts(folder))
             workload = f"{_WORKLOAD}/{folder.name}"
         packed = study.model_copy(update={"devices": devices, "workload": workload})

@@ -1,0 +1,212 @@
+"""Files of others: only regular ones are read, of a limited size, and a signal ends a long read."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import forked
+import pytest
+
+from support.malformed_recordings import printed_forecast, small_recording
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+
+PACKAGE = Path(__file__).parents[3] / "python" / "tierwise"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"
+
+RECORDING_COMMANDS = {
+    "show": ["recording", "show", "IT"],
+    "list": ["recording", "list", "IT/.."],
+    "redact": ["recording", "redact", "IT", "-o", "IT/../out"],
+    "profile": ["profile", "IT"],
+    "predict": ["predict", "IT", "--place", "log=nvme-dc"],
+    "together": ["predict", "IT", str(EXAMPLE), "--place", "r.log=nvme-dc#1"],
+    "advise": ["advise", "IT", "--devices", "nvme-dc"],
+    "fleet": ["fleet", "advise", "IT", "--devices", "nvme-dc"],
+    "verify": ["verify", "IT/../forecast.json", "IT"],
+    "serve": ["serve", "IT", "--devices", "nvme-dc"],
+}
+FILE_COMMANDS = {
+    "study": ["study", "show", "IT.toml"],
+    "workload": ["workload", "check", "IT", "--engine", "sqlite"],
+    "profile": ["device", "show", "IT.toml"],
+    "placement": ["predict", str(EXAMPLE), "--place", "log=IT.toml"],
+    "requests": ["device", "simulate", "ram", "--requests", "IT.csv"],
+    "import": ["device", "import", "IT.json", "IT.csv"],
+    "prices": ["advise", str(EXAMPLE), "--devices", "nvme-dc", "--prices", "IT.toml"],
+    "weights": ["fleet", "advise", str(EXAMPLE), "--devices", "nvme-dc", "--weights", "IT.toml"],
+    "forecast": ["verify", "IT.json", str(EXAMPLE)],
+    "cases": ["validate", "IT.toml", "--estimate"],
+    "results": ["report", "IT"],
+    "comparison": ["compare", "IT", "IT"],
+}
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        here = Path.cwd()
+        os.chdir(path.parent)  # the name of a socket has 107 bytes at most
+        try:
+            one.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+def a_directory(path: Path) -> None:
+    path.mkdir()
+
+
+def a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_link(path: Path) -> None:
+    content = path.with_name("elsewhere")
+    content.write_bytes(b"")
+    path.symlink_to(content)
+
+
+NO_FILES = [a_pipe, a_socket, a_directory, a_device, a_link]
+
+
+@pytest.mark.parametrize("asked", RECORDING_COMMANDS.values(), ids=RECORDING_COMMANDS)
+@pytest.mark.parametrize("name", ["about.json", "observation.json"])
+def test_a_pipe_in_a_recording_is_refused_at_once(name: str, asked: list[str], tmp_path: Path) -> None:
+    path = small_recording(tmp_path / "r")
+    (tmp_path / "forecast.json").write_bytes(printed_forecast())
+    (path / name).unlink(missing_ok=True)
+    a_pipe(path / name)
+    if name == "observation.json" and asked[0] in ("recording", "serve"):
+        pytest.skip("reads recordings only")
+    printed = forked.command(*(word.replace("IT", str(path)) for word in asked)).refusal
+    assert name in printed
+
+
+@pytest.mark.parametrize("make", NO_FILES)
+@pytest.mark.parametrize("name", ["about.json", "states.parquet", "threads.parquet"])
+def test_only_files_of_a_recording_are_read(name: str, make: Callable[[Path], None], tmp_path: Path) -> None:
+    path = small_recording(tmp_path / "r")
+    (path / name).unlink()
+    make(path / name)
+    assert name in forked.command("profile", path, "--no-savings").refusal
+
+
+@pytest.mark.parametrize("make", [a_pipe, a_socket, a_directory, a_device])
+@pytest.mark.parametrize("asked", FILE_COMMANDS.values(), ids=FILE_COMMANDS)
+def test_only_files_are_read(asked: list[str], make: Callable[[Path], None], tmp_path: Path) -> None:
+    it = tmp_path / "it"
+    it.mkdir()
+    for suffix in ("toml", "csv", "json"):
+        make(tmp_path / f"it.{suffix}")
+    for name in ("results.jsonl", "study.json", "workload.toml"):
+        make(it / name)
+    printed = forked.command(*(word.replace("IT", str(it)) for word in asked)).refusal
+    assert re.search(r"no regular file|(is a|is no) directory|symbolic link|does not lie in", printed), (
+        printed
+    )
+
+
+def test_what_a_profile_is_like_is_a_file(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('like = "base"\n')
+    a_pipe(tmp_path / "base.toml")
+    assert "base.toml" in forked.command("device", "show", own).refusal
+    (tmp_path / "base.toml").unlink()
+    (tmp_path / "base.toml").symlink_to("/etc/passwd")
+    assert "does not lie in" in forked.command("device", "show", own).refusal
+
+
+def test_links_of_a_day_are_left_out(tmp_path: Path) -> None:
+    small_recording(tmp_path / "day" / "one")
+    (tmp_path / "day" / "two").symlink_to(EXAMPLE)
+    printed = forked.command("profile", tmp_path / "day").printed
+    assert f"left out: {tmp_path}/day/two is a link" in printed.replace("\n", " ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_long_read(number: signal.Signals, tmp_path: Path) -> None:
+    path = small_recording(tmp_path / "r")
+    with (path / "states.parquet").open("wb") as file:
+        file.truncate(4 << 40)
+    about = json.loads((path / "about.json").read_bytes())
+    about["tables"]["states"]["size_bytes"] = 4 << 40
+    (path / "about.json").write_text(json.dumps(about))
+    argv = [sys.executable, "-m", "tierwise", "profile", str(path), "--no-savings"]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reading:
+        try:
+            for _ in range(600):  # until it reads the table, or has ended
+                links = list(Path(f"/proc/{reading.pid}/fd").glob("*")) if reading.poll() is None else []
+                if reading.poll() is not None or any(
+                    link.is_symlink() and link.readlink().name == "states.parquet" for link in links
+                ):
+                    break
+                time.sleep(0.1)
+            assert reading.poll() is None, "it did not read the whole of the table"
+            reading.send_signal(number)
+            assert reading.wait(30) == 130
+        finally:
+            reading.kill()
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(TierwiseError, match="above"):
+        read_text(path, "name another")
+    (tmp_path / "results").mkdir()
+    with (tmp_path / "results" / "results.jsonl").open("wb") as file:
+        file.truncate(1 << 30)
+    printed = forked.command("compare", tmp_path / "results", tmp_path / "results").refusal
+    assert "a line has more than" in printed
+
+
+OF_THIS_MACHINE = {"model", "host", "engines", "probe", "capture", "clients", "servers"}
+"""Folders that read the kernel's files, the package's, and those of what tierwise started."""
+OWN = r"FOLDER|DATA|_HERE|_SHIPPED|MEANINGS_FILE|shipped|__file__|_IDLE_POLL|source\.|/ \"comm\"|file\.stem"
+"""What lines have that read the package's files, the kernel's, or what the line before has written."""
+READERS = ("read_text", "read_bytes")
+
+
+def test_files_of_others_are_read_by_one_function() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if OF_THIS_MACHINE & set(path.relative_to(PACKAGE).parts):
+            continue
+        text = path.read_text("utf-8")
+        for call in (one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Call)):
+            match call.func:
+                case ast.Attribute(attr=name, value=ast.Name(id=of)):
+                    reads = name in READERS and of != "input_files"
+                case ast.Attribute(attr=name):
+                    reads = name in READERS
+                case ast.Name(id=name):
+                    reads = name == "open"
+                case _:
+                    reads = False
+            line = text.splitlines()[call.lineno - 1]
+            assert not reads or re.search(OWN, line) or "table.read" in line, f"{path}:{call.lineno} {line}"
+
+
+def test_the_core_reads_files_of_others_by_one_function() -> None:
+    crates = PACKAGE.parents[1] / "crates"
+    for name in ("recording", "simulate", "device", "work", "replay"):
+        for path in (crates / name / "src").rglob("*.rs"):
+            text = path.read_text("utf-8").partition("#[cfg(test)]")[0]
+            found = re.findall(
+                r"File::open\((?!&self\.path)|fs::read\(|fs::read_to_string\((?!\"/proc)", text
+            )
+            assert not found, path
