@@ -26,6 +26,7 @@ pub use error::WorkError;
 pub use model::log_rules::{CommitDelay, LogRules};
 pub use model::mechanism::{Disabled, Mechanism};
 pub use model::step::{Delay, Step};
+pub use model::unassigned::UnassignedFile;
 pub use model::work::{
     CheckpointRules, Grouping, HotLock, Observed, Pace, Partition, RecordedDevice, RecordedRequest,
     Session, SyncScript, Turn, Work,
@@ -40,4 +41,3 @@ pub use storage::request_cost::RequestCost;
 pub use storage::rules::{JournalRules, StorageCost};
 pub use timeline::time_category::TimeCategory;
 pub use transactions::active_span::STEADY_TRANSACTIONS;
-pub use unassigned::UnassignedFile;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use tierwise_recording::{Call, CallKind, NONE, StateKind, ThreadClass};
 
+use crate::UnassignedFile;
 use crate::index::calls::makes_durable;
 use crate::index::rows::Rows;
 
@@ -14,19 +14,6 @@ const LEAST_SHARE: f64 = 0.02;
 const OF_PROGRAMS: [&str; 9] = [
     "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "/etc/", "/proc/", "/sys/", "/dev/",
 ];
-
-/// A file without a role.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct UnassignedFile {
-    /// Its path.
-    pub path: String,
-    /// Its part of all flushes.
-    pub flush_share: f64,
-    /// Its part of all waits in calls on files.
-    pub wait_share: f64,
-    /// Whether it is written in order and flushed, as a log is.
-    pub is_like_log: bool,
-}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {

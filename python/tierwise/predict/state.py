@@ -107,7 +107,7 @@ def _each(run: RecordedRun) -> str:
 
 
 def _count(number: float) -> str:
-    return significant(number, 3 if number >= 100 else 2)
+    return significant(number) if number >= 99.5 else f"{number:.2g}"
 
 
 def _devices(scenario: Scenario, work: WorkSummary) -> list[str]:

@@ -41,6 +41,7 @@ class ForeignProgram(_Program):
     """A program that used processors beside the recorded ones."""
 
     program: str
+    """Its name, as the kernel shows it."""
     pids: list[int] = []
     """Its processes, the busiest first; at most a few."""
     cpu_share: float = 0.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import forked
 import pytest
 
+from support import forked
 from tierwise.cluster import remote
 from tierwise.fleet import catalogue
 from tierwise.model.errors import HostError, TierwiseError

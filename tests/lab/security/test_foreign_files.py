@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import forked
 import pytest
 
+from support import forked
 from support.malformed_recordings import printed_forecast, small_recording
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text

@@ -38,7 +38,6 @@ ROWS = 30_000
 FEW_PAGES = 64 * mmap.PAGESIZE
 """A server that starts reads the head of a file, with read-ahead of 128 KiB."""
 # Whoever else has root may drop the machine's caches while a test runs, and the kernel may reclaim pages.
-undisturbed = pytest.mark.flaky(reruns=3)
 pytestmark = pytest.mark.usefixtures("run_dir")
 ENGINES = ("postgres", "mariadb", "sqlite", "rocksdb", "duckdb")
 
@@ -110,7 +109,6 @@ def resident_data(engine: Engine) -> int:
     return sum(resident_bytes(file) or 0 for file in files_under(engine.directories[Role.DATA]))
 
 
-@undisturbed
 @needs_root
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_cold_start_leaves_production_in_the_page_cache(name: str, production: Path) -> None:
@@ -126,7 +124,6 @@ def test_a_cold_start_leaves_production_in_the_page_cache(name: str, production:
         assert cold.resident_bytes <= mmap.PAGESIZE
 
 
-@undisturbed
 @pytest.mark.parametrize("name", ENGINES)
 def test_so_does_one_on_an_emulated_disk(name: str, production: Path) -> None:
     """The disk is mounted anew, so that the first scan reads the whole table from the device."""
@@ -154,7 +151,6 @@ def mount_id(point: Path) -> int:
     return found.id
 
 
-@undisturbed
 @needs_root
 def test_a_run_and_its_laps_state_how_they_were_made_cold(own: Path, production: Path) -> None:
     chosen = tiny_study(own, "sqlite", "scan_seek", "scale = 0.01")
@@ -170,7 +166,6 @@ def test_a_run_and_its_laps_state_how_they_were_made_cold(own: Path, production:
     )
 
 
-@undisturbed
 def test_a_disk_in_use_stays_mounted_and_the_result_states_by_whom(production: Path) -> None:
     with small_disk(frozenset({"data", "log"})) as disk:
         data, log = fill(disk.mounts["data"] / "table"), fill(disk.mounts["log"] / "wal")
@@ -237,7 +232,6 @@ def test_a_file_that_stays_warm_is_named(call: str, open_path: Path, monkeypatch
     assert results.ColdStart.model_validate_json(cold.model_dump_json()) == cold
 
 
-@undisturbed
 @needs_root
 def test_what_a_database_links_to_stays_in_the_page_cache(open_path: Path, production: Path) -> None:
     """Its account may write to its directory, while root empties the caches."""

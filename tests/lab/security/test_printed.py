@@ -7,9 +7,9 @@ import re
 import unicodedata
 from pathlib import Path
 
-import forked
 import pytest
 
+from support import forked
 from support.malformed_recordings import small_recording
 from support.results_factory import INFO, Make, run
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import forked
 import pytest
 
+from support import forked
 from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
 from tierwise.fleet import Results

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_replay import FakeReplay, about
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.fake_replay import FakeReplay, about
 from tierwise.advise import Terms, advise
 from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import SECONDS_PER_MONTH

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import REQUESTS, FakeReplay, about
 
+from support.fake_replay import REQUESTS, SERVICE_US, FakeReplay, about
 from tierwise import _core
 from tierwise.advise import Advice, Goal, Terms, advise
 from tierwise.advise.option import MARGIN
@@ -133,7 +133,7 @@ def test_money_is_saved_where_nothing_gets_slower(
     device: str, moves: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The recorded volume is rented; a bought disk is as fast, or slower."""
-    monkeypatch.setitem(__import__("fake_replay").SERVICE_US, "hdd-15k-sas", 5200.0)
+    monkeypatch.setitem(SERVICE_US, "hdd-15k-sas", 5200.0)
     of = predictor(devices=[VOLUME])
     advice = advise(of, [device], terms=Terms.parse(recorded_on="io2"))
     assert advice.decision.stays != moves

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import GB, FakeReplay, about
 
+from support.fake_replay import GB, FakeReplay, about
 from tierwise import engines
 from tierwise.advise import Terms, advise
 from tierwise.engines import Engine

@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from fake_replay import predictor
 from typer.testing import CliRunner
 
+from support.fake_replay import predictor
 from tierwise.advise import Terms, advise
 from tierwise.cli import app
 from tierwise.device_models.prices import SHIPPED, Prices

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import REQUESTS, FakeReplay, about
 from typer.testing import CliRunner
 
+from support.fake_replay import REQUESTS, FakeReplay, about
 from tierwise import _core
 from tierwise.advise import Verification, advise
 from tierwise.advise import verify as verify_forecast

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import FakeReplay, about
 from rich.console import Console
 from typer.testing import CliRunner
 
+from support.fake_replay import FakeReplay, about
 from tierwise.advise import Advice, Terms, advise
 from tierwise.cli import app
 from tierwise.cli.output import print_document

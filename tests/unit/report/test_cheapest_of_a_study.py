@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from results_factory import INFO, study_runs
 
+from support.results_factory import INFO, study_runs
 from tierwise.model.choice import price_order, recommended
 from tierwise.model.roles import Role
 from tierwise.report.document import Text

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_replay import SERVICE_US, FakeReplay, about
 from typer.testing import CliRunner
 
+from support.fake_replay import SERVICE_US, FakeReplay, about
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.advise.durability import in_memory
 from tierwise.advise.search import Search

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import FakeReplay, about
-from fleet_factory import advised, database, option
 from typer.testing import CliRunner
 
+from support.fake_replay import FakeReplay, about
+from support.fleet_factory import advised, database, option
 from tierwise.advise import Terms, advise
 from tierwise.cli import app
 from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of

@@ -5,4 +5,5 @@
 pub(crate) mod log_rules;
 pub(crate) mod mechanism;
 pub(crate) mod step;
+pub(crate) mod unassigned;
 pub(crate) mod work;
