@@ -269,7 +269,10 @@ proptest! {
 
 #[test]
 fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
-    let changes = [("[limits.mb_per_s]\nmost = 1000", "[limits.mib_per_s]\nmost = 500")];
+    let changes = [(
+        "[limits.mb_per_s]\nmost = 1000",
+        "[limits.mib_per_s]\nmost = 500",
+    )];
     let mebibytes = profile(&changes);
     let megabytes = profile(&[("most = 1000", "most = 524.288")]);
     assert_eq!(mebibytes.params(), megabytes.params());
@@ -277,7 +280,9 @@ fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
         mebibytes.fields()["limits"]["mb_per_s"]["most"].as_float(),
         Some(524.288)
     );
-    let base = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| text.replace(old, new));
+    let base = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
+        text.replace(old, new)
+    });
     let library = tierwise_device::Library::new([("base".to_owned(), base)].into());
     for (unit, rate) in [("mb_per_s", "262.144"), ("mib_per_s", "250")] {
         let text = format!(
@@ -290,6 +295,9 @@ fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
             "{unit}"
         );
     }
-    let both = refusal(&[("[limits.mb_per_s]", "[limits.mib_per_s]\nmost = 1\n[limits.mb_per_s]")]);
+    let both = refusal(&[(
+        "[limits.mb_per_s]",
+        "[limits.mib_per_s]\nmost = 1\n[limits.mb_per_s]",
+    )]);
     assert!(both.contains("limits has mb_per_s and mib_per_s"), "{both}");
 }

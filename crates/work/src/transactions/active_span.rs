@@ -19,8 +19,8 @@ struct Stretch {
     busy_ns: u64,
 }
 
-/// First and last instant at which a session did more than wait for its client, without small work far from the rest;
-/// none if none did.
+/// First and last instant at which a session did more than wait for its client or its next session, without small work
+/// far from the rest; none if none did.
 pub(crate) fn active_span(sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
     let stretches = stretches(sessions);
     let busy_ns: u64 = stretches.iter().map(|one| one.busy_ns).sum();
@@ -88,10 +88,16 @@ pub(crate) fn within_bursts(
     bursts.iter().map(part).sum()
 }
 
+/// Whether a segment may be idle time: a wait for the client, or for nothing that the recording explains, as that of a
+/// server's thread for its next session.
 fn is_idle(segment: &Segment) -> bool {
-    let waits =
-        |cause| matches!(segment.kind, SegmentKind::Wait { cause: found, .. } if found == cause);
-    waits(WaitCause::Client)
+    matches!(
+        segment.kind,
+        SegmentKind::Wait {
+            cause: WaitCause::Client | WaitCause::Other,
+            ..
+        }
+    )
 }
 
 #[cfg(test)]
