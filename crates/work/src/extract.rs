@@ -72,7 +72,7 @@ fn work(
     let boundaries = boundaries(&mut turns);
     let few = turns.iter().map(Vec::len).sum::<usize>() < STEADY_TRANSACTIONS;
     let once = few || (view.is_whole() && names.len() == 1);
-    if let Some(span) = active_span(&turns).filter(|_| once) {
+    if let Some(span) = active_span(view, &turns).filter(|_| once) {
         trim(&mut turns, span);
     }
     let counted = Counted::of(view);

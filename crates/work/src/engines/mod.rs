@@ -46,6 +46,57 @@ mod tests {
     }
 
     #[test]
+    fn settings_that_commits_wait_for_are_named() {
+        let limits = |rules: &EngineRules, name: &str, value: &str, replica| {
+            let settings = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            rules.commit_limits(&settings, replica)
+        };
+        let standby = limits(&postgres::RULES, "synchronous_standby_names", "set", false);
+        assert!(standby[0].contains("not modelled") && standby[0].contains("= set"));
+        let names = "synchronous_standby_names";
+        assert!(limits(&postgres::RULES, names, "", false).is_empty());
+        assert!(
+            limits(&postgres::RULES, names, "set", true).is_empty(),
+            "it was recorded"
+        );
+        assert_eq!(
+            limits(&postgres::RULES, "synchronous_commit", "off", false).len(),
+            1
+        );
+        assert!(limits(&postgres::RULES, "synchronous_commit", "on", false).is_empty());
+        for (name, value) in [
+            ("innodb_flush_log_at_trx_commit", "2"),
+            ("sync_binlog", "0"),
+            ("binlog_group_commit_sync_delay", "1000"),
+            ("rpl_semi_sync_master_enabled", "ON"),
+        ] {
+            assert_eq!(
+                limits(&mariadb::RULES, name, value, false).len(),
+                1,
+                "{name}"
+            );
+        }
+        assert!(
+            limits(
+                &mariadb::RULES,
+                "innodb_flush_log_at_trx_commit",
+                "1",
+                false
+            )
+            .is_empty()
+        );
+        let delay = |value: &str| {
+            let settings = BTreeMap::from([("commit_delay".to_owned(), value.to_owned())]);
+            postgres::RULES.commit_delay(&settings)
+        };
+        assert_eq!(
+            delay("20000").map(|one| (one.time_ns, one.siblings)),
+            Some((20_000_000, 5))
+        );
+        assert_eq!(delay("-1"), None);
+    }
+
+    #[test]
     fn settings_are_read_by_their_engine_alone() {
         let direct = ("innodb_flush_method".to_owned(), "O_DIRECT".to_owned());
         let settings = BTreeMap::from([direct]);

@@ -1,5 +1,6 @@
 //! When work that is done once began and ended: a server's session may have been idle before and after its job.
 
+use crate::index::rows::Rows;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
@@ -19,10 +20,19 @@ struct Stretch {
     busy_ns: u64,
 }
 
-/// First and last instant at which a session did more than wait for its client, without small work far from the rest;
-/// none if none did.
-pub(crate) fn active_span(sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
-    let stretches = stretches(sessions);
+/// First and last instant at which a session did more than wait for its client or its next session, without small work
+/// far from the rest; none if none did.
+pub(crate) fn active_span(rows: &Rows<'_>, sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
+    span_without(sessions, |turn, segment| {
+        is_idle(rows, turn.thread, segment)
+    })
+}
+
+fn span_without(
+    sessions: &[Vec<RawTurn>],
+    idle: impl Fn(&RawTurn, &Segment) -> bool,
+) -> Option<(u64, u64)> {
+    let stretches = stretches(sessions, idle);
     let busy_ns: u64 = stretches.iter().map(|one| one.busy_ns).sum();
     let least_ns = busy_ns as f64 * LEAST_SHARE;
     let matters = |one: &Stretch| one.busy_ns as f64 >= least_ns;
@@ -31,9 +41,11 @@ pub(crate) fn active_span(sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
     Some((stretches[first].from_ns, stretches[last].to_ns))
 }
 
-fn stretches(sessions: &[Vec<RawTurn>]) -> Vec<Stretch> {
-    let segments = sessions.iter().flatten().flat_map(|turn| &turn.segments);
-    let mut active: Vec<&Segment> = segments.filter(|segment| !is_idle(segment)).collect();
+fn stretches(sessions: &[Vec<RawTurn>], idle: impl Fn(&RawTurn, &Segment) -> bool) -> Vec<Stretch> {
+    let turns = sessions.iter().flatten();
+    let segments = turns.flat_map(|turn| turn.segments.iter().map(move |segment| (turn, segment)));
+    let active = segments.filter(|(turn, segment)| !idle(turn, segment));
+    let mut active: Vec<&Segment> = active.map(|(_, segment)| segment).collect();
     active.sort_by_key(|segment| segment.start_ns);
     let mut stretches: Vec<Stretch> = Vec::new();
     for segment in active {
@@ -88,16 +100,38 @@ pub(crate) fn within_bursts(
     bursts.iter().map(part).sum()
 }
 
-fn is_idle(segment: &Segment) -> bool {
-    let waits =
-        |cause| matches!(segment.kind, SegmentKind::Wait { cause: found, .. } if found == cause);
-    waits(WaitCause::Client)
+/// Whether a segment may be idle time: a wait for the client, for nothing that the recording explains, or for the first
+/// thread of the server, which gives connections to idle threads.
+fn is_idle(rows: &Rows<'_>, thread: u32, segment: &Segment) -> bool {
+    let SegmentKind::Wait { cause, state } = segment.kind else {
+        return false;
+    };
+    match cause {
+        WaitCause::Client | WaitCause::Other => true,
+        WaitCause::Thread => {
+            let threads = &rows.recording.threads;
+            let waker = rows.states(thread)[state as usize].waker;
+            let waker = threads.get(waker as usize);
+            waker.is_some_and(|waker| {
+                waker.tid == waker.pid && waker.pid == threads[thread as usize].pid
+            })
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::transactions::commits::SeenCommit;
+
+    fn span(sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
+        let client = |segment: &Segment| {
+            let waits = |cause| matches!(segment.kind, SegmentKind::Wait { cause: found, .. } if found == cause);
+            waits(WaitCause::Client)
+        };
+        span_without(sessions, |_, segment| client(segment))
+    }
 
     fn segment(start_ns: u64, end_ns: u64, cause: Option<WaitCause>) -> Segment {
         let kind = match cause {
@@ -139,13 +173,13 @@ mod tests {
                 vec![commit],
             ),
         ]];
-        let span = active_span(&sessions).unwrap();
-        assert_eq!(span, (10, 16));
-        trim(&mut sessions, span);
+        let found = span(&sessions).unwrap();
+        assert_eq!(found, (10, 16));
+        trim(&mut sessions, found);
         assert_eq!(sessions[0].len(), 1);
         let left = &sessions[0][0];
         assert_eq!((left.segments.len(), left.commits[0].segment), (2, 1));
-        assert_eq!(active_span(&[vec![]]), None);
+        assert_eq!(span(&[vec![]]), None);
     }
 
     #[test]
@@ -160,15 +194,15 @@ mod tests {
             turn(3 * S, 5 * S),
             turn(9 * S, 9 * S + 5),
         ]];
-        let span = active_span(&sessions).unwrap();
-        assert_eq!(span, (3 * S, 5 * S));
-        trim(&mut sessions, span);
+        let found = span(&sessions).unwrap();
+        assert_eq!(found, (3 * S, 5 * S));
+        trim(&mut sessions, found);
         assert_eq!(sessions[0].len(), 1);
         let near = [vec![
             turn(0, 1000),
             turn(S / 2, 2 * S),
             turn(2 * S, 2 * S + 5),
         ]];
-        assert_eq!(active_span(&near), Some((0, 2 * S + 5)));
+        assert_eq!(span(&near), Some((0, 2 * S + 5)));
     }
 }

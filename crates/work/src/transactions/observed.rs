@@ -46,7 +46,7 @@ pub(crate) fn observed(
     let times = time_uses(view, flushes, sessions);
     Observed {
         span_ns,
-        active_ns: active_span(sessions)
+        active_ns: active_span(view, sessions)
             .map_or(0, |span| within_bursts(&view.recording.about.bursts, span)),
         whole: view.is_whole(),
         turns_per_s: per_s(turns),
