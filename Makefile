@@ -1,4 +1,4 @@
-# Everything a person or CI runs. `make demo` answers the main question; `make test` passes the tests.
+# Everything a person or CI runs. `make demo` answers the main question; `make quick` runs the unit tests, `make test` more.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -12,10 +12,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
-SIDE_BY_SIDE := not privileged and not timed and not alone
+PYTEST := $(BIN)/python -m pytest
+SIDE_BY_SIDE := --numprocesses 2
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap shellcheck:shellcheck strace:strace
 
-.PHONY: help demo test check docs bench robust compat wheels record-static aarch64 audit report clean env
+.PHONY: help demo quick test release-test check docs bench robust compat wheels record-static aarch64 audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 15
@@ -32,12 +33,19 @@ $(VENV)/installed: pyproject.toml constraints.txt $(RUST_SOURCES)
 demo: env  ## does the log deserve the fast device? a real PostgreSQL answers, with a report
 	$(TIERWISE) demo
 
-test: env  ## all tests
-	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
+quick: env  ## unit tests: a minute once compiled, no privileges
 	cargo test --quiet $(RUST_CRATES)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "$(SIDE_BY_SIDE)"
-	$(BIN)/python -m pytest -m "not ($(SIDE_BY_SIDE))"
+	$(PYTEST) tests/unit $(SIDE_BY_SIDE) --dist worksteal
+
+test: quick  ## unit, integration and lab tests, then the checks
+	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
+	$(PYTEST) tests/integration tests/lab --ignore tests/lab/alone $(SIDE_BY_SIDE) --dist loadgroup
+	$(PYTEST) tests/lab/alone
 	$(MAKE) check
+
+release-test: env  ## what builds releases: wheels, the static recorder, fresh roots, planted faults
+	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
+	$(PYTEST) tests/release
 
 check: env  ## formatting, lints, types, stubs, documentation
 	cargo fmt --check

@@ -85,7 +85,7 @@ def is_there(words: list[str]) -> bool:
     """Whether a command is a target of the Makefile, a program of this repository or of its environment."""
     program, *arguments = words
     if program == "make":
-        known = re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        known = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
         return set(arguments) <= set(known)
     if program.startswith(".venv/bin/"):
         return Path(sys.executable).with_name(Path(program).name).exists()
