@@ -1,4 +1,4 @@
-# Everything a person or CI runs. `make demo` answers the main question; `make quick` is the inner loop of a change.
+# Everything a person or CI runs. `make demo` answers the main question; `make quick` runs the unit tests, `make test` more.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -11,13 +11,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUST_CRATES := --workspace --exclude tierwise-bindings --locked
-# The Python module and the tests of the crates share one build of their dependencies.
-RUST_PROFILE := --profile checked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 PYTEST := $(BIN)/python -m pytest
-SIDE_BY_SIDE := --numprocesses 2 --dist loadgroup
-NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver strace:strace
-NEEDED_BY_RELEASE := mmdebstrap:mmdebstrap shellcheck:shellcheck
+SIDE_BY_SIDE := --numprocesses 2
+NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap shellcheck:shellcheck strace:strace
 
 .PHONY: help demo quick test release-test check docs bench robust compat wheels record-static aarch64 audit report clean env
 
@@ -30,24 +27,24 @@ $(VENV)/installed: pyproject.toml constraints.txt $(RUST_SOURCES)
 	@tools/debian-packages.sh $(NEEDED)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet maturin
-	$(BIN)/maturin develop $(RUST_PROFILE) --locked --extras all,dev --quiet
+	$(BIN)/maturin develop --release --locked --extras all,dev --quiet
 	@touch $@
 
 demo: env  ## does the log deserve the fast device? a real PostgreSQL answers, with a report
 	$(TIERWISE) demo
 
-quick: env  ## unit tests of Python and Rust: a minute after the build
-	cargo test --quiet $(RUST_PROFILE) $(RUST_CRATES)
-	$(PYTEST) --numprocesses 2 tests/unit
+quick: env  ## unit tests: a minute once compiled, no privileges
+	cargo test --quiet $(RUST_CRATES)
+	$(PYTEST) tests/unit $(SIDE_BY_SIDE) --dist worksteal
 
-test: quick  ## unit, integration and lab tests, then make check
+test: quick  ## unit, integration and lab tests, then the checks
 	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
-	$(PYTEST) $(SIDE_BY_SIDE) --ignore tests/lab/alone tests/integration tests/lab
+	$(PYTEST) tests/integration tests/lab --ignore tests/lab/alone $(SIDE_BY_SIDE) --dist loadgroup
 	$(PYTEST) tests/lab/alone
 	$(MAKE) check
 
-release-test: env  ## what builds release artefacts: wheels, static recorder, fresh roots; mutated crates
-	@tools/debian-packages.sh $(NEEDED_BY_TESTS) $(NEEDED_BY_RELEASE) || echo "the tests that need these will be skipped"
+release-test: env  ## what builds releases: wheels, the static recorder, fresh roots, planted faults
+	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
 	$(PYTEST) tests/release
 
 check: env  ## formatting, lints, types, stubs, documentation
@@ -65,7 +62,6 @@ docs: env  ## the documentation as a site in target/site, every link checked
 
 bench: env  ## the bars: simulator, replay, live disk, clients; the findings of the papers
 	@tools/debian-packages.sh fio:fio
-	$(BIN)/maturin develop --release --locked --quiet
 	cargo bench --quiet --locked -p tierwise-device -p tierwise-replay
 	$(BIN)/python benchmarks/disk_path.py
 	$(BIN)/python benchmarks/client_cpu.py

@@ -26,7 +26,7 @@ class Fault:
     right: str
     wrong: str
     target: str
-    """File of ``tests``, or ``lib`` for a test beside the source."""
+    """File of ``tests/models``, or ``lib`` for a test beside the source."""
     test: str
 
 
@@ -157,11 +157,13 @@ def copy() -> Path:
 
 def run_test(copy: Path, fault: Fault) -> subprocess.CompletedProcess[str]:
     """The test that is to see a fault, built with the dependencies that the real tests were built with."""
-    where = ["--lib"] if fault.target == "lib" else ["--test", fault.target]
+    in_library = fault.target == "lib"
+    where = ["--lib"] if in_library else ["--test", "models"]
+    name = fault.test if in_library else f"{fault.target}::{fault.test}"
     return subprocess.run(
         [
             *("cargo", "test", "--offline", "--quiet", "--target-dir", str(ROOT / "target")),
-            *("-p", "tierwise-device", *where, "--", "--exact", fault.test),
+            *("-p", "tierwise-device", *where, "--", "--exact", name),
         ],
         cwd=copy,
         capture_output=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
@@ -75,7 +76,9 @@ def test_sqlite_is_compiled_with_the_flags_of_the_project() -> None:
     subprocess.run(checked, check=True)
 
 
-@pytest.mark.skipif(not shutil.which("mmdebstrap"), reason="needs Debian's package mmdebstrap")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("mmdebstrap"), reason="needs root and Debian's package mmdebstrap"
+)
 def test_a_newcomer_and_an_image_get_answers_without_a_compiler(wheel: Path) -> None:
     program = [sys.executable, ROOT / "compat" / "fresh_root.py", "install", "predict"]
     done = subprocess.run(

@@ -2,7 +2,7 @@
 //!
 //! Times are those of the thread on its processor, so that other load on the machine counts little.
 
-#[path = "../tests/shipped/mod.rs"]
+#[path = "../tests/models/shipped.rs"]
 mod shipped;
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p tierwise-device --example array_knee -- PROFILE WRITES_PER_S SECONDS`
 
-#[path = "../tests/shipped/mod.rs"]
+#[path = "../tests/models/shipped.rs"]
 mod shipped;
 
 use std::error::Error;

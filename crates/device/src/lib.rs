@@ -98,7 +98,7 @@ pub use state::{Precondition, Written};
 /// # Contract
 ///
 /// Every model of this crate keeps these rules. [`conformance`] checks most of them for any implementation, and
-/// `tests/contract.rs` the rest for those of this crate.
+/// `tests/models/contract.rs` the rest for those of this crate.
 ///
 /// - **Completion.** Each submit has exactly one [`Completion`]. It comes out of a later call of
 ///   [`Device::advance`], not before that call's `now`; its time is no earlier than the submit. Completions of one

@@ -1,5 +1,6 @@
 //! No model allocates per request once it is warm.
 
+#[path = "models/shipped.rs"]
 mod shipped;
 
 use std::alloc::{GlobalAlloc, Layout, System};

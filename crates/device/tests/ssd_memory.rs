@@ -1,6 +1,6 @@
 //! Memory and time that a device of a terabyte takes, and that tracking a share of its units changes nothing.
 
-#[path = "ssd_flash/mod.rs"]
+#[path = "models/flash.rs"]
 mod flash;
 
 use std::alloc::{GlobalAlloc, Layout, System};

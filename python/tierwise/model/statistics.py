@@ -8,8 +8,8 @@ Small samples. A run takes long, so samples are small, and the median of a resam
 the sample or the mean of two. The interval of one median is then the whole range of the sample or close to
 it, and its true coverage follows from order statistics: for n = 5 it is 1 - 2/2**5 = 94 %. The table gives
 the coverage of the nominal 95 % interval, simulated with 2,000 samples each (2,000 resamples) of log-normal
-times (deviation 5 %) and of times with an exponential tail, averaged (``tests/unit/model/test_statistics.py``
-checks ratios of the former):
+times (deviation 5 %) and of times with an exponential tail, averaged
+(``tests/unit/model/test_statistics.py`` checks ratios of the former):
 
 ==============  ====  ====  ====  ====  ====  ====  ====  ====
 repeats (n)        2     3     4     5     6     7    10    20

@@ -14,7 +14,6 @@ import pytest
 
 from support.browsers import (
     card,
-    chromium,
     column,
     needs_browser,
     placement,
@@ -53,26 +52,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(scope="module")
-def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("downloads")
-
-
-@pytest.fixture(scope="module")
-def driver(downloads: Path) -> Iterator[Any]:
-    with chromium() as started:
-        allow = {"behavior": "allow", "downloadPath": str(downloads)}
-        started.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
-        yield started
-
-
-@pytest.fixture
-def browser(driver: Any) -> Iterator[Any]:
-    """The browser; afterwards its console must be empty and nothing must have been asked of a network."""
-    driver.get_log("browser")
-    yield driver
-    assert driver.get_log("browser") == []
-    assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
+@pytest.fixture(autouse=True)
+def quiet(browser: Any) -> Iterator[None]:
+    """Afterwards the console must be empty and nothing must have been asked of a network."""
+    yield
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 
 def centre(browser: Any, element: Any) -> dict[str, float]:
@@ -190,14 +175,16 @@ def saved(browser: Any, downloads: Path, kind: str) -> bytes:
     return file.read_bytes()
 
 
-def test_exports(browser: Any, page: Path, downloads: Path) -> None:
+def test_exports(browser: Any, page: Path, tmp_path: Path) -> None:
+    allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Page.setDownloadBehavior", allow)
     show(browser, page, fragment="#cost=20")
-    rows = list(csv.DictReader(saved(browser, downloads, "csv").decode().splitlines()))
+    rows = list(csv.DictReader(saved(browser, tmp_path, "csv").decode().splitlines()))
     assert len(rows) == browser.execute_script("return tierwise.filters.passing().length") > 1
     assert all(float(row["cost"]) <= 20 for row in rows) and set(rows[0]) >= {"log", "data", "rate", "p99_us"}
-    drawing = saved(browser, downloads, "svg").decode()
+    drawing = saved(browser, tmp_path, "svg").decode()
     assert drawing.startswith("<svg") and "Cost a month" in drawing and "var(" not in drawing
-    assert saved(browser, downloads, "png").startswith(b"\x89PNG")
+    assert saved(browser, tmp_path, "png").startswith(b"\x89PNG")
     command = browser.find_element("id", "command").text
     assert command == "tierwise predict shop --place log=ssd-nvme-dc,data=ssd-nvme-dc,index=ssd-nvme-dc"
 

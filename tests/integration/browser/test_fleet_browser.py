@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.browsers import chromium, needs_browser, overflow_px, show_file
+from support.browsers import needs_browser, overflow_px, show_file
 from support.fleet_factory import advised, database, option
 from tierwise.model.roles import Role
 from tierwise.report.fleet.page import fleet_page
 from tierwise.report.render import to_html_page
 
 pytestmark = needs_browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

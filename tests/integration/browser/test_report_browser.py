@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.browsers import chromium, needs_browser, overflow_px, show_file
+from support.browsers import needs_browser, overflow_px, show_file
 from support.lap_results import SWEEP_INFO, lap_runs
 from support.results_factory import INFO, PLACEMENTS, study_runs
 from tierwise.report.render import to_html_page
@@ -24,12 +24,6 @@ pytestmark = needs_browser
 WIDTHS = [390, 1280]
 FIGURES = ["elapsed", "speedup", "waits", "io", "bytes", "requests", "latency", "paper", "order"]
 LONG_NAMES = {"log-ssd": "log-and-volumes-ssd", "all-ssd": "doublewrite-and-everything-else-ssd"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +74,20 @@ def outside(browser: Any, svg: Any) -> list[str]:
     return list(browser.execute_script(script, svg))
 
 
-@pytest.mark.parametrize("width_px", WIDTHS)
-def test_long_names_and_many_placements_stay_inside(browser: Any, tmp_path: Path, width_px: int) -> None:
+@pytest.fixture(scope="module")
+def wide_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Long names and many placements."""
+
     def renamed(run: RunResult) -> RunResult:
         return run.model_copy(update={"placement": LONG_NAMES.get(run.placement, run.placement)})
 
     runs = [renamed(run) for run in study_runs(placements=list(PLACEMENTS))]
-    show_file(browser, write(tmp_path, runs), width_px)
+    return write(tmp_path_factory.mktemp("wide"), runs)
+
+
+@pytest.mark.parametrize("width_px", WIDTHS)
+def test_long_names_and_many_placements_stay_inside(browser: Any, wide_page: Path, width_px: int) -> None:
+    show_file(browser, wide_page, width_px)
     assert overflow_px(browser) == 0
     table, section = (
         browser.find_element("css selector", f"section:first-of-type{x}") for x in (" .cards", "")

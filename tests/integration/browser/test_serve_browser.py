@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.browsers import chromium, needs_browser, overflow_px, wait
+from support.browsers import needs_browser, overflow_px, wait
 from support.live_server import RECORDING, LiveServer, live_server
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
@@ -16,12 +16,6 @@ pytestmark = needs_browser
 
 KNOB_PX = 16
 """Width of a slider's knob, whose middle is at the value."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def test_a_database_on_the_machines_own_disk_gets_an_answer(postgres: PostgresEn
     load = [*pgbench, "-N", "-M", "prepared", "-c", "4", "-j", "2", "-T", str(LOAD_S)]
     with subprocess.Popen(load, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         recorded = tierwise(
-            "record", "-o", tmp_path / "now", "--engine", "postgres", "--duration", RECORDED_S
+            "record", "-o", tmp_path / "now", "--pid", str(postgres.server_pid), "--duration", RECORDED_S
         )
         told, _ = running.communicate()
     assert recorded.returncode == 0, recorded.stderr

@@ -1,0 +1,125 @@
+//! What the simple solid-state disk says of latency, parallelism, its link and its cache.
+
+use crate::request::request;
+use tierwise_device::{Driver, Op, Profile, Request};
+
+const PROFILE: &str = r#"
+kind = "ssd"
+summary = "test"
+capacity_mb = 1000
+channels = 4
+stripe_kib = 4
+read_us = 100
+program_us = 1000
+read_overhead_us = 10
+write_overhead_us = 20
+flush_us = 30
+link_mb_per_s = 512
+write_cache_kib = 64
+power_loss_protection = false
+[source]
+capacity_mb = "made for the test"
+channels = "made for the test"
+stripe_kib = "made for the test"
+read_us = "made for the test"
+program_us = "made for the test"
+read_overhead_us = "made for the test"
+write_overhead_us = "made for the test"
+flush_us = "made for the test"
+link_mb_per_s = "made for the test"
+write_cache_kib = "made for the test"
+"#;
+
+const FLUSH: Request = Request {
+    op: Op::Flush,
+    sector: 0,
+    sectors: 0,
+    fua: false,
+};
+
+fn driver(changes: &[(&str, &str)]) -> Driver<Box<dyn tierwise_device::Device>> {
+    let text = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
+        text.replace(old, new)
+    });
+    Driver::new(
+        Profile::parse(&text, "test.toml")
+            .expect("a valid profile")
+            .build(0),
+    )
+}
+
+#[test]
+fn a_read_takes_overhead_flash_and_link() {
+    assert_eq!(
+        driver(&[]).serve(request(Op::Read, 0, 8)),
+        10_000 + 100_000 + 8_000
+    );
+}
+
+#[test]
+fn stripes_are_read_by_channels_in_parallel() {
+    assert_eq!(
+        driver(&[]).serve(request(Op::Read, 0, 32)),
+        10_000 + 100_000 + 32_000
+    );
+    assert_eq!(
+        driver(&[]).serve(request(Op::Read, 0, 40)),
+        10_000 + 200_000 + 40_000
+    );
+    assert_eq!(
+        driver(&[("channels = 4", "channels = 1")]).serve(request(Op::Read, 0, 32)),
+        10_000 + 400_000 + 32_000
+    );
+}
+
+#[test]
+fn one_channel_serves_in_order_of_arrival() {
+    let mut driver = driver(&[]);
+    for stripe in [0, 4, 1] {
+        driver.submit(request(Op::Read, stripe * 8, 8));
+    }
+    let done: Vec<(u64, u64)> = driver
+        .run_until_idle()
+        .iter()
+        .map(|done| (done.id, done.at))
+        .collect();
+    assert_eq!(done, [(0, 118_000), (2, 118_000), (1, 218_000)]);
+}
+
+#[test]
+fn a_cached_write_is_reported_when_received_and_flushed_when_programmed() {
+    let mut volatile = driver(&[]);
+    assert_eq!(volatile.serve(request(Op::Write, 0, 8)), 20_000 + 8_000);
+    assert_eq!(volatile.serve(FLUSH), 1_000_000 + 30_000);
+    let mut protected = driver(&[("protection = false", "protection = true")]);
+    protected.serve(request(Op::Write, 0, 8));
+    assert_eq!(protected.serve(FLUSH), 30_000);
+}
+
+#[test]
+fn without_a_cache_or_with_forced_access_a_write_is_programmed_first() {
+    let mut uncached = driver(&[("write_cache_kib = 64", "write_cache_kib = 0")]);
+    assert_eq!(
+        uncached.serve(request(Op::Write, 0, 8)),
+        20_000 + 8_000 + 1_000_000
+    );
+    let forced = Request {
+        fua: true,
+        ..request(Op::Write, 0, 8)
+    };
+    assert_eq!(driver(&[]).serve(forced), 20_000 + 8_000 + 1_000_000);
+}
+
+#[test]
+fn a_full_cache_writes_at_the_pace_of_the_flash() {
+    let mut driver = driver(&[]);
+    let count = 1_000;
+    for stripe in 0..count {
+        driver.serve(request(Op::Write, stripe * 8, 8));
+    }
+    let per_write_ns = driver.now() as f64 / count as f64;
+    assert!(
+        (per_write_ns / 250_000.0 - 1.0).abs() < 0.03,
+        "{per_write_ns} ns a write, four channels of 1 ms"
+    );
+}

@@ -1,0 +1,193 @@
+//! What delays what in the SSD: programs and erases, page types, planes, channels, flushes, the fast flash.
+
+use crate::flash;
+use crate::flash::{ssd, write};
+use tierwise_device::ssd::Ssd;
+use tierwise_device::{Device, Driver, Op, Request};
+
+const FLUSH: Request = Request {
+    op: Op::Flush,
+    sector: 0,
+    sectors: 0,
+    fua: false,
+};
+const VOLATILE: (&str, &str) = ("protection = true", "protection = false");
+
+fn driver(changes: &[(&str, &str)]) -> Driver<Ssd> {
+    Driver::new(ssd(changes))
+}
+
+fn read(unit: u64, units: u32) -> Request {
+    Request {
+        op: Op::Read,
+        sectors: units * 8,
+        ..write(unit)
+    }
+}
+
+/// Queues a program on die 0, of which the host hears after 10 us.
+fn program_a_page(driver: &mut Driver<Ssd>) {
+    for unit in 0..4 {
+        driver.submit(write(1000 + unit));
+    }
+    driver.run_until(driver.now() + 10_000);
+}
+
+#[test]
+fn a_read_waits_for_the_program_that_runs_on_its_die() {
+    let mut driver = driver(&[]);
+    program_a_page(&mut driver);
+    driver.run_until(60_000);
+    assert_eq!(driver.serve(read(4, 1)), 55_000, "another die is idle");
+    let waited = driver.serve(read(0, 1));
+    assert_eq!(
+        driver.now(),
+        10_000 + 400_000 + 50_000,
+        "waited {waited} ns"
+    );
+}
+
+#[test]
+fn a_die_that_can_suspend_keeps_a_read_waiting_only_so_long() {
+    let mut driver = driver(&[
+        ("program_us = 400", "program_us = 400\nsuspend_us = 30"),
+        (
+            "channels = \"made",
+            "suspend_us = \"made for the test\"\nchannels = \"made",
+        ),
+    ]);
+    program_a_page(&mut driver);
+    driver.run_until(60_000);
+    assert_eq!(driver.serve(read(0, 1)), 5_000 + 30_000 + 50_000);
+}
+
+#[test]
+fn a_read_goes_before_queued_programs_and_delays_them() {
+    let one_die = [
+        ("channels = 2", "channels = 1"),
+        ("dies_per_channel = 4", "dies_per_channel = 1"),
+        VOLATILE,
+    ];
+    let durable_at = |reads: bool| {
+        let mut driver = driver(&one_die);
+        for _ in 0..10 {
+            program_a_page(&mut driver);
+        }
+        if reads {
+            let waited = driver.serve(read(0, 1));
+            assert!(waited <= 5_000 + 400_000 + 50_000, "waited {waited} ns");
+        }
+        program_a_page(&mut driver);
+        driver.serve(FLUSH);
+        driver.now()
+    };
+    assert_eq!(durable_at(true) - durable_at(false), 50_000);
+}
+
+/// Reads of an idle device take no longer than sense and overhead; beside cleaning some meet an erase.
+#[test]
+fn some_reads_meet_an_erase() {
+    let mut driver = Driver::new(flash::worn(0.28));
+    let mut random = flash::Random(3);
+    let units = flash::units(driver.device());
+    let mut longest = 0;
+    for _ in 0..20_000 {
+        driver.serve(write(random.below(units)));
+        longest = longest.max(driver.serve(read(random.below(units), 1)));
+    }
+    assert!(
+        longest > 500_000,
+        "no read met an erase of 2 ms: {longest} ns at most"
+    );
+    assert!(longest < 2_000_000 + 500_000, "{longest} ns");
+}
+
+#[test]
+fn page_types_take_their_own_time() {
+    let mut driver = driver(&[("read_us = 50", "read_us = [30, 50, 100]")]);
+    let rows: Vec<u64> = (0..6)
+        .map(|row| driver.serve(read(row * 8 * 4, 1)) - 5_000)
+        .collect();
+    assert_eq!(rows, [30_000, 50_000, 100_000, 30_000, 50_000, 100_000]);
+}
+
+#[test]
+fn planes_are_read_together_and_channels_are_shared() {
+    let whole = |changes: &[(&str, &str)]| driver(changes).serve(read(0, 64));
+    assert_eq!(
+        whole(&[]),
+        5_000 + 2 * 50_000,
+        "64 units on 8 dies: two pages each"
+    );
+    assert_eq!(whole(&[("planes = 1", "planes = 2")]), 5_000 + 50_000);
+    let channel = [
+        ("planes = 1", "planes = 2\nchannel_mb_per_s = 512"),
+        (
+            "planes = \"made",
+            "channel_mb_per_s = \"made for the test\"\nplanes = \"made",
+        ),
+    ];
+    assert_eq!(
+        whole(&channel),
+        5_000 + 50_000 + 4 * 64_000,
+        "each of two channels moves 128 KiB, one page after the other"
+    );
+}
+
+#[test]
+fn a_flush_empties_a_volatile_cache_and_writes_its_mapping() {
+    let journal = ("flush_us = 20", "flush_us = 20\njournal_us = 700");
+    let source = (
+        "flush_us = \"made",
+        "journal_us = \"made for the test\"\nflush_us = \"made",
+    );
+    let mut protected = driver(&[journal, source]);
+    protected.serve(write(1));
+    assert_eq!(protected.serve(FLUSH), 20_000);
+    let mut volatile = driver(&[journal, source, VOLATILE]);
+    volatile.serve(write(1));
+    assert_eq!(volatile.serve(FLUSH), 400_000 + 700_000 + 20_000);
+    assert_eq!(volatile.serve(FLUSH), 20_000, "nothing is left to flush");
+    let written = volatile.device().written();
+    assert_eq!(
+        written.medium_sectors, 32,
+        "a page of 16 KiB for a unit of 4 KiB"
+    );
+}
+
+#[test]
+fn a_flush_that_is_not_queued_keeps_others_out() {
+    let read_behind_flush = |queued: &str| {
+        let mut driver = driver(&[
+            VOLATILE,
+            (
+                "flush_us = 20",
+                &format!("flush_us = 20\nflush_queued = {queued}"),
+            ),
+        ]);
+        driver.serve(write(1));
+        driver.submit(FLUSH);
+        driver.serve(read(400, 1))
+    };
+    assert_eq!(read_behind_flush("true"), 55_000);
+    assert_eq!(read_behind_flush("false"), 400_000 + 20_000 + 55_000);
+}
+
+#[test]
+fn a_write_that_continues_a_unit_does_not_cost_another() {
+    let half = |sector| Request {
+        sector,
+        sectors: 4,
+        ..write(0)
+    };
+    let mut joined = driver(&[]);
+    for index in 0..8 {
+        joined.serve(half(index * 4));
+    }
+    assert_eq!(joined.device().written().medium_sectors, 32);
+    let mut apart = driver(&[]);
+    for index in 0..8 {
+        apart.serve(half(index * 400));
+    }
+    assert_eq!(apart.device().written().medium_sectors, 64);
+}

@@ -1,0 +1,6 @@
+//! Parts of the live disk that need no FUSE.
+
+mod config;
+mod pacer;
+mod store;
+mod volatile;

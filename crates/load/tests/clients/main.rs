@@ -1,0 +1,9 @@
+//! Clients and loading, with drivers that note what they are asked.
+
+mod decision_support;
+mod derived;
+mod generators;
+mod laps;
+mod noting;
+mod pool;
+mod sql;

@@ -1,0 +1,111 @@
+//! Ten thousand damaged recordings: each is refused or read, and what is read can be relied on.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Folder, write};
+use tierwise_recording::Recording;
+
+const RECORDINGS: u64 = 10_000;
+const FILES: [&str; 6] = [
+    "about.json",
+    "threads.parquet",
+    "files.parquet",
+    "states.parquet",
+    "calls.parquet",
+    "blocks.parquet",
+];
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit.max(1) as u64) as usize
+    }
+}
+
+/// Damage of the kinds that files suffer, and of those that a decoder fears.
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(3) {
+        let at = random.below(bytes.len());
+        let end = (at + 1 + random.below(16)).min(bytes.len());
+        match random.below(7) {
+            0 => bytes.truncate(at),
+            1 => bytes[at..end].fill(0),
+            2 => bytes[at..end].fill(0xff),
+            3 => drop(bytes.drain(at..end)),
+            4 => {
+                let copy = bytes[at..end].to_vec();
+                let to = random.below(bytes.len());
+                bytes.splice(to..to, copy);
+            }
+            5 => bytes[at] = random.below(256) as u8,
+            _ => bytes[at] ^= 1 << random.below(8),
+        }
+        if bytes.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Let `about.json` say that the damaged table is what was written, so that the decoder has to cope.
+fn vouch_for(about: &[u8], file: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut value: serde_json::Value = serde_json::from_slice(about).unwrap();
+    let table = &mut value["tables"][file.trim_end_matches(".parquet")];
+    table["size_bytes"] = bytes.len().into();
+    table["crc32"] = crc32fast::hash(bytes).into();
+    value.to_string().into_bytes()
+}
+
+struct Bench {
+    folder: Folder,
+    whole: Vec<Vec<u8>>,
+}
+
+impl Bench {
+    fn path(&self, file: usize) -> PathBuf {
+        self.folder.0.join(FILES[file])
+    }
+
+    /// Damage one file, read, and mend it; whether it could be read.
+    fn try_once(&self, random: &mut Random) -> bool {
+        let file = random.below(FILES.len());
+        let mut bytes = self.whole[file].clone();
+        damage(&mut bytes, random);
+        if file != 0 && random.below(4) != 0 {
+            fs::write(self.path(0), vouch_for(&self.whole[0], FILES[file], &bytes)).unwrap();
+        }
+        fs::write(self.path(file), bytes).unwrap();
+        let read = Recording::read(&self.folder.0);
+        for changed in [0, file] {
+            fs::write(self.path(changed), &self.whole[changed]).unwrap();
+        }
+        read.is_ok_and(|recording| recording.check().is_ok())
+    }
+}
+
+#[test]
+fn no_damage_brings_the_reader_down() {
+    let folder = Folder::new("fuzz");
+    write(&folder);
+    let whole = FILES
+        .map(|file| fs::read(folder.0.join(file)).unwrap())
+        .to_vec();
+    let bench = Bench { folder, whole };
+    // What the decoder asserts is caught, and would fill the output.
+    std::panic::set_hook(Box::new(|_| {}));
+    let read = (0..RECORDINGS)
+        .filter(|&seed| bench.try_once(&mut Random(seed)))
+        .count();
+    drop(std::panic::take_hook());
+    assert!(Recording::read(&bench.folder.0).is_ok());
+    assert!(
+        read < RECORDINGS as usize / 2,
+        "{read} of {RECORDINGS} were read: the damage is none"
+    );
+}
