@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tierwise.advise import Advice, Move, Option, Terms, Wear
 from tierwise.advise.costs import Bill, Costs
+from tierwise.advise.durability import in_memory
 from tierwise.advise.endurance import wear
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.model.money import SYMBOLS
@@ -97,8 +98,11 @@ class Subject:
         return min(new), self.costs.bill(every).new_per_month
 
     def is_told(self, prediction: Prediction) -> bool:
-        """Whether a placement can be told from staying and lengthens no median latency."""
-        return is_told(prediction, self.advice.recorded)
+        """Whether a placement can be told from staying, lengthens no median latency and, if the advice does
+        not either, keeps nothing in memory that must last.
+        """
+        memory = in_memory(placement_of(prediction)) and not in_memory(self.placement)
+        return not memory and is_told(prediction, self.advice.recorded)
 
     @property
     def margin(self) -> float:

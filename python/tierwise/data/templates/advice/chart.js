@@ -127,7 +127,8 @@ tierwise.chart = (() => {
 
   function draw(found) {
     points = found.map(record);
-    legend.textContent = 'Each dot is a placement. Line: nothing cheaper is as fast, within ' + numbers.percent(AS_GOOD - 1) + '. '
+    legend.textContent = 'Each dot is a placement. Line: can be told from staying, and nothing cheaper is as fast, within '
+      + numbers.percent(AS_GOOD - 1) + '. '
       + 'Ring: shown above, with its interval. Diamond: advised.';
     return redraw();
   }
