@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def _of_advice(advice: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _run(found: Any) -> RecordedRun:
     """A run whose clients, cores and memory can be asked for in a scenario."""
-    run = RecordedRun.model_validate(found)
+    run = RecordedRun.model_validate_json(json.dumps(found), strict=True)
     Scenario(clients=run.clients, cores=run.cores, memory_bytes=run.memory_bytes)
     return run
 
@@ -102,7 +103,7 @@ def _prediction(found: Any, path: Path, own: set[str]) -> Prediction:
     for device in found["scenario"]["placement"].values():
         if profiles.is_path(device) and _file_of(device) not in own:
             raise TierwiseError(f"{path} names the file {device!r} as a device", "name it too, with --place")
-    made = Prediction.model_validate(found)
+    made = Prediction.model_validate_json(json.dumps(found), strict=True)
     figures = [one for one in (made.rate_per_s, made.elapsed_s, made.p50_us, made.p99_us) if one]
     numbers = [*made.seed_rates_per_s, *(end for one in figures for end in (one.low, one.value, one.high))]
     if made.refused is None and (not made.seed_rates_per_s or min(numbers) <= 0):

@@ -123,8 +123,9 @@ def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
 
 def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:
     fix = f"read it with the tierwise that wrote it, or run the study again (schema {SCHEMA_VERSION})"
+    parse_json(text, where, fix)  # refuses numbers beyond all measure
     try:
-        return model.model_validate(parse_json(text, where, fix))
+        return model.model_validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "record"

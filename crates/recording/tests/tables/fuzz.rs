@@ -1,12 +1,16 @@
-//! Ten thousand damaged recordings: each is refused or read, and what is read can be relied on.
+//! Ten thousand damaged recordings: each is refused or read, in little memory, and what is read can be relied on.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{Folder, write};
 use tierwise_recording::Recording;
 
 const RECORDINGS: u64 = 10_000;
+/// Most memory that any of them takes: the recording itself has 30 KB.
+const MOST_BYTES: usize = 200 << 20;
 const FILES: [&str; 6] = [
     "about.json",
     "threads.parquet",
@@ -14,6 +18,39 @@ const FILES: [&str; 6] = [
     "states.parquet",
     "calls.parquet",
     "blocks.parquet",
+];
+
+/// The system's allocator, which counts the bytes that are taken and their highest number.
+struct Counting;
+
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static MOST_TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: the system's allocator does all of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let taken = TAKEN.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST_TAKEN.fetch_max(taken, Ordering::Relaxed);
+        // SAFETY: the caller keeps what the layout promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        TAKEN.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the memory comes from `alloc` with this layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Numbers in seven bits a byte that a decoder may take memory for.
+const COUNTS: [&[u8]; 4] = [
+    &[0x80, 0x80, 0x80, 0x80, 0x08],
+    &[0xff, 0xff, 0xff, 0xff, 0x0f],
+    &[0x80, 0x80, 0x80, 0x40],
+    &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
 ];
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): small, and the same everywhere.
@@ -34,7 +71,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let at = random.below(bytes.len());
         let end = (at + 1 + random.below(16)).min(bytes.len());
-        match random.below(7) {
+        match random.below(9) {
             0 => bytes.truncate(at),
             1 => bytes[at..end].fill(0),
             2 => bytes[at..end].fill(0xff),
@@ -44,7 +81,9 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
                 let to = random.below(bytes.len());
                 bytes.splice(to..to, copy);
             }
-            5 => bytes[at] = random.below(256) as u8,
+            5 => drop(bytes.splice(at..end, COUNTS[random.below(COUNTS.len())].iter().copied())),
+            6 => drop(bytes.splice(at..=at, COUNTS[random.below(COUNTS.len())].iter().copied())),
+            7 => bytes[at] = random.below(256) as u8,
             _ => bytes[at] ^= 1 << random.below(8),
         }
         if bytes.is_empty() {
@@ -53,12 +92,16 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Let `about.json` say that the damaged table is what was written, so that the decoder has to cope.
-fn vouch_for(about: &[u8], file: &str, bytes: &[u8]) -> Vec<u8> {
+/// Let `about.json` say that the damaged table is what was written, so that the decoder has to cope; sometimes with
+/// another number of rows.
+fn vouch_for(about: &[u8], file: &str, bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut value: serde_json::Value = serde_json::from_slice(about).unwrap();
     let table = &mut value["tables"][file.trim_end_matches(".parquet")];
     table["size_bytes"] = bytes.len().into();
     table["crc32"] = crc32fast::hash(bytes).into();
+    if random.below(8) == 0 {
+        table["rows"] = [0, 1, 1 << 18, 30_000_000, u64::MAX][random.below(5)].into();
+    }
     value.to_string().into_bytes()
 }
 
@@ -78,7 +121,8 @@ impl Bench {
         let mut bytes = self.whole[file].clone();
         damage(&mut bytes, random);
         if file != 0 && random.below(4) != 0 {
-            fs::write(self.path(0), vouch_for(&self.whole[0], FILES[file], &bytes)).unwrap();
+            let about = vouch_for(&self.whole[0], FILES[file], &bytes, random);
+            fs::write(self.path(0), about).unwrap();
         }
         fs::write(self.path(file), bytes).unwrap();
         let read = Recording::read(&self.folder.0);
@@ -108,4 +152,6 @@ fn no_damage_brings_the_reader_down() {
         read < RECORDINGS as usize / 2,
         "{read} of {RECORDINGS} were read: the damage is none"
     );
+    let most_bytes = MOST_TAKEN.load(Ordering::Relaxed);
+    assert!(most_bytes < MOST_BYTES, "{} MiB", most_bytes >> 20);
 }
