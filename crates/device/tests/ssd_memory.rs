@@ -1,5 +1,6 @@
 //! Memory and time that a device of a terabyte takes, and that tracking a share of its units changes nothing.
 
+#[allow(dead_code)] // the tests of models use the rest
 #[path = "models/flash.rs"]
 mod flash;
 
