@@ -23,7 +23,7 @@ from tierwise.model.roles import Role
 
 @pytest.fixture(autouse=True)
 def findable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", toy_path())
+    monkeypatch.setenv("PYTHONPATH", toy_path(), prepend=os.pathsep)
 
 
 @pytest.fixture
