@@ -39,7 +39,7 @@ quick: env  ## unit tests: a minute once compiled, no privileges
 
 test: quick  ## unit, integration and lab tests, then the checks
 	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
-	$(PYTEST) tests/integration tests/lab --ignore tests/lab/alone $(SIDE_BY_SIDE) --dist loadgroup
+	$(PYTEST) tests/integration tests/lab --ignore tests/lab/alone $(SIDE_BY_SIDE) --dist loadscope
 	$(PYTEST) tests/lab/alone
 	$(MAKE) check
 

@@ -15,16 +15,21 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from support.paths import TESTS
 from tierwise.host import ledger, loop, mounts
 from tierwise.host.doctor import examine, missing_for_emulation
 
-ONE_FOR_ALL = {"browser"}
-"""Folders whose tests share what a fixture of the whole run has started: one worker runs them all."""
+APART = {"cli", "disks", "documentation", "faults", "report", "studies"}
+"""Folders whose tests share nothing, so each runs wherever a worker is idle."""
+
+TOGETHER = {"browser"}
+"""Folders whose tests share what is started once for all of them."""
 
 # A slow machine is no defect.
 hypothesis.settings.register_profile(
@@ -34,30 +39,27 @@ hypothesis.settings.load_profile("tierwise")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs privileges where there are none, and keep together what shares a server."""
-    folders = {item: item.path.relative_to(TESTS).parts[:-1] for item in items}
-    if any("lab" in parts for parts in folders.values()):
-        missing = ", ".join(check.name for check in missing_for_emulation(examine()))
-    for item, parts in folders.items():
-        if "lab" in parts and missing:
+    """Skip what needs privileges where there are none."""
+    lab = [item for item in items if "lab" in item.path.relative_to(TESTS).parts]
+    if lab and (missing := ", ".join(check.name for check in missing_for_emulation(examine()))):
+        for item in lab:
             item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
-        if parts[0] != "unit" and (group := _group_of(item, parts)) is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
 
 
-def _group_of(item: pytest.Item, folders: tuple[str, ...]) -> str | None:
-    """Tests of a module that share a server run in one worker; all others wherever a worker is idle."""
-    shared = ONE_FOR_ALL.intersection(folders)
-    if shared:
-        return shared.pop()
-    known = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
-    names = sorted(name for name, found in known.items() if found[-1].scope == "module")
-    if not names:
-        return None
-    indices = item.callspec.indices if hasattr(item, "callspec") else {}
-    return "/".join(
-        [*folders, item.path.stem, *(f"{name} {indices[name]}" for name in names if name in indices)]
-    )
+class Scheduling(LoadScopeScheduling):
+    """Of ``--dist loadscope``: the tests of a module share its servers and run in one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        folder = Path(file).parent
+        if folder.name in APART:
+            return nodeid
+        return str(folder) if folder.name in TOGETHER else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """The scheduling above in place of xdist's."""
+    return Scheduling(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 @pytest.fixture(autouse=True, scope="session")

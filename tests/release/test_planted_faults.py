@@ -29,6 +29,16 @@ class Fault:
     """File of ``tests/models``, or ``lib`` for a test beside the source."""
     test: str
 
+    @property
+    def where(self) -> str:
+        """Option of cargo that chooses the target."""
+        return "--lib" if self.target == "lib" else "--test=models"
+
+    @property
+    def full_test(self) -> str:
+        """Name of the test in its target."""
+        return self.test if self.target == "lib" else f"{self.target}::{self.test}"
+
 
 FAULTS = [
     Fault(
@@ -155,33 +165,36 @@ def copy() -> Path:
     return COPY
 
 
-def run_test(copy: Path, fault: Fault) -> subprocess.CompletedProcess[str]:
-    """The test that is to see a fault, built with the dependencies that the real tests were built with."""
-    in_library = fault.target == "lib"
-    where = ["--lib"] if in_library else ["--test", "models"]
-    name = fault.test if in_library else f"{fault.target}::{fault.test}"
+def cargo_test(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Tests of the copy, built with the dependencies that the real tests were built with."""
+    command = ("cargo", "test", "--offline", "--quiet", "--target-dir", str(ROOT / "target"))
     return subprocess.run(
-        [
-            *("cargo", "test", "--offline", "--quiet", "--target-dir", str(ROOT / "target")),
-            *("-p", "tierwise-device", *where, "--", "--exact", name),
-        ],
-        cwd=copy,
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "-p", "tierwise-device", *arguments], cwd=copy, capture_output=True, text=True, check=False
     )
 
 
+@pytest.fixture(scope="module")
+def sound(copy: Path) -> set[str]:
+    """Names of the tests, which pass without a fault."""
+    names = set[str]()
+    for where in ("--lib", "--test=models"):
+        chosen = {fault.name for fault in FAULTS if fault.where == where}
+        tests = {fault.full_test for fault in FAULTS if fault.where == where}
+        done = cargo_test(copy, where, "--", "--exact", *tests)
+        assert f"{len(tests)} passed" in done.stdout, done.stdout + done.stderr
+        names |= chosen
+    return names
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_planted_fault_is_seen(copy: Path, fault: Fault) -> None:
+def test_a_planted_fault_is_seen(copy: Path, sound: set[str], fault: Fault) -> None:
+    assert fault.name in sound
     source = copy / SOURCES / fault.file
     right = source.read_text("utf-8")
     assert right.count(fault.right) == 1, f"{fault.file} no longer has, exactly once: {fault.right}"
-    sound = run_test(copy, fault)
-    assert "1 passed" in sound.stdout, sound.stdout + sound.stderr
     try:
         source.write_text(right.replace(fault.right, fault.wrong), "utf-8")
-        faulty = run_test(copy, fault)
+        faulty = cargo_test(copy, fault.where, "--", "--exact", fault.full_test)
     finally:
         source.write_text(right, "utf-8")
     assert "test result: FAILED. 0 passed; 1 failed" in faulty.stdout, faulty.stdout + faulty.stderr

@@ -59,7 +59,9 @@ mod tests {
         let done = thread::spawn(move || {
             let (read, write, secret) = paths;
             let readable = [read.clone(), read.join("absent")];
-            if !confine(&readable, std::slice::from_ref(&write)).unwrap() {
+            let enforced = confine(&readable, std::slice::from_ref(&write)).unwrap();
+            assert_eq!(enforced, fs::read(&secret).is_err());
+            if !enforced {
                 // This kernel has no Landlock.
                 return;
             }

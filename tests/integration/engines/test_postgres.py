@@ -123,7 +123,7 @@ def test_called_by_a_user_the_server_is_that_user() -> None:
     site = Path(pytest.__file__).parents[1]
     if python is None or any(users.unreachable_part(path, nobody) for path in (ROOT / "tests", site)):
         pytest.skip("nobody can enter neither this interpreter nor this checkout")
-    chosen = [f"tests/test_engine_{name}" for name in AS_A_USER]
+    chosen = [f"tests/integration/engines/test_engine_{name}" for name in AS_A_USER]
     done = subprocess.run(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""The runner, with a real PostgreSQL on this machine's own storage: it needs no privileges."""
+"""The runner on this machine's own storage: with a real PostgreSQL where a server matters, else SQLite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("run_dir")
 STUDY = """
 name = "tiny"
 question = "?"
-engines = ["postgres"]
+engines = ["{engine}"]
 workload = "single_commit"
 clients = 2
 transactions = 50
@@ -46,7 +46,13 @@ shared_buffers = "16MB"
 
 @pytest.fixture
 def tiny(own: Path) -> study.Study:
-    return study.parse(STUDY.format(path=own), "tiny.toml")
+    return study.parse(STUDY.format(path=own, engine="postgres"), "tiny.toml")
+
+
+@pytest.fixture
+def small(own: Path) -> study.Study:
+    """The same without a server."""
+    return study.parse(STUDY.format(path=own, engine="sqlite"), "tiny.toml")
 
 
 def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_path: Path) -> None:
@@ -80,8 +86,8 @@ def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, own: Path, 
 
 
 def with_misplaced_undo(own: Path) -> str:
-    """A placement that wants the undo, which PostgreSQL keeps with the data, on another device."""
-    return STUDY.format(path=own).replace('log = "other"', 'undo = "other"')
+    """A placement that wants the undo, which SQLite does not have, on another device."""
+    return STUDY.format(path=own, engine="sqlite").replace('log = "other"', 'undo = "other"')
 
 
 def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(
@@ -90,20 +96,20 @@ def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(
     text = with_misplaced_undo(own)
     watcher = Watcher()
     directory = runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", watcher, seed=1)
-    assert "engine postgres cannot place the role undo" in watcher.skipped["two"]
+    assert "engine sqlite cannot place the role undo" in watcher.skipped["two"]
     assert {result.placement for result in watcher.results} == {"one"}
     assert read_study_info(directory / runner.STUDY_FILE).skipped == watcher.skipped
 
 
 def test_a_baseline_that_the_engine_cannot_honour_is_refused(own: Path, tmp_path: Path) -> None:
     text = with_misplaced_undo(own).replace('"one"', '"two"', 1)
-    with pytest.raises(TierwiseError, match=r"placements\.two: engine postgres cannot place the role undo"):
+    with pytest.raises(TierwiseError, match=r"placements\.two: engine sqlite cannot place the role undo"):
         runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
 
 
 def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     file = tmp_path / "tiny.toml"
-    file.write_text(STUDY.format(path=own), "utf-8")
+    file.write_text(STUDY.format(path=own, engine="postgres"), "utf-8")
     out = tmp_path / "results"
     command = [
         sys.executable,
@@ -138,17 +144,17 @@ def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) ->
     assert len(runner.results_in(directory)) == 4
 
 
-def test_a_changed_study_does_not_resume(tiny: study.Study, own: Path, tmp_path: Path) -> None:
+def test_a_changed_study_does_not_resume(small: study.Study, own: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    runner.run_study(tiny.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
-    assert runner.find_unfinished(tiny, out, None)
-    assert runner.find_unfinished(tiny, out, 6) is None
-    assert runner.find_unfinished(tiny.model_copy(update={"clients": 3}), out, None) is None
-    assert runner.find_unfinished(tiny.model_copy(update={"repeats": 1}), out, None) is None
+    runner.run_study(small.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
+    assert runner.find_unfinished(small, out, None)
+    assert runner.find_unfinished(small, out, 6) is None
+    assert runner.find_unfinished(small.model_copy(update={"clients": 3}), out, None) is None
+    assert runner.find_unfinished(small.model_copy(update={"repeats": 1}), out, None) is None
 
 
-def test_resuming_a_complete_study_runs_nothing(tiny: study.Study, tmp_path: Path) -> None:
-    out, once = tmp_path / "results", tiny.model_copy(update={"repeats": 1})
+def test_resuming_a_complete_study_runs_nothing(small: study.Study, tmp_path: Path) -> None:
+    out, once = tmp_path / "results", small.model_copy(update={"repeats": 1})
     directory = runner.run_study(once, out, Watcher(), seed=5)
     watcher = Watcher()
     assert runner.run_study(once, out, watcher, resume=True) == directory.resolve()

@@ -272,3 +272,13 @@ def test_what_a_test_costs_follows_from_its_folder() -> None:
 def test_unit_tests_lie_in_folders_of_the_package() -> None:
     folders = {path.relative_to(TESTS / "unit").parts[0] for path in (TESTS / "unit").rglob("test_*.py")}
     assert folders <= {path.name for path in PACKAGE.iterdir() if path.is_dir()} | {"project", "security"}
+
+
+def test_tests_that_run_apart_share_no_server() -> None:
+    conftest = ast.parse((TESTS / "conftest.py").read_text("utf-8"))
+    assigned = {
+        ast.unparse(one.targets[0]): one.value for one in conftest.body if isinstance(one, ast.Assign)
+    }
+    apart = ast.literal_eval(assigned["APART"])
+    shared = [path for path in TEST_SOURCES if path.parent.name in apart and "unit" not in path.parts]
+    assert shared and not [path for path in shared if 'scope="module"' in path.read_text("utf-8")]
