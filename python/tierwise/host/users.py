@@ -5,6 +5,7 @@ tierwise creates it on first use as root. The account owns no other data on the 
 
 from __future__ import annotations
 
+import grp
 import os
 import pwd
 import shutil
@@ -66,7 +67,7 @@ def _found() -> pwd.struct_passwd | None:
 
 def _made() -> pwd.struct_passwd:
     program = shutil.which("useradd", path=_PATH) or "/usr/sbin/useradd"
-    options = [*_BY_HAND.split()[1:-1], "--user-group", "--home-dir", "/nonexistent"]
+    options = [*_BY_HAND.split()[1:-1], *_group_options(), "--home-dir", "/nonexistent"]
     command = [program, *options, ACCOUNT]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": _PATH})
@@ -77,6 +78,25 @@ def _made() -> pwd.struct_passwd:
     if account is None:
         raise HostError(f"root has no account to run a server as: {problem[0]}", _BY_HAND)
     return account
+
+
+def _group_options() -> list[str]:
+    """A group of the account's own; one that an earlier account left is taken if nobody is in it.
+
+    Raises:
+        TierwiseError: if others are members of a group of that name.
+    """
+    try:
+        group = grp.getgrnam(ACCOUNT)
+    except KeyError:
+        return ["--user-group"]
+    users = [entry.pw_name for entry in pwd.getpwall() if entry.pw_gid == group.gr_gid]
+    if members := [*group.gr_mem, *users]:
+        raise TierwiseError(
+            f"the group {ACCOUNT} is somebody's: {', '.join(members)} belongs to it",
+            "rename it; tierwise needs one of its own",
+        )
+    return ["--gid", ACCOUNT]
 
 
 def ids(user: ServerUser | None) -> tuple[int, int] | None:
