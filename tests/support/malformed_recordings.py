@@ -131,8 +131,8 @@ def _about(folder: Path, draw: random.Random) -> Callable[[], object]:
 
 def _rows(folder: Path, draw: random.Random) -> Callable[[], object]:
     """Sound tables with rows that no recorder writes."""
-    from malformed_tables import honest
-    from parquet_forge import file
+    from support.malformed_tables import honest
+    from support.parquet_forge import file
 
     path = small_recording(folder / "r")
     table = draw.choice(_TABLES)

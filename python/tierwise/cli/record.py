@@ -11,6 +11,7 @@ from tierwise import capture as recorder
 from tierwise.capture import dsn as data_sources
 from tierwise.capture import rules as rule_files
 from tierwise.cli.output import Format, FormatOption, show, warn
+from tierwise.cli.printing import complain
 from tierwise.cli.record_day import record_day
 from tierwise.cli.settings import progress_console
 from tierwise.host import clean
@@ -194,7 +195,7 @@ def _day(
 def _say_which(target: recorder.Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
     if target.pid is not None and target.rules.parsed.is_server:
-        typer.echo(f"recording {recorder.server_at(target.pid, target.rules).described}", err=True)
+        complain(f"recording {recorder.server_at(target.pid, target.rules).described}")
 
 
 def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recorder.EngineCounters | None:

@@ -114,13 +114,16 @@ def open_file(path: Path, how: How, mode: int = 0o600, *, in_foreign: bool = Fal
         in_foreign: take a directory of another user, who may then rename the file: write to what is open.
 
     Raises:
-        TierwiseError: if the file is another user's, a pipe or a device, or its directory is another user's.
-        OSError: if it cannot be opened, or is a link.
+        TierwiseError: if the file is another user's, a link, a pipe or a device, or its directory is another
+            user's.
+        OSError: if it cannot be opened.
     """
     with _parent_of(path, foreign=in_foreign) as (parent, name):
         try:
             descriptor = os.open(name, _FILE | _FLAGS[how], mode, dir_fd=parent)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise TierwiseError(f"{path} is a symbolic link", "remove it, or name a file") from None
             if error.errno == errno.ENXIO:
                 raise _not_a_file(path) from None
             raise

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import parquet_forge as forge
 import pytest
 
 from support import forked
+from support import parquet_forge as forge
 from support.malformed_recordings import small_recording
 from support.malformed_tables import bomb, honest, vouched
 from support.parquet_forge import BYTE_ARRAY, INT64, Column, Page
