@@ -133,7 +133,7 @@ def replace_by_no_file(path: Path, draw: random.Random) -> None:
         case 4:
             path.symlink_to(path.name)
         case 5:
-            path.symlink_to("/etc/passwd")
+            path.symlink_to("/proc/version")
         case 6:
             with path.open("wb") as file:
                 file.truncate(draw.choice([1 << 20, 1 << 34, 1 << 42]))

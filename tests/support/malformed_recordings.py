@@ -226,7 +226,7 @@ def _results(folder: Path, draw: random.Random) -> Callable[[], object]:
         replace_by_no_file(
             path / draw.choice(["results.jsonl", "study.json", "report.html", "results.draft"]), draw
         )
-    target: Any = draw.choice(["once", "once", "..", "/etc", "latest", "missing", "once/../.."])
+    target: Any = draw.choice(["once", "once", "..", "/proc", "latest", "missing", "once/../.."])
     (path.parent / "latest").symlink_to(target)
     return command(
         *draw.choice(

@@ -85,14 +85,16 @@ def warn(text: str) -> None:
     printing.echo(f"warning: {text}", err=True)
 
 
-def write_file(path: Path, content: bytes) -> Path:
+def write_file(path: Path, content: bytes, *, in_folder: bool = False) -> Path:
     """Write a file, create its directory if needed, and return its path.
+
+    With ``in_folder``, the caller named only its folder, so a link in its place is replaced.
 
     Raises:
         TierwiseError: if it cannot be written.
     """
     try:
-        output_files.write_file(path, content)
+        output_files.write_file(path, content, in_folder=in_folder)
     except OSError as error:
         raise TierwiseError(f"{path}: {error.strerror}", "name a place that you may write to") from error
     return path

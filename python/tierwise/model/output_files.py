@@ -154,20 +154,23 @@ def append_line(path: Path, line: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def write_file(path: Path, content: bytes | str) -> None:
+def write_file(path: Path, content: bytes | str, *, in_folder: bool = False) -> None:
     """Write a file that others may read; make missing directories. An old file stays until the new is whole.
 
-    A pipe or a device of the caller's or root's is written to, and a link of theirs is followed.
+    A pipe or a device of the caller's or root's is written to, and a link of theirs is followed. With
+    ``in_folder``, the caller named only the folder, which may come from a stranger: a link is replaced.
 
     Raises:
         TierwiseError: as :func:`open_file`, or if another user made a link in the path.
         OSError: if it cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
-    with _parent_of(path, make=True, follow=True) as (parent, name):
+    with _parent_of(path, make=True, follow=not in_folder) as (parent, name):
         status = _status(name, parent)
         if status is not None:
             _require_own(status, path)
+        if in_folder and status is not None and stat.S_ISLNK(status.st_mode):
+            status = None
         if status is None or stat.S_ISREG(status.st_mode):
             _replace(name, parent, data, status)
             return

@@ -178,8 +178,9 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 OF_THIS_MACHINE = {"model", "host", "engines", "probe", "capture", "clients", "servers"}
 """Folders that read the kernel's files, the package's, and those of what tierwise started."""
 OWN = (
-    r"FOLDER|DATA|REMEDIES|_HERE|_SHIPPED|MEANINGS_FILE|shipped|__file__|_IDLE_POLL|source\.|/ \"comm\"|file\.stem"
-    r"|read_text\(\"ascii\"\)"
+    r"FOLDER|DATA|REMEDIES|_HERE|_SHIPPED|MEANINGS_FILE|shipped|__file__|_IDLE_POLL|source\.|/ \"comm\""
+    r"|file\.stem"
+    r"|read_text\(\"ascii\"\)|format_map\(parameters\)"
 )
 """What lines have that read the package's files, the kernel's, or what the line before has written."""
 READERS = ("read_text", "read_bytes")

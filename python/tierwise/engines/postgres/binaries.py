@@ -72,7 +72,7 @@ def _version(binaries: Binaries) -> str:
     fix = "name the bin directory of a PostgreSQL server"
     if not program.is_file():
         raise TierwiseError(f"{program} does not run (no such file)", fix)
-    with ledger.directory("postgres-version") as directory:
+    with ledger.passage("postgres-version", server_user()) as directory:
         reachable = binaries.reachable_by(server_user(), directory)
         told = programs.run("postgres", [reachable.bin / "postgres", "--version"])
     if told.status != 0:

@@ -73,8 +73,9 @@ class PostgresServer(ServerProcess):
 
     @property
     def client_dsn(self) -> str:
-        """Keywords and values of the load's sessions."""
-        return f"{self._address(CLIENT, DATABASE)} password={self._client_secret}"
+        """Keywords and values of the load's sessions, whose options replace the caller's PGOPTIONS."""
+        options = "options='-c application_name=tierwise_client'"
+        return f"{self._address(CLIENT, DATABASE)} {options} password={self._client_secret}"
 
     @property
     def secrets(self) -> dict[str, str]:
