@@ -1,0 +1,42 @@
+"""What a recording cost: the loss over the whole recording comes before that within bursts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.recording_factory import write_recording
+from tierwise.predict.usability import Usability
+from tierwise.recording import Recording
+from tierwise.report.document import Text
+from tierwise.report.recording.recorded import recorded_document
+
+COST = {"rate_ratio": 0.83, "rate_ratio_low": 0.8, "rate_ratio_high": 0.86, "event_cpu_ns": 284.0}
+CLIENT = {"program": "pgbench", "kind": "load_generator", "processes": 1, "sessions": 8}
+
+
+def lines(path: Path) -> list[str]:
+    blocks = recorded_document(Recording.open(path), Usability())
+    return [block.text for block in blocks if isinstance(block, Text)]
+
+
+def test_the_whole_comes_before_the_bursts(tmp_path: Path) -> None:
+    """Of 0.1 s, bursts took a tenth, and lost 17 % of the rate."""
+    (cost,) = [
+        line
+        for line in lines(write_recording(tmp_path / "r", cost=COST, duration_s=0.1))
+        if line.startswith("cost")
+    ]
+    assert cost.startswith("cost: 1.7 % of the rate over the whole recording (95 %: 1.4 to 2.0)")
+    assert cost.index("1.7 %") < cost.index("17.0 %")
+    assert "within bursts, 10 % of the time, 17.0 % (95 %: 14.0 to 20.0)" in cost
+
+
+@pytest.mark.parametrize("clients", [[], [CLIENT]])
+def test_the_programs_that_held_the_sessions_are_named(
+    clients: list[dict[str, object]], tmp_path: Path
+) -> None:
+    shown = lines(write_recording(tmp_path / "r", clients=clients))
+    named = [line for line in shown if line.startswith("clients: pgbench (a load generator), 8 sessions")]
+    assert len(named) == len(clients)
