@@ -73,8 +73,8 @@ def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
     )
     return [
         f"{len(taken)} recordings in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",
-        f"cost: {100 * recorded_share:.2f} % of the time was in bursts, which lost {100 * cost.share:.1f} % "
-        f"of the rate{ends}: {100 * recorded_share * cost.share:.2f} % of the day's throughput",
+        f"cost: {100 * recorded_share * cost.share:.2f} % of the day's throughput: bursts, "
+        f"{100 * recorded_share:.2f} % of the time, lost {100 * cost.share:.1f} % of the rate{ends}",
         f"the recorder used {100 * cpu_share:.2f} % of the processors",
     ]
 

@@ -10,7 +10,7 @@ import typer
 from tierwise import recording
 from tierwise.cli.output import Format, FormatOption, show
 from tierwise.cli.printing import echo
-from tierwise.recording import ABOUT_FILE, About, Recording
+from tierwise.recording import ABOUT_FILE, About, Recording, clients_sentence
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.recording.prediction import warning_texts
@@ -63,6 +63,7 @@ def show_(
             f"{numbers.size(about.machine.memory_bytes)} of memory, {about.machine.kernel}."
         ),
         *(Text(line) for line in device_lines(about.devices)),
+        *([Text(f"{clients_sentence(about.clients)}.")] if about.clients else []),
     ]
     checks = checks_table(about.checks)
     show(

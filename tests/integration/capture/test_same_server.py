@@ -14,7 +14,7 @@ from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import root_of, superuser_dsn
 from support.forwarder import forwarding
-from tierwise.capture import EngineCounters, Target, dsn, target
+from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Server, Target, dsn, target
 from tierwise.capture.observe import Told, observe
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
@@ -24,6 +24,7 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 
 SECRET = "planted-9f3a"
+WATCHED = {"performance_schema": "ON", "performance_schema_consumer_events_waits_current": "ON"}
 
 
 class Pair(NamedTuple):
@@ -55,7 +56,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
             if request.param == "postgres":
                 engine = undo.enter_context(PostgresEngine("postgres", embedded(), {}))
             else:
-                engine = undo.enter_context(MariadbEngine("mariadb", installed()))
+                engine = undo.enter_context(MariadbEngine("mariadb", installed(), WATCHED))
             engine.init(places_in(undo.enter_context(open_directory()), engine.roles))
             engine.start()
             place = prepared(engine)
@@ -81,9 +82,10 @@ def prepared(engine: PostgresEngine | MariadbEngine) -> Path:
         words = dict(word.split("=") for word in superuser_dsn(engine).replace("'", "").split())
         return Path(words["host"]) / f".s.PGSQL.{words['port']}"
     with root_of(engine) as connection, connection.cursor() as cursor:
-        cursor.execute(f"CREATE USER watcher@localhost IDENTIFIED BY '{SECRET}'")
-        cursor.execute("GRANT PROCESS ON *.* TO watcher@localhost")
-        cursor.execute("GRANT SELECT ON performance_schema.* TO watcher@localhost")
+        for user in ("watcher", "monitor"):
+            cursor.execute(f"CREATE USER {user}@localhost IDENTIFIED BY '{SECRET}'")
+        cursor.execute("GRANT PROCESS ON *.* TO monitor@localhost")
+        cursor.execute("GRANT SELECT ON performance_schema.* TO monitor@localhost")
     return Path(engine.settings()["socket"])
 
 
@@ -114,6 +116,21 @@ def test_another_server_s_dsn_is_refused_and_both_are_named(pair: Pair) -> None:
     assert SECRET not in message
 
 
+def test_a_day_takes_the_recorded_server_s_dsn_alone(pair: Pair, tmp_path: Path) -> None:
+    one, plan = pair.targets[0], DayPlan(20.0, 10.0, Schedule(5.0, 0.5, 0.5))
+    day = DayRecorder(
+        Server(one.pid or 0),
+        tmp_path / "day",
+        plan,
+        progress=lambda _: None,
+        note=lambda _: None,
+        counters=lambda found: EngineCounters.connect(pair.dsns[1], found.rules, found),
+    )
+    with pytest.raises(TierwiseError, match="its server is another one"):
+        day.run()
+    assert day.taken == []
+
+
 def test_behind_a_proxy_the_server_s_own_numbers_decide(pair: Pair) -> None:
     with forwarding(pair.sockets[0]) as port:
         assert pair.connect(pair.by_way_of(port)).warnings == []
@@ -133,7 +150,5 @@ def test_a_balancer_gives_no_counts(pair: Pair) -> None:
 
 
 def test_an_observation_is_of_one_server(pair: Pair, tmp_path: Path) -> None:
-    if pair.dsns[0].kind == "mysql":
-        pytest.skip("this server's sessions are not watched")
     with forwarding(*pair.sockets) as port, pytest.raises(TierwiseError, match="of different servers"):
         observe(pair.by_way_of(port, "monitor"), tmp_path / "o", 1.0, told=Told(2, {}))

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from support import namespaces
-from tierwise.capture import Schedule, of_engine, of_pid, record_running
+from support.forwarder import forwarding
+from tierwise.capture import EngineCounters, Schedule, of_engine, of_pid, record_running
+from tierwise.capture.dsn import parse
 from tierwise.capture.target import first_processes
 from tierwise.host import mounts, tracing
 from tierwise.model.errors import TierwiseError
@@ -101,6 +103,35 @@ def test_servers_of_several_containers_are_listed(home: Path) -> None:
     ):
         of_engine("postgres")
     assert {str(first.pid), str(second.pid)} <= set(re.findall(r"\d+", str(raised.value)))
+    described = str(raised.value).split("; ")
+    contained = [one for one in described if "in a container" in one]
+    assert [f"pid {first.pid}," in one for one in contained] == [True], "the other has only a private /tmp"
+    assert all("data directory /mnt/data" in one for one in described if str(first.pid) in one)
+
+
+def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
+    for name in ("one", "other"):
+        (home / name).mkdir()
+    with (
+        server("own root", home, f"--bind {home}/one") as first,
+        server("own root", home, f"--bind {home}/other") as second,
+    ):
+        recorded = of_pid(first.pid)
+        own, other = (
+            parse(f"host=/proc/{one.pid}/root/mnt/socket user=postgres dbname=postgres", "test")
+            for one in (first, second)
+        )
+        assert EngineCounters.connect(own, recorded.rules, recorded).warnings == []
+        with pytest.raises(TierwiseError, match=f"--pid {second.pid}"):
+            EngineCounters.connect(other, recorded.rules, recorded)
+        # Their data directories and the numbers that they see are alike: the system's identifier is not.
+        socket = Path(f"/proc/{second.pid}/root/mnt/socket/.s.PGSQL.5432")
+        with (
+            forwarding(socket) as port,
+            pytest.raises(TierwiseError, match="its server is another one"),
+        ):
+            proxied = parse(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", "test")
+            EngineCounters.connect(proxied, recorded.rules, recorded)
 
 
 def assert_right_files(out: Path, device: int | None) -> None:
