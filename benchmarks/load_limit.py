@@ -61,7 +61,7 @@ def main() -> int:
             loaded = _load(engine, program)
             report = _run(engine, program, options)
         problems = [*_missing_rows(engine, options.rows, loaded), *_lost_records(engine, report)]
-        size = _number(engine, "SELECT sum(pg_database_size(oid))::bigint FROM pg_database")
+        size = _number(engine, "SELECT pg_database_size(current_database())")
     print(f"database {size / 1e9:.1f} GB; peak memory {memory[0] / 1e6:.0f} MB, bar {BAR_BYTES / 1e6:.0f} MB")
     if memory[0] > BAR_BYTES:
         problems.append("too much memory")
