@@ -25,6 +25,7 @@ from tierwise.engines.base import Engine
 from tierwise.host import ledger, mounts, page_cache
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.host.residency import resident_bytes
+from tierwise.host.users import server_user
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.studies import study
@@ -87,7 +88,7 @@ def small_disk(partitions: frozenset[str]) -> Iterator[EmulatedDisk]:
     """An emulated disk of this process, at memory speed."""
     parts = [Partition(name, 256 * MIB) for name in sorted(partitions)]
     with (
-        ledger.directory("mnt", parent=ledger.run_dir()) as parent,
+        ledger.passage("mnt", server_user(), ledger.run_dir()) as parent,
         EmulatedDisk.up(f"cold-{os.getpid()}", profiles.load("ssd-nvme-dc"), parts, parent / "d") as disk,
     ):
         disk.set_timing(False)
@@ -204,7 +205,7 @@ def test_a_file_system_of_the_user_is_never_unmounted() -> None:
         " Path(sys.argv[2]), owner='server')\n"
     )
     name = f"users-{os.getpid()}"
-    with ledger.directory("mnt", parent=ledger.run_dir()) as parent:
+    with ledger.passage("mnt", server_user(), ledger.run_dir()) as parent:
         subprocess.run([sys.executable, "-c", script, name, parent / "d"], check=True)
         try:
             table, before = fill(parent / "d" / "table"), mount_id(parent / "d")
