@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tierwise.host import programs
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import did_you_mean
 
 _UNKNOWN = re.compile(r"unknown (?:variable|option) '(?:--)?(?P<name>[\w-]+)")
 _BAD_VALUE = (
@@ -52,19 +51,15 @@ class MariadbBinaries:
         options = [f"--{name}={value}" for name, value in settings.items()]
         complaints = self._run("--no-defaults", *options, "--help", "--verbose").errors
         if unknown := _UNKNOWN.search(complaints):
-            raise self._unknown_setting(engine, unknown["name"].replace("-", "_"))
+            name = unknown["name"].replace("-", "_")
+            message = f"engine {engine}: setting {name} is unknown to this server"
+            raise TierwiseError(message, "leave it out, or use a version that has it")
         for pattern in _BAD_VALUE:
             for bad in pattern.finditer(complaints):
                 name = bad["name"].replace("-", "_")
                 if name in settings:
                     message = f"engine {engine}: setting {name}: {bad['message']}"
                     raise TierwiseError(message, "choose a value that the server takes")
-
-    def _unknown_setting(self, engine: str, name: str) -> TierwiseError:
-        told = self._run("--no-defaults", "--help", "--verbose").output
-        known = [line.split()[0].replace("-", "_") for line in told.splitlines() if re.match(r"\w", line)]
-        fix = did_you_mean(name, known, "use a name from SHOW VARIABLES")
-        return TierwiseError(f"engine {engine}: setting {name} is unknown to this server", fix)
 
     def _run(self, *arguments: str) -> programs.Finished:
         return programs.run("mariadb", [self.server, *arguments])

@@ -33,11 +33,6 @@ class Binaries:
         """
         return _version(self)
 
-    def setting_names(self) -> list[str]:
-        """Names of the server's documented settings."""
-        told = programs.run("postgres", [self.bin / "postgres", "--describe-config"])
-        return [line.split("\t")[0] for line in told.output.splitlines()]
-
     def reachable_by(self, user: ServerUser | None, copy_to: Path) -> Binaries:
         """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
 

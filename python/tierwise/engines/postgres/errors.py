@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import did_you_mean
 
 _GRAVE = re.compile(
     r"(?:PANIC|FATAL):\s+(.*)|(?:initdb: error: |LOG:\s+(?=.* was terminated by signal))(.*)"
@@ -39,18 +38,18 @@ def grave_lines(log: str) -> list[str]:
     return [message for message in told if not _HARMLESS.match(message)]
 
 
-def explain(what: str, log: str, known_settings: Callable[[], Iterable[str]]) -> TierwiseError:
+def explain(what: str, log: str) -> TierwiseError:
     """The error to raise when a program of PostgreSQL failed with this log.
 
     Args:
         what: the failed action, such as ``engine postgres cannot start``.
-        known_settings: gives names to suggest when a setting is unknown.
     """
     told = grave_lines(log) or log.strip().splitlines() or ["no message"]
     # After a PANIC the server also reports that the process has aborted.
     last = told[-2] if len(told) > 1 and _ABORTED.search(told[-1]) else told[-1]
     if unknown := _UNKNOWN.search(last):
-        return _unknown_setting(what, unknown["name"], known_settings())
+        message = f"{what}: setting {unknown['name']} is unknown to this server"
+        return TierwiseError(message, "leave it out, or use a version that has it")
     if bad := _BAD_VALUE.match(last):
         return TierwiseError(f"{what}: setting {bad['name']}: {last}", "choose a value that the server takes")
     return TierwiseError(f"{what}: {last}", fix_for(last))
@@ -62,8 +61,3 @@ def fix_for(message: str) -> str:
         if re.search(pattern, message):
             return fix
     return "mend what the message names"
-
-
-def _unknown_setting(what: str, name: str, known: Iterable[str]) -> TierwiseError:
-    fix = did_you_mean(name, known, "use a name from SHOW ALL")
-    return TierwiseError(f"{what}: setting {name} is unknown to this server", fix)

@@ -178,7 +178,7 @@ class PostgresServer(ServerProcess):
 
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the last severe line."""
-        return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
+        return explain(f"engine {self._name} {what}", self._recent_log())
 
     def _address(self, account: str, database: str) -> str:
         return f"host='{self.socket_dir}' port={self.port} user={account} dbname={database}"
