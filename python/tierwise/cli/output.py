@@ -85,16 +85,14 @@ def warn(text: str) -> None:
     printing.echo(f"warning: {text}", err=True)
 
 
-def write_file(path: Path, content: bytes, *, in_folder: bool = False) -> Path:
+def write_file(path: Path, content: bytes) -> Path:
     """Write a file, create its directory if needed, and return its path.
-
-    With ``in_folder``, the caller named only its folder, so a link in its place is replaced.
 
     Raises:
         TierwiseError: if it cannot be written.
     """
     try:
-        output_files.write_file(path, content, in_folder=in_folder)
+        output_files.write_file(path, content)
     except OSError as error:
         raise TierwiseError(f"{path}: {error.strerror}", "name a place that you may write to") from error
     return path

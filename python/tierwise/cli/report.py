@@ -52,7 +52,7 @@ def report(
     answer = read_answer(results_dir)
     show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
     content = to_html_page(answer_page(answer)).encode()
-    page = write_file(output or results_dir / REPORT_FILE, content, in_folder=output is None)
+    page = write_file(output or results_dir / REPORT_FILE, content)
     echo(f"report: {page}", err=format is not Format.TEXT)
     if png is not None:
         for file in write_pngs(answer, png):
@@ -92,16 +92,14 @@ def print_answer(results_dir: Path) -> None:
 def write_report(results_dir: Path) -> Path:
     """Write ``report.html`` beside the results and return its path."""
     content = to_html_page(answer_page(read_answer(results_dir))).encode()
-    return write_file(results_dir / REPORT_FILE, content, in_folder=True)
+    return write_file(results_dir / REPORT_FILE, content)
 
 
 def write_pngs(answer: Answer, directory: Path) -> list[Path]:
     """Write every chart into ``directory``, created if needed; return the files."""
     if answer.power_cuts:
         drawn = frontier_charts(answer.power_cuts, answer.study.baseline)
-        return [
-            write_file(directory / f"{one.name}.png", to_png(one.draw(WIDE)), in_folder=True) for one in drawn
-        ]
+        return [write_file(directory / f"{one.name}.png", to_png(one.draw(WIDE))) for one in drawn]
     single = len(answer.comparisons) == 1
     charts = {
         name if single else f"{number}-{name}": figure
@@ -111,10 +109,7 @@ def write_pngs(answer: Answer, directory: Path) -> list[Path]:
     for number, sweep in enumerate(answer.sweeps, start=1):
         figures = figures_of_sweep(sweep, answer.study.baseline)
         charts |= {f"sweep-{number}-{name}": figure for name, figure in figures.items()}
-    return [
-        write_file(directory / f"{name}.png", to_png(chart.draw(WIDE)), in_folder=True)
-        for name, chart in charts.items()
-    ]
+    return [write_file(directory / f"{name}.png", to_png(chart.draw(WIDE))) for name, chart in charts.items()]
 
 
 def read_answer(results_dir: Path) -> Answer:

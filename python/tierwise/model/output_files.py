@@ -123,7 +123,7 @@ def open_file(path: Path, how: How, mode: int = 0o600, *, in_foreign: bool = Fal
             descriptor = os.open(name, _FILE | _FLAGS[how], mode, dir_fd=parent)
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise TierwiseError(f"{path} is a symbolic link", "remove it, or name a file") from None
+                raise _is_a_link(path) from None
             if error.errno == errno.ENXIO:
                 raise _not_a_file(path) from None
             raise
@@ -154,23 +154,24 @@ def append_line(path: Path, line: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def write_file(path: Path, content: bytes | str, *, in_folder: bool = False) -> None:
+def write_file(path: Path, content: bytes | str) -> None:
     """Write a file that others may read; make missing directories. An old file stays until the new is whole.
 
-    A pipe or a device of the caller's or root's is written to, and a link of theirs is followed. With
-    ``in_folder``, the caller named only the folder, which may come from a stranger: a link is replaced.
+    A pipe or a device of the caller's or root's is written to. A link in the place of the file is refused,
+    whoever owns it: root owns the links in an archive that root has unpacked.
 
     Raises:
         TierwiseError: as :func:`open_file`, or if another user made a link in the path.
         OSError: if it cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
-    with _parent_of(path, make=True, follow=not in_folder) as (parent, name):
+    in_dev = path.absolute().is_relative_to("/dev")  # such as /dev/stdout, a link of the machine's
+    with _parent_of(path, make=True, follow=in_dev) as (parent, name):
         status = _status(name, parent)
         if status is not None:
             _require_own(status, path)
-        if in_folder and status is not None and stat.S_ISLNK(status.st_mode):
-            status = None
+            if stat.S_ISLNK(status.st_mode) and status.st_dev != _proc():
+                raise _is_a_link(path)
         if status is None or stat.S_ISREG(status.st_mode):
             _replace(name, parent, data, status)
             return
@@ -350,6 +351,10 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+def _is_a_link(path: Path) -> TierwiseError:
+    return TierwiseError(f"{path} is a symbolic link", "remove it, or name a file")
 
 
 def _not_a_file(path: Path) -> TierwiseError:

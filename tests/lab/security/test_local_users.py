@@ -193,22 +193,24 @@ def test_a_planted_link_is_not_written_through(name: str, there: Place) -> None:
     assert there.untouched
 
 
-@pytest.mark.parametrize("name", ["times.csv", "observation.json"])
-def test_a_private_file_is_not_written_through_an_own_link(name: str, there: Place) -> None:
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_is_not_written_through_an_own_link(name: str, there: Place) -> None:
+    """Root owns the links of an archive that root has unpacked."""
     (there.own / name).symlink_to(there.secret)
     with pytest.raises((TierwiseError, OSError), match=r"symbolic link|exists"):
         WRITERS[name](there.own / name)
     assert there.untouched
 
 
-def test_an_own_link_to_a_page_does_not_lead_through_another_users_directory(there: Place) -> None:
-    (there.own / "near.html").symlink_to("page.html")
-    to_page(there.own / "near.html")
-    assert (there.own / "page.html").read_text() == "page"
-    (there.own / "far.html").symlink_to(there.theirs / "page.html")
-    plant_link(there.theirs / "page.html", there.secret)
+def test_an_own_link_to_a_folder_does_not_lead_through_another_users_directory(there: Place) -> None:
+    (there.own / "near").mkdir()
+    (there.own / "link").symlink_to("near")
+    to_page(there.own / "link" / "page.html")
+    assert (there.own / "near" / "page.html").read_text() == "page"
+    plant_link(there.theirs / "link", there.victim)
+    (there.own / "far").symlink_to(there.theirs / "link")
     with pytest.raises(TierwiseError, match="belongs to nobody"):
-        to_page(there.own / "far.html")
+        to_page(there.own / "far" / "page.html")
     assert there.untouched
 
 
