@@ -8,6 +8,8 @@ TIERWISE := $(BIN)/tierwise
 PYTHON ?= python3
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# pytest compiles the tests; the next run takes what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUST_CRATES := --workspace --exclude tierwise-bindings --locked
@@ -16,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses 2
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap shellcheck:shellcheck strace:strace
 
-.PHONY: help demo quick test release-test check docs bench robust compat wheels record-static aarch64 audit report clean env
+.PHONY: help demo quick quick-rust quick-python test release-test check docs bench robust compat wheels record-static aarch64 audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 15
@@ -34,11 +36,19 @@ demo: env  ## does the log deserve the fast device? a real PostgreSQL answers, w
 	$(TIERWISE) demo
 
 quick: env  ## unit tests: a minute once compiled, no privileges
-	cargo test --quiet $(RUST_CRATES)
+	cargo test --quiet --no-run --tests $(RUST_CRATES)
+	$(MAKE) --jobs 2 --output-sync quick-rust quick-python
+
+quick-rust:
+	cargo test --quiet --tests $(RUST_CRATES)
+
+quick-python:
 	$(PYTEST) tests/unit $(SIDE_BY_SIDE) --dist worksteal
 
 test: quick  ## unit, integration and lab tests, then the checks
 	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
+	cargo test --quiet --tests $(RUST_CRATES) -- --ignored
+	cargo test --quiet --doc $(RUST_CRATES)
 	$(PYTEST) tests/integration tests/lab --ignore tests/lab/alone $(SIDE_BY_SIDE) --dist loadscope
 	$(PYTEST) tests/lab/alone
 	$(MAKE) check

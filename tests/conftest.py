@@ -25,7 +25,7 @@ from support.paths import TESTS
 from tierwise.host import ledger, loop, mounts
 from tierwise.host.doctor import examine, missing_for_emulation
 
-APART = {"cli", "disks", "documentation", "faults", "report", "studies"}
+APART = {"cli", "disks", "documentation", "faults", "predict", "report", "studies"}
 """Folders whose tests share nothing, so each runs wherever a worker is idle."""
 
 TOGETHER = {"browser"}

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from html import escape
 from types import SimpleNamespace
 
 import pytest
 from altair.utils import schemapi
+from markupsafe import Markup
 
-from tierwise.report import charts
-from tierwise.report.charts import render
+from tierwise.report.charts import PAGE_WIDE, render
+from tierwise.report.document import Chart
+from tierwise.report.render import html
 
-_REAL = charts.to_svg, render.vl_convert, schemapi.DEBUG_MODE
+_REAL = html._chart, render.vl_convert, schemapi.DEBUG_MODE
 _PNG = SimpleNamespace(vegalite_to_png=lambda *_, **__: b"\x89PNG")
 
 
-def _empty(_chart: object, _name: str, description: str) -> str:
-    return f'<svg role="img" aria-label="{escape(description)}"></svg>'
+def _empty(block: Chart, within: str) -> Markup:
+    block.draw(PAGE_WIDE)
+    drawing = Markup('<svg role="img" aria-label="{}"></svg>').format(block.description)
+    return Markup('<figure class="chart" id="{}">{}</figure>').format(f"{within}-{block.name}", drawing * 2)
 
 
 @contextlib.contextmanager
-def _with(to_svg: object, vl_convert: object, debug_mode: bool) -> Iterator[None]:
+def _with(chart: object, vl_convert: object, debug_mode: bool) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(charts, "to_svg", to_svg)
+        patch.setattr(html, "_chart", chart)
         patch.setattr(render, "vl_convert", vl_convert)
         patch.setattr(schemapi, "DEBUG_MODE", debug_mode)
         yield
 
 
 def left_empty() -> contextlib.AbstractContextManager[None]:
-    """Charts are built, and neither compared with their schema nor drawn."""
+    """Charts are built in one width, and neither compared with their schema nor drawn."""
     return _with(_empty, _PNG, False)
 
 

@@ -1,4 +1,8 @@
-"""Work in processes of its own, without the time to start Python and import everything again."""
+"""Work in processes of its own, without the time to start Python and import everything again.
+
+A process that runs threads cannot fork one that works: whatever lock a thread holds stays locked. So a server
+without threads imports everything, and forks a process for each piece of work.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,21 @@ import os
 import resource
 import select
 import signal
+import struct
+import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import IO
 
+import cloudpickle
+
+from support.paths import ROOT
 from tierwise import cli
 from tierwise.cli.commands import all_commands
 from tierwise.model.errors import TierwiseError
@@ -63,14 +73,71 @@ def command(*arguments: str | Path, within_s: float = 30.0) -> Ended:
 
 
 def forked(work: Callable[[], object], *, within_s: float = 30.0) -> Ended:
-    """Call a function in another process."""
+    """Call a function in another process, with the working directory and the environment of this one."""
+    server = _server()
+    assert server.stdin is not None and server.stdout is not None
+    module = sys.modules[work.__module__] if work.__module__.startswith("test_") else None
+    if module is not None:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        asked = cloudpickle.dumps((work, str(Path.cwd()), dict(os.environ), within_s))
+    finally:
+        if module is not None:
+            cloudpickle.unregister_pickle_by_value(module)
+    _send(server.stdin, asked)
+    return Ended(**json.loads(_received(server.stdout)))
+
+
+@cache
+def _server() -> subprocess.Popen[bytes]:
+    """The server of this process; it ends when this process does."""
+    path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-c", "from support import forked; forked.serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+
+
+def _send(pipe: IO[bytes], message: bytes) -> None:
+    pipe.write(struct.pack("<Q", len(message)) + message)
+    pipe.flush()
+
+
+def _received(pipe: IO[bytes]) -> bytes:
+    """The next message.
+
+    Raises:
+        EOFError: the other side has ended.
+    """
+    head = pipe.read(8)
+    if len(head) < 8:
+        raise EOFError
+    return pipe.read(*struct.unpack("<Q", head))
+
+
+def serve() -> None:
+    """Fork a process for each message on standard input, until there are no more."""
+    asking, answering = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("r+b") as nothing:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(nothing.fileno(), 1)
     _import_all()
+    with contextlib.suppress(EOFError):
+        while True:
+            _send(answering, json.dumps(asdict(_fork(_received(asking)))).encode())
+
+
+def _fork(asked: bytes) -> Ended:
+    """Call what was asked for in a process of its own."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _work(work, writer)
+        _work(asked, writer)
     os.close(writer)
+    within_s: float = cloudpickle.loads(asked)[3]
     try:
         said = _said_by(reader, child, time.monotonic() + within_s)
     finally:
@@ -93,13 +160,17 @@ def _import_all() -> None:
             import_module(name)
 
 
-def _work(work: Callable[[], object], writer: int) -> None:
+def _work(asked: bytes, writer: int) -> None:
     """Call the function and say how it went; this process has no other purpose."""
     status, printed, before_bytes = 0, io.StringIO(), _resident_bytes("self")
     said: dict[str, object] = {}
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             try:
+                work, directory, environment, _ = cloudpickle.loads(asked)
+                os.chdir(directory)
+                os.environ.clear()
+                os.environ.update(environment)
                 work()
             except SystemExit as error:
                 status = error.code if isinstance(error.code, int) else 0

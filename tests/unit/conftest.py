@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,9 @@ COSTLY = frozenset(
     }
 )
 """Audit events of what costs time and depends on the machine."""
+
+gc.set_threshold(100_000, 50, 100)
+"""What tests leave behind is little, and looking for it often takes a twentieth of their time."""
 
 _refusing = False
 

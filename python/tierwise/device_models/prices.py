@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -137,7 +138,7 @@ class Prices:
         Raises:
             TierwiseError: naming the file and the field that is not valid.
         """
-        shipped = _read(SHIPPED)
+        shipped = _shipped()
         if file is None:
             return cls(shipped.currency, {}, shipped.devices)
         own = _read(file)
@@ -169,6 +170,11 @@ class Prices:
                 )
             return _own_price(profile)
         return next((self.shipped[name] for name in known if name in self.shipped), None)
+
+
+@cache
+def _shipped() -> PriceFile:
+    return _read(SHIPPED)
 
 
 def _read(file: Path) -> PriceFile:

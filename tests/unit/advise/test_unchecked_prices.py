@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from support.fake_replay import predictor
 from tierwise.advise import Terms, advise
 from tierwise.cli import app
+from tierwise.device_models import profiles
 from tierwise.device_models.prices import SHIPPED, Prices
 from tierwise.report.document import Text
 from tierwise.report.recording.advice import advice_document
@@ -28,7 +29,9 @@ def test_no_shipped_price_from_memory_counts_as_checked() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["show", "gp3"], ["show", "array-raid1-2x-ssd-nvme-dc"]])
-def test_the_list_of_devices_says_it(arguments: list[str]) -> None:
+def test_the_list_of_devices_says_it(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if arguments == ["list"]:  # each takes its time to simulate
+        monkeypatch.setattr(profiles, "names", lambda: ["volume-aws-gp3", "ssd-nvme-dc"])
     shown = CliRunner().invoke(app, ["device", *arguments], env={"COLUMNS": "200"}).stdout
     assert "not checked" in shown and "nobody compared it with the source" in shown
     found = json.loads(CliRunner().invoke(app, ["device", *arguments, "--format", "json"]).stdout)

@@ -45,6 +45,11 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoder, "_LOOKS_EACH_S", 0.05)
+
+
 def test_on_a_busy_machine_bursts_wait_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder.cpu, "idle_s", lambda: 0.0)
     recorder = Recorder([[], [], []])

@@ -172,7 +172,7 @@ def test_rows_come_in_batches() -> None:
 def test_whoever_wants_hears_how_far_a_run_is() -> None:
     heard: list[int] = []
     clients = _core.Clients("python", Engine(), program("put :i"), 1, 1)
-    total = json.loads(clients.run(seconds=2.5, progress=heard.append))["transactions"]
+    total = json.loads(clients.run(seconds=1.2, progress=heard.append))["transactions"]
     assert heard == sorted(heard)
     assert 0 < heard[0] <= heard[-1] <= total
 

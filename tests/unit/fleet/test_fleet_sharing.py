@@ -112,7 +112,7 @@ def partitions(names: Sequence[int]) -> Iterator[list[list[int]]]:
 def test_packs_keep_the_limit_and_are_few() -> None:
     """Against every partition; first fit decreasing needs 11/9 of the least number and a little at most."""
     rng, best = random.Random(7), 0
-    for _ in range(40):
+    for _ in range(20):
         busy = [rng.uniform(0.05, 0.9) for _ in range(rng.randint(2, 6))]
         fleet = [database(f"db{number}", logged(share)) for number, share in enumerate(busy)]
         advice, server = shared(advised(*fleet), least_kept=1.0, most=6)
@@ -132,7 +132,7 @@ def test_packs_keep_the_limit_and_are_few() -> None:
         assert advice.sharing.saved_per_month == pytest.approx(NVME_COST * (len(busy) - used))
         assert advice.sharing.replays == len(server.asked) <= MOST_TRIES * len(busy)
         best += used == least
-    assert best >= 36
+    assert best >= 18
 
 
 def test_a_pack_never_costs_a_database_its_p99_or_its_rate() -> None:
@@ -168,7 +168,7 @@ def test_the_shared_price_lets_others_move_within_the_budget() -> None:
 
 def test_saved_money_buys_further_moves_and_no_round_spends_more_than_the_budget() -> None:
     rng = random.Random(3)
-    for _ in range(20):
+    for _ in range(8):
         fleet = [
             database(
                 f"db{number}",

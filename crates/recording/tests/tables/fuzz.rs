@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::support::{Folder, write};
 use tierwise_recording::Recording;
 
+const FEW: u64 = 1_000;
 const RECORDINGS: u64 = 10_000;
 /// Most memory that any of them takes: the recording itself has 30 KB.
 const MOST_BYTES: usize = 200 << 20;
@@ -135,7 +136,17 @@ impl Bench {
 
 #[test]
 fn no_damage_brings_the_reader_down() {
-    let folder = Folder::new("fuzz");
+    read_damaged("fuzz", 0..FEW);
+}
+
+#[test]
+#[ignore = "takes long; `make test` runs it"]
+fn no_damage_of_ten_thousand_brings_the_reader_down() {
+    read_damaged("fuzz-more", FEW..RECORDINGS);
+}
+
+fn read_damaged(name: &str, seeds: std::ops::Range<u64>) {
+    let folder = Folder::new(name);
     write(&folder);
     let whole = FILES
         .map(|file| fs::read(folder.0.join(file)).unwrap())
@@ -143,14 +154,15 @@ fn no_damage_brings_the_reader_down() {
     let bench = Bench { folder, whole };
     // What the decoder asserts is caught, and would fill the output.
     std::panic::set_hook(Box::new(|_| {}));
-    let read = (0..RECORDINGS)
+    let tried = seeds.clone().count();
+    let read = seeds
         .filter(|&seed| bench.try_once(&mut Random(seed)))
         .count();
     drop(std::panic::take_hook());
     assert!(Recording::read(&bench.folder.0).is_ok());
     assert!(
-        read < RECORDINGS as usize / 2,
-        "{read} of {RECORDINGS} were read: the damage is none"
+        read < tried / 2,
+        "{read} of {tried} were read: the damage is none"
     );
     let most_bytes = MOST_TAKEN.load(Ordering::Relaxed);
     assert!(most_bytes < MOST_BYTES, "{} MiB", most_bytes >> 20);
