@@ -6,8 +6,8 @@ import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Self
 
