@@ -63,11 +63,15 @@ impl Default for BlockLayer {
 /// Lines of the device-mapper table of a device by its number, `MAJOR:MINOR`.
 fn dm_table(number: &str) -> Option<String> {
     let (major, minor) = number.split_once(':')?;
-    let mut command = Command::new("dmsetup");
-    command.args(["table", "--major", major, "--minor", minor]);
-    let path = std::env::var("PATH").unwrap_or_default();
-    let told = command
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+    // Root runs no program that the caller's PATH names.
+    let program = ["/usr/sbin/dmsetup", "/sbin/dmsetup"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())?;
+    let told = Command::new(program)
+        .args(["table", "--major", major, "--minor", minor])
+        .env_clear()
+        .env("LC_ALL", "C")
+        .current_dir("/")
         .output()
         .ok()?;
     told.status

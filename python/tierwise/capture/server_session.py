@@ -50,7 +50,6 @@ def session_of(dsn: Dsn, names: Sequence[str], seen: Callable[[ServerSession], N
     return ask(dsn.text, names, seen)
 
 
-_SAFELY = "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL statement_timeout = '30s'; "
 _ABOUT = """
     SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('server_version'),
            CASE WHEN pg_catalog.pg_has_role('pg_read_all_settings', 'USAGE')
@@ -73,8 +72,12 @@ def _of_postgres(text: str, names: Sequence[str], seen: Callable[[ServerSession]
             application_name="tierwise",
         ) as connection,
     ):
-        ((task, version, directory),) = _rows(connection, _ABOUT)
-        settings = {name: str(value) for name, value in _rows(connection, _SETTINGS) if name in names}
+        ((task, version, directory),) = postgres_counters.rows_of(connection, _ABOUT)
+        settings = {
+            name: str(value)
+            for name, value in postgres_counters.rows_of(connection, _SETTINGS)
+            if name in names
+        }
         if settings.get(_NAMES_HOSTS):
             settings[_NAMES_HOSTS] = "set"
         session = ServerSession(
@@ -91,17 +94,10 @@ def _of_postgres(text: str, names: Sequence[str], seen: Callable[[ServerSession]
 
 def _system_of(connection: psycopg.Connection[Any]) -> str | None:
     try:
-        ((system,),) = _rows(connection, _SYSTEM)
+        ((system,),) = postgres_counters.rows_of(connection, _SYSTEM)
     except psycopg.Error:  # the right to call it was taken away
         return None
     return str(system)
-
-
-def _rows(connection: psycopg.Connection[Any], sql: str) -> list[Any]:
-    cursor = connection.execute((_SAFELY + sql).encode(), prepare=False)
-    while cursor.nextset():
-        pass
-    return cursor.fetchall()
 
 
 _VARIABLES = "SHOW GLOBAL VARIABLES"

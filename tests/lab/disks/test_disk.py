@@ -239,7 +239,7 @@ def test_command_line(mount_dir: Path) -> None:
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(app, ["disk", *arguments], catch_exceptions=False)
         assert result.exit_code == 0, result.output
-        return result.output
+        return result.stdout
 
     run("up", NAME, "--profile", "ssd-sata-dc", "--size", "64M", "--mount", str(mount_dir), "--seed", "7")
     try:
