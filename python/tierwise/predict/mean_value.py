@@ -20,6 +20,8 @@ from tierwise.predict.residue import DEVICES, time_share
 from tierwise.predict.scenario import Scenario
 
 _OTHER_WAITS = ("read", "write", "lock", "sleep", "other")
+_SATURATED = 1e-6
+"""Relative growth of the rate by one more client, below which all further clients wait."""
 _UNLIKE = math.log(1.15)
 """Difference of the logarithms above which an answer says that the two differ."""
 
@@ -54,7 +56,9 @@ def rate_per_s(
     for number in range(1, clients + 1):
         at_cores_us = queue_us * (1 + waiting)
         log_us = log_wait_us(commits, rate, flush_us)
-        rate = number / max(delay_us + cpu_us - queue_us + at_cores_us + log_us, 1e-3)
+        before, rate = rate, number / max(delay_us + cpu_us - queue_us + at_cores_us + log_us, 1e-3)
+        if abs(rate - before) <= _SATURATED * rate:
+            break
         waiting = rate * at_cores_us
     return rate * 1e6
 

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_json, read_text
@@ -27,6 +27,7 @@ OBSERVATION_FILE = "observation.json"
 """The file of an observation; a folder with it is one."""
 VERSION = 1
 _MOST_BYTES = 4 << 20
+_MOST_SESSIONS = 100_000
 _FIX = "name a folder that tierwise observe wrote"
 _ABOUT_VERSION = 1
 
@@ -58,6 +59,12 @@ class Wait(Record):
     """Mean number over the ticks."""
 
 
+def _require_few_sessions(waits: list[Wait]) -> list[Wait]:
+    if (sessions := sum(wait.sessions for wait in waits)) > _MOST_SESSIONS:
+        raise ValueError(f"{sessions:.0f} sessions, above {_MOST_SESSIONS}")
+    return waits
+
+
 class Observation(Record):
     """What was observed: ``observation.json``."""
 
@@ -74,7 +81,7 @@ class Observation(Record):
     """Number of times that the sessions were looked at."""
     rate_hz: Figure
     """Ticks a second that were reached."""
-    waits: list[Wait] = Field(max_length=10_000)
+    waits: Annotated[list[Wait], Field(max_length=10_000), AfterValidator(_require_few_sessions)]
     sampling_errors: dict[WaitClass, Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]] = {}
     """Class -> half width of the 95 % interval of its share of the sessions' time."""
     cores: Annotated[int, Field(ge=1, le=1024)] | None = None

@@ -199,6 +199,10 @@ def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:
         ({"running": "NaN"}, "running"),
         ({"sizes": {"log": -1}}, "sizes"),
         ({"surprise": 1}, "surprise"),
+        (
+            {"waits": [{"event": "x", "wait_class": "cpu", "sessions": 60_000}] * 2},
+            "waits: .*120000 sessions, above",
+        ),
     ],
 )
 def test_a_damaged_file_is_refused_in_a_line(tmp_path: Path, change: dict[str, Any], said: str) -> None:
