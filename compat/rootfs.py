@@ -133,7 +133,7 @@ def _install_tierwise(root: Path, wheel: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
     _run(
         *(sys.executable, "-m", "pip", "install", "--quiet", "--target", place, "--only-binary=:all:"),
-        *("--python-version", library.name.removeprefix("python"), wheel),
+        *("--python-version", library.name.removeprefix("python"), f"{wheel}[all]"),
     )
     program = root / "usr/local/bin/tierwise"
     program.write_text(PROGRAM, "ascii")

@@ -52,11 +52,20 @@ class OwnServer:
 
 
 @contextmanager
-def postgres(home: Path, **settings: str) -> Iterator[OwnServer]:
-    """Start a PostgreSQL in a directory that every user can enter, with settings in its file."""
+def postgres(home: Path, log: Path | None = None, **settings: str) -> Iterator[OwnServer]:
+    """Start a PostgreSQL in a directory that every user can enter, with settings in its file.
+
+    Args:
+        home: where its files lie.
+        log: an empty directory for its log, if that lies elsewhere.
+        settings: by name.
+    """
     programs, data = embedded().copied(home).bin, home / "data"
     os.chown(home, int(ACCOUNT), int(ACCOUNT))
     make = [*_AS_ACCOUNT, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
+    if log is not None:
+        os.chown(log, int(ACCOUNT), int(ACCOUNT))
+        make += ["--waldir", log]
     subprocess.run(make, cwd="/", check=True, capture_output=True)
     with (data / "postgresql.conf").open("a") as file:
         file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())

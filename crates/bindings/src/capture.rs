@@ -1,11 +1,13 @@
 //! Parts of the recorder without Python, for the one in Python.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tierwise_capture::RateMeter;
+use tierwise_recording::Role;
 
 /// CPU time of one event, in ns, by an instance of this name.
 #[pyfunction]
@@ -29,10 +31,36 @@ pub fn path_within(py: Python<'_>, root: PathBuf, path: PathBuf) -> PathBuf {
     py.detach(|| tierwise_capture::within(&root, &path))
 }
 
-/// Size of all files in a directory, links followed as under that root; none if it cannot be read.
+/// Size of all files in a directory, links followed as under that root, and sizes by role; none if it cannot be read.
+///
+/// `role_of` gives the name of a role, or none, for the path of a file under that root.
 #[pyfunction]
-pub fn tree_bytes(py: Python<'_>, directory: PathBuf, root: PathBuf) -> Option<u64> {
-    py.detach(|| tierwise_capture::tree_bytes(&directory, &root))
+pub fn tree_sizes(
+    directory: PathBuf,
+    root: PathBuf,
+    role_of: &Bound<'_, PyAny>,
+) -> PyResult<Option<(u64, BTreeMap<&'static str, u64>)>> {
+    let mut failed = None;
+    let asked = |path: &str| -> PyResult<Option<Role>> {
+        let name: Option<String> = role_of.call1((path,))?.extract()?;
+        Ok(Role::ALL
+            .into_iter()
+            .find(|role| name.as_deref() == Some(role.name())))
+    };
+    let sizes = tierwise_capture::tree_sizes(&directory, &root, |path| {
+        asked(path).unwrap_or_else(|error| {
+            failed = Some(error);
+            None
+        })
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    Ok(sizes.map(|sizes| {
+        let roles = sizes.role_bytes.into_iter();
+        let named = roles.map(|(role, size_bytes)| (role.name(), size_bytes));
+        (sizes.all_bytes, named.collect())
+    }))
 }
 
 /// Memory that processes hold, each byte that they share once.

@@ -1,10 +1,12 @@
 //! Paths as a process with another root has them, and the size of directory trees.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+
+use tierwise_recording::Role;
 
 const MOST_LINKS: u32 = 40;
 
@@ -47,19 +49,39 @@ fn reversed(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(named).collect()
 }
 
-/// Size of all files in the working directory of a server; none if it is gone.
-///
-/// The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
-pub fn working_directory_bytes(pid: i32, root: &Path) -> Option<u64> {
-    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-    tree_bytes(&within(root, &directory), root)
+/// Sizes of the files in a directory, links followed, each file once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeSizes {
+    /// Of all files.
+    pub all_bytes: u64,
+    /// Of those that have a role.
+    pub role_bytes: BTreeMap<Role, u64>,
 }
 
-/// Size of all files in a directory, links followed, each file once; none if it cannot be read.
+/// Sizes in the working directory of a server; none if it is gone.
+///
+/// The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
+pub fn working_directory_sizes(
+    pid: i32,
+    root: &Path,
+    role_of: impl FnMut(&str) -> Option<Role>,
+) -> Option<TreeSizes> {
+    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    tree_sizes(&within(root, &directory), root, role_of)
+}
+
+/// Sizes in a directory; none if it cannot be read.
+///
+/// `role_of` is asked with paths as a process with that root has them.
 #[must_use]
-pub fn tree_bytes(directory: &Path, root: &Path) -> Option<u64> {
+pub fn tree_sizes(
+    directory: &Path,
+    root: &Path,
+    mut role_of: impl FnMut(&str) -> Option<Role>,
+) -> Option<TreeSizes> {
     fs::read_dir(directory).ok()?;
-    let (mut waiting, mut seen, mut size_bytes) = (vec![directory.to_owned()], HashSet::new(), 0);
+    let (mut waiting, mut seen) = (vec![directory.to_owned()], HashSet::new());
+    let mut sizes = TreeSizes::default();
     while let Some(place) = waiting.pop() {
         let Ok(found) = fs::metadata(&place) else {
             continue;
@@ -71,10 +93,14 @@ pub fn tree_bytes(directory: &Path, root: &Path) -> Option<u64> {
             let entries = fs::read_dir(&place).into_iter().flatten().flatten();
             waiting.extend(entries.map(|entry| followed(&entry, root)));
         } else if found.is_file() {
-            size_bytes += found.len();
+            sizes.all_bytes += found.len();
+            let path = Path::new("/").join(place.strip_prefix(root).unwrap_or(&place));
+            if let Some(role) = role_of(&path.to_string_lossy()) {
+                *sizes.role_bytes.entry(role).or_default() += found.len();
+            }
         }
     }
-    Some(size_bytes)
+    Some(sizes)
 }
 
 /// Target of an entry for a process with that root.
@@ -122,8 +148,11 @@ mod tests {
         fs::write(root.join("elsewhere/log"), [0; 500]).unwrap();
         symlink("/elsewhere", data.join("pg_wal")).unwrap();
         symlink("/data", data.join("loop")).unwrap();
-        assert_eq!(tree_bytes(&data, &root), Some(1500));
-        assert_eq!(tree_bytes(&root.join("none"), &root), None);
+        let log = |path: &str| (path == "/elsewhere/log").then_some(Role::Log);
+        let sizes = tree_sizes(&data, &root, log).unwrap();
+        assert_eq!(sizes.all_bytes, 1500);
+        assert_eq!(sizes.role_bytes, BTreeMap::from([(Role::Log, 500)]));
+        assert_eq!(tree_sizes(&root.join("none"), &root, |_| None), None);
         fs::remove_dir_all(root).unwrap();
     }
 }

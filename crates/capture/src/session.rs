@@ -239,16 +239,21 @@ impl Session<'_> {
         let duration_s = self.began.elapsed().as_secs_f64();
         (self.say)("decoding");
         let files = self.decoder.finish()?;
-        let size = |target: &Target| paths::working_directory_bytes(target.pid, &target.root);
+        let sizes = |target: &Target| {
+            let role_of = |path: &str| target.rules.role_of(path);
+            paths::working_directory_sizes(target.pid, &target.root, role_of)
+        };
         let known = self
             .target
             .rules
             .works_in_data_directory
             .then_some(self.target);
+        let sizes = known.and_then(sizes);
         let about = About {
             duration_s,
             cost: Some(self.meter.cost(event_cpu_ns)),
-            data_directory_bytes: known.and_then(size),
+            data_directory_bytes: sizes.as_ref().map(|sizes| sizes.all_bytes),
+            role_bytes: sizes.map_or_else(Default::default, |sizes| sizes.role_bytes),
             ..about::completed(about, &files.devices, self.clients, self.processes_bytes)
         };
         Ok(self.recorder.finish(about)?)

@@ -43,6 +43,9 @@ pub struct About {
     /// Size of all files in the engine's data directory, if that directory is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_directory_bytes: Option<u64>,
+    /// The same by role of the files; empty in older recordings.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub role_bytes: BTreeMap<Role, u64>,
     /// Measured costs of the host; none where it was saturated, and in recordings from before it was
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

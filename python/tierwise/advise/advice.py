@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from tierwise.advise.costs import Costs
 from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, in_memory
+from tierwise.advise.filling import Filling, filling
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
 from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
+from tierwise.advise.space import RoleSpace
 from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -73,6 +75,10 @@ class Advice(Record):
     ``None`` without a goal or if every interval lies beyond it."""
     durability: list[Durability]
     """What a power cut does to the new devices of the recommended placement."""
+    spaces: list[RoleSpace]
+    """What a device must hold of each role, and why."""
+    filling: list[Filling]
+    """Files of the recommended placement that may grow without limit, and when their device is full then."""
     left_out: list[LeftOut]
     """Candidate devices that no placement uses, for their price or their size."""
     exact: bool
@@ -149,6 +155,8 @@ def advise(
         simpler=simpler,
         reaching=reaching,
         durability=durability(decision.option.placement, predictor.run.engine),
+        spaces=list(costs.spaces.values()),
+        filling=filling(decision.option, costs.spaces),
         left_out=search.left_out(),
         exact=ranking.complete,
         tried=ranking.tried,

@@ -12,6 +12,7 @@ from typing import Self
 
 from tierwise.advise.endurance import lifetime_months, written_by_device
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
+from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.advise.terms import Terms
 from tierwise.device_models.billing import BillPart, bill_part, bill_parts
 from tierwise.model.errors import TierwiseError
@@ -66,7 +67,7 @@ class Costs:
     """Prices of placements of files of known sizes.
 
     Args:
-        footprints: bytes of the files of each role.
+        needed_bytes: what a device must hold of each role.
         terms: of payment.
         volumes: rented ones of the recorded run.
         idle: roles that no placement moves, since they have almost no I/O.
@@ -75,17 +76,18 @@ class Costs:
 
     def __init__(
         self,
-        footprints: Mapping[Role, int],
+        needed_bytes: Mapping[Role, int],
         terms: Terms | None = None,
         volumes: Sequence[RecordedVolume] = (),
         idle: Collection[Role] = (),
         written: Written | None = None,
     ) -> None:
         """Store the sizes and the terms."""
-        self._footprints = footprints
+        self.needed_bytes = needed_bytes
         self._terms = terms or Terms()
         self.volumes, self._idle = volumes, frozenset(idle)
         self.written: Written = written or {}
+        self.spaces: Mapping[Role, RoleSpace] = {}
         self._known: dict[tuple[str, int, float], DeviceBill] = {}
         self._most_bytes: dict[str, float] = {}
 
@@ -99,7 +101,16 @@ class Costs:
         terms = terms or Terms()
         idle, _ = by_load(predictor)
         written = {role: load.written_bytes_per_s for role, load in predictor.as_recorded.io.items()}
-        return cls(predictor.work.footprints, terms, recorded_volumes(predictor, terms), idle, written)
+        spaces = role_spaces(predictor.about, predictor.work.footprints, written)
+        costs = cls(
+            {role: space.size_bytes for role, space in spaces.items()},
+            terms,
+            recorded_volumes(predictor, terms),
+            idle,
+            written,
+        )
+        costs.spaces = spaces
+        return costs
 
     @property
     def currency(self) -> str:
@@ -112,11 +123,11 @@ class Costs:
         return sum(volume.rent_per_month for volume in self.volumes) if self.volumes else None
 
     def size_bytes(self, placement: Mapping[Role, str]) -> dict[str, int]:
-        """Bytes of the recorded files on each new device."""
+        """Bytes that each new device must hold."""
         sizes: dict[str, int] = {}
         for role, device in placement.items():
             if device != RECORDED:
-                sizes[device] = sizes.get(device, 0) + self._footprints.get(role, 0)
+                sizes[device] = sizes.get(device, 0) + self.needed_bytes.get(role, 0)
         return sizes
 
     def fits(self, placement: Mapping[Role, str]) -> bool:

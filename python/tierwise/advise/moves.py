@@ -81,7 +81,7 @@ def single_moves(
     ]
     tried = [one for one in tried if costs.allows(one[2], budget_per_month)]
     answers = predictor.predict([asking(before.scenario, placement) for *_, placement in tried])
-    sizes = predictor.work.footprints
+    sizes = costs.needed_bytes
     moves = [
         _move((unit, device, sum(sizes.get(role, 0) for role in unit)), before, answer, costs)
         for (unit, device, _), answer in zip(tried, answers, strict=True)

@@ -78,17 +78,18 @@ def _listed(roles: set[Role]) -> str:
     return ", ".join(str(role) for role in Role if role in roles)
 
 
-def data_directory_bytes(pid: int, root: Path) -> int | None:
-    """Size of all files in the working directory of a server; ``None`` if it is gone.
+def directory_sizes(pid: int, target: Target) -> dict[str, Any]:
+    """Size of all files in the working directory of a server, and by role; nothing if it is gone.
 
     The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
 
     Args:
         pid: first process of the server.
-        root: root of its files, as seen by this process.
+        target: the server.
     """
     try:
         directory = Path(f"/proc/{pid}/cwd").readlink()
     except OSError:
-        return None
-    return _core.tree_bytes(_core.path_within(root, directory), root)
+        return {}
+    sizes = _core.tree_sizes(_core.path_within(target.root, directory), target.root, target.role_of)
+    return {} if sizes is None else {"data_directory_bytes": sizes[0], "role_bytes": sizes[1]}

@@ -218,7 +218,7 @@ class Session:
             "cost": self._cost(),
             "clients": self._clients.described,
             "devices": about.devices_json(self._devices),
-            "data_directory_bytes": self._data_directory_bytes(),
+            **self._directory_sizes(),
         }
         warnings = [*told["warnings"], *about.warnings_of(self._devices)]
         if self._counters is None:
@@ -227,11 +227,11 @@ class Session:
         told |= {"settings": settings, "engine_version": self._counters.version or told["engine_version"]}
         return told | described(self._counters) | {"warnings": [*warnings, *self._counters.warnings]}
 
-    def _data_directory_bytes(self) -> int | None:
+    def _directory_sizes(self) -> dict[str, Any]:
         pids = self._target.processes()
         if not pids or not self._target.rules.works_in_data_directory:
-            return None
-        return about.data_directory_bytes(pids[0], self._target.root)
+            return {}
+        return about.directory_sizes(pids[0], self._target)
 
     def __enter__(self) -> Self:
         """Give the session."""

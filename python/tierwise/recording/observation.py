@@ -132,6 +132,7 @@ class Observation(Record):
             transactions=None,
             counters=self.counts,
             data_directory_bytes=self.data_directory_bytes,
+            role_bytes=self.sizes,
             foreign_cpu_share=0.0,
             checks=[],
             warnings=self.limits,

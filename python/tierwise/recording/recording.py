@@ -114,6 +114,8 @@ class About(_Part):
     """Increase of the engine's own counters; empty if they were not read."""
     data_directory_bytes: int | None = None
     """Size of all files of the engine's data directory, if known."""
+    role_bytes: dict[Role, int] = {}
+    """The same by role of the files; empty in older recordings."""
     clients: list[ClientProgram] = []
     """Programs that held the sessions; empty if there are none, and in older recordings."""
     foreign_cpu_share: float

@@ -35,6 +35,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
     reasons = sorted({one.bound.because for one in survey.predictions if one and one.bound})
     because = {role: one.because for one in subject.advice.decision.together for role in one.roles}
     bills, billed = _bills(subject)
+    needed = {one.role: one.size_bytes for one in subject.advice.spaces}
     data = {
         "recording": {
             "name": subject.recording.name,
@@ -47,10 +48,9 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         "command": subject.command,
         "devices": [_device(subject, device) for device in survey.devices],
         "roles": [
-            _card(subject.advice.recorded, unit, run.footprints, because.get(unit[0], ""))
-            for unit in survey.placed
+            _card(subject.advice.recorded, unit, needed, because.get(unit[0], "")) for unit in survey.placed
         ],
-        "left": [_card(subject.advice.recorded, (role,), run.footprints) for role in survey.left],
+        "left": [_card(subject.advice.recorded, (role,), needed) for role in survey.left],
         "bills": bills,
         "billed": billed,
         "advised": survey.number(subject.placement) or 0,
@@ -87,7 +87,7 @@ def _recorded_summary(subject: Subject) -> str:
 
 
 def _card(
-    recorded: Prediction, unit: Unit, footprints: Mapping[Role, int], because: str = ""
+    recorded: Prediction, unit: Unit, needed_bytes: Mapping[Role, int], because: str = ""
 ) -> dict[str, Any]:
     """A role, or roles that move as one."""
     loads = [recorded.io[role] for role in unit if role in recorded.io]
@@ -96,7 +96,7 @@ def _card(
         "name": unit[0].value,
         "roles": [role.value for role in unit],
         "because": because if len(unit) > 1 else "",
-        "size_bytes": sum(footprints.get(role, 0) for role in unit),
+        "size_bytes": sum(needed_bytes.get(role, 0) for role in unit),
         "requests_per_s": _short(requests),
         "share": _short(max((load.busy_share for load in loads), default=0.0)),
         "colour": ROLE_COLOURS[unit[0].value],

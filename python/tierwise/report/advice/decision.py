@@ -42,6 +42,7 @@ from tierwise.report.recording.prediction_words import (
     recorded_sentence,
     signed_percent,
 )
+from tierwise.report.recording.space_words import space_sentences
 from tierwise.report.study.moves import join
 
 _LEAST_SHOWN = 0.01
@@ -95,6 +96,7 @@ def sentences(subject: Subject) -> list[Block]:
     if volatile := decision_words.volatile_sentence(advice):
         said.append(Text(volatile, Tone.WARNING))
     said += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
+    said += [Text(sentence, Tone.WARNING) for sentence in space_sentences(advice)]
     if option.taken_along:
         along = moving(option.taken_along)
         said.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))

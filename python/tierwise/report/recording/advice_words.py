@@ -21,6 +21,7 @@ from tierwise.report.recording.decision_words import (
 from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import cost, money, months
 from tierwise.report.recording.prediction_words import moving
+from tierwise.report.recording.space_words import space_sentences
 from tierwise.report.study.moves import join
 
 _MONTHS_PER_YEAR = 12
@@ -40,6 +41,7 @@ def further_sentences(advice: Advice) -> list[str]:
         volatile_sentence(advice),
         *together_sentences(advice.decision),
         f"{along[:1].upper()}{along[1:]}." if along else "",
+        *space_sentences(advice),
         fastest_sentence(advice),
         simpler_sentence(advice),
         _ladder_sentence(advice),

@@ -1,0 +1,151 @@
+"""Space that the files of each role may need: what lies there now, and what settings let it grow to.
+
+Assumption: the load goes on at the recorded rate. Sources:
+
+- PostgreSQL documentation, 'WAL Configuration': ``max_wal_size`` between checkpoints, before the oldest
+  segment that ``wal_keep_size``, a replication slot or an archiver that fails still needs.
+- MariaDB and MySQL documentation, 'InnoDB System Variables' and 'Binary Log': files of the redo log have
+  their full size from the beginning; binary logs stay until they expire.
+"""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.model.units import parse_size_bytes
+from tierwise.recording import About
+from tierwise.results.measurements import Record
+
+_DAY_S = 86_400
+_DEFAULT_MAX_WAL_SIZE = 1 << 30
+_OFF = frozenset({"", "0", "off", "false", "no"})
+
+
+class SpacePart(Record):
+    """What needs space beside or instead of the files that lie there."""
+
+    what: str
+    """A setting, or a setting and the rate it is multiplied by."""
+    size_bytes: int
+
+
+class RoleSpace(Record):
+    """Space of one role's files."""
+
+    role: Role
+    size_bytes: int
+    """What a device must hold: the greater of what lies there now and the sum of the parts."""
+    now_bytes: int
+    """Of the files that lie there, touched or not, as far as the recording knows."""
+    parts: list[SpacePart] = []
+    """What the settings let the files grow to; empty if they say nothing."""
+    grows_bytes_per_s: float = 0.0
+    """At the recorded rate: by the engine's own counter, or else what is written. A log is written more than
+    it grows: its last page again with each flush, and new files once with zeros."""
+    unlimited: str = ""
+    """When the files grow without limit, as ``if archiving stops``; empty if they do not."""
+
+
+def role_spaces(
+    about: About, footprints: Mapping[Role, int], written: Mapping[Role, float] | None = None
+) -> dict[Role, RoleSpace]:
+    """The space of each role of a recording.
+
+    Args:
+        about: of the recording.
+        footprints: bytes of the files that were touched, by role.
+        written: bytes a second that the load writes, by role.
+    """
+    found = {}
+    for role, touched in footprints.items():
+        now = max(touched, about.role_bytes.get(role, 0))
+        grows = _grows_bytes_per_s(role, about, (written or {}).get(role, 0.0))
+        parts, unlimited = _grows_to(role, about, grows)
+        needed = max(now, sum(part.size_bytes for part in parts))
+        found[role] = RoleSpace(
+            role=role,
+            size_bytes=needed,
+            now_bytes=now,
+            parts=parts,
+            grows_bytes_per_s=grows,
+            unlimited=unlimited,
+        )
+    return found
+
+
+def _grows_bytes_per_s(role: Role, about: About, written_bytes_per_s: float) -> float:
+    counted = about.counters.get("log_bytes") if role is Role.LOG and about.duration_s > 0 else None
+    return written_bytes_per_s if counted is None else counted / about.duration_s
+
+
+def _grows_to(role: Role, about: About, grows_bytes_per_s: float) -> tuple[list[SpacePart], str]:
+    match about.engine, role:
+        case "postgres", Role.LOG:
+            return _postgres_log(about.settings)
+        case (("mariadb" | "mysql"), Role.LOG):
+            return _innodb_log(about.settings, files=1 if about.engine == "mariadb" else 2), ""
+        case (("mariadb" | "mysql"), Role.ARCHIVE):
+            return _binary_log(about.settings, grows_bytes_per_s)
+        case _:
+            return [], ""
+
+
+def _postgres_log(settings: Mapping[str, str]) -> tuple[list[SpacePart], str]:
+    most = _size(settings, "max_wal_size")
+    if settings and not most.size_bytes:
+        most = SpacePart(what="max_wal_size by default", size_bytes=_DEFAULT_MAX_WAL_SIZE)
+    kept = max(
+        (_size(settings, "wal_keep_size"), _size(settings, "max_slot_wal_keep_size")),
+        key=lambda part: part.size_bytes,
+    )
+    parts = [part for part in (most, kept) if part.size_bytes > 0]
+    stops = []
+    if settings.get("archive_mode", "off").lower() not in _OFF:
+        stops.append("archiving stops")
+    if settings.get("max_slot_wal_keep_size") == "-1":
+        stops.append("the reader of a replication slot stops")
+    return parts, f"if {' or '.join(stops)}" if stops else ""
+
+
+def _innodb_log(settings: Mapping[str, str], files: int) -> list[SpacePart]:
+    capacity = _size(settings, "innodb_redo_log_capacity")
+    if capacity.size_bytes > 0:
+        return [capacity]
+    each = _size(settings, "innodb_log_file_size")
+    number = settings.get("innodb_log_files_in_group", "")
+    files = int(number) if number.isdecimal() and 0 < len(number) < 4 else files
+    whole = SpacePart(
+        what=each.what if files == 1 else f"{files} × {each.what}", size_bytes=files * each.size_bytes
+    )
+    return [whole] if whole.size_bytes > 0 else []
+
+
+def _binary_log(settings: Mapping[str, str], written_bytes_per_s: float) -> tuple[list[SpacePart], str]:
+    seconds, days = (_number(settings, name) for name in ("binlog_expire_logs_seconds", "expire_logs_days"))
+    if seconds is None and days is None:
+        return [], ""
+    kept_s = (seconds or 0.0) or (days or 0.0) * _DAY_S
+    if kept_s == 0:
+        return [], "since binary logs never expire"
+    name = "binlog_expire_logs_seconds" if seconds else "expire_logs_days"
+    expiring = SpacePart(
+        what=f"{name} at {written_bytes_per_s / 1e6:.3g} MB/s", size_bytes=int(kept_s * written_bytes_per_s)
+    )
+    return [part for part in (expiring, _size(settings, "max_binlog_size")) if part.size_bytes > 0], ""
+
+
+def _size(settings: Mapping[str, str], name: str) -> SpacePart:
+    """The size that a setting gives, in bytes or with a unit; 0 if it gives none."""
+    try:
+        return SpacePart(what=name, size_bytes=parse_size_bytes(settings.get(name, ""), name))
+    except TierwiseError:
+        return SpacePart(what=name, size_bytes=0)
+
+
+def _number(settings: Mapping[str, str], name: str) -> float | None:
+    text = settings.get(name, "")
+    return float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 16 else None
