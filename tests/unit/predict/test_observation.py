@@ -125,6 +125,12 @@ def test_a_request_on_a_named_device_is_simulated_once(tmp_path: Path) -> None:
     assert device_times._simulated.cache_info().misses == before
 
 
+def test_what_a_transaction_logs_is_what_was_counted() -> None:
+    seen = observation(counts={"transactions": 1000, "log_bytes": 250_000})
+    work = work_of(seen)
+    assert Placed(seen, work, log_demand(seen, work), {}, "likely", False).log_bytes == 250
+
+
 def test_slower_devices_are_predicted_to_be_slower(tmp_path: Path) -> None:
     predictor = opened(tmp_path, devices=dict.fromkeys(Role, "ssd-sata-dc"))
     names = ("zero", "ssd-nvme-dc", "volume-aws-gp3", "hdd-7k2")

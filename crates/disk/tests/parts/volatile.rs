@@ -254,6 +254,12 @@ fn a_lying_disk_writes_back_when_data_is_old_or_too_much() {
         most_bytes: 2 * SECTOR as u64,
     };
     let disk = store(WriteCache::Lying, write_back);
+    assert!(disk.lies());
+    assert!(
+        ![WriteCache::Safe, WriteCache::Volatile]
+            .iter()
+            .any(|cache| store(*cache, write_back).lies())
+    );
     write_at(&disk, 0, 1, 100);
     assert!(disk.complete(&disk.flush(disk.cycle()), 150));
     assert_eq!(disk.unflushed_bytes(), SECTOR as u64);

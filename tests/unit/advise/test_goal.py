@@ -1,0 +1,27 @@
+"""Goals: how far a first look is from one, and which one comes near."""
+
+from __future__ import annotations
+
+import pytest
+
+from tierwise.advise import Goal
+from tierwise.predict.ranking import Ranked
+
+
+def look(rate_per_s: float = 1000.0, p99_us: float = 5000.0) -> Ranked:
+    return Ranked(placement={}, rate_per_s=rate_per_s, p50_us=800.0, p95_us=3000.0, p99_us=p99_us)
+
+
+def test_a_latency_is_its_own_distance_and_a_rate_counts_backwards() -> None:
+    assert Goal.parse("p50=1ms").distance(look()) == 800
+    assert Goal.parse("p95=1ms").distance(look()) == 3000
+    assert Goal.parse("p99=1ms").distance(look()) == 5000
+    assert Goal.parse("tps=10").distance(look()) == -1000
+
+
+@pytest.mark.parametrize(
+    ("goal", "near"),
+    [("p99=5ms", True), ("p99=4.6ms", True), ("p99=4.4ms", False), ("tps=1100", True), ("tps=1200", False)],
+)
+def test_within_a_tenth_is_near(goal: str, near: bool) -> None:
+    assert Goal.parse(goal).near(look()) == near
