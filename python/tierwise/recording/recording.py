@@ -17,6 +17,7 @@ from tierwise.model.input_files import open_regular
 from tierwise.model.output_files import empty_folder
 from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.recording.other_formats import refuse_file
 from tierwise.recording.programs import ClientProgram, ForeignProgram, pooler_warning
 
 ABOUT_FILE = "about.json"
@@ -146,6 +147,7 @@ class Recording:
             TierwiseError: naming the file, if it is no recording, newer than this program, truncated or
                 damaged.
         """
+        refuse_file(path)
         return cls(path, About.model_validate_json(_core.read_recording(path, whole)))
 
     @property
