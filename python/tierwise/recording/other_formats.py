@@ -17,11 +17,7 @@ _TOOLS = (
     (r"avg-cpu:.*%iowait|^Device:?\s.*(?:r/s|tps)", "an output of iostat", _NO_ROLES),
     (r"^procs -+memory-+|^Linux .*\n\n.*%iowait", "an output of vmstat or sar", _NO_ROLES),
     (r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]", "an output of blkparse", _NO_ROLES),
-    (
-        r"AWR Report|WORKLOAD REPOSITORY|STATSPACK",
-        "a report of Oracle",
-        "an engine that tierwise does not know",
-    ),
+    (r"AWR Report|WORKLOAD REPOSITORY|STATSPACK", "a report of Oracle", "an engine unknown here"),
     (r'"fio version"|^fio-\d', "an output of fio", _DEVICE),
     (r"^\[global\]|^rw=|ioengine=", "a job file of fio", _DEVICE),
     (r"# Query 1: |# Time: \d|slow query", "a log of slow queries", "which tells no requests of files"),
