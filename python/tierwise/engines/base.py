@@ -133,6 +133,14 @@ class Engine(ABC):
         return cold
 
     @abstractmethod
+    def check_settings(self) -> None:
+        """Check the settings with the engine's own program, which leaves nothing; call it before ``init``.
+
+        Raises:
+            TierwiseError: naming the setting and what the program says of it.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """End the server if it runs and delete all its files. Faster after its disks are gone."""
 

@@ -22,7 +22,7 @@ from tierwise.engines.embedded.process import WorkerProcess
 from tierwise.engines.salvage import Salvage
 from tierwise.engines.study_settings import checked
 from tierwise.engines.thread_waits import ThreadWaitProbe
-from tierwise.host import page_cache, users
+from tierwise.host import ledger, page_cache, users
 from tierwise.host.cpu import process_cpu_s
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -69,6 +69,16 @@ class EmbeddedEngine(Engine):
         self._connected = weakref.WeakSet[EmbeddedClients]()
         self._worker: WorkerProcess | None = None
         self._version = self._find_version()
+
+    def check_settings(self) -> None:
+        """Open an empty database with them."""
+        if not self._settings:
+            return
+        with ledger.passage("engine-settings", self._user) as directory:
+            try:
+                self.init(dict.fromkeys(self.roles, directory))
+            finally:
+                self.close()
 
     def init(self, places: Mapping[Role, Path]) -> None:
         """Make the database by opening it once."""

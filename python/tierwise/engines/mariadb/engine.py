@@ -65,10 +65,14 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         self._files = MariadbFiles()
         self._temp: Path | None = None
 
+    def check_settings(self) -> None:
+        """Ask the server's own parser."""
+        self._binaries.check(self.name, self._settings)
+
     def init(self, places: Mapping[Role, Path]) -> None:
         """Check the settings, run mariadb-install-db, then make the load's schema and account."""
         self.require_placeable(places)
-        self._binaries.check(self.name, self._settings)
+        self.check_settings()
         super().init(places)
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tierwise.engines.postgres.errors import explain
 from tierwise.host import ledger, programs
 from tierwise.host.users import ServerUser, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError
@@ -32,6 +34,23 @@ class Binaries:
             TierwiseError: if the program is not there or does not run.
         """
         return _version(self)
+
+    def check(self, engine: str, settings: Mapping[str, str]) -> None:
+        """Check settings with the server's own parser, without starting it.
+
+        Raises:
+            TierwiseError: naming the first setting that is unknown or has a value that the server refuses.
+        """
+        if not settings:
+            return
+        given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        with ledger.passage("postgres-settings", server_user()) as directory:
+            program = self.reachable_by(server_user(), directory).bin / "postgres"
+            # It prints one setting, after it has read all of them.
+            words = ["-C", "data_directory", "-D", "/", "-c", "config_file=/dev/null", *given]
+            told = programs.run("postgres", [program, *words])
+        if told.status != 0:
+            raise explain(f"engine {engine}", told.errors)
 
     def reachable_by(self, user: ServerUser | None, copy_to: Path) -> Binaries:
         """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.

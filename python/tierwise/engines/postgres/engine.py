@@ -76,6 +76,10 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         self._member: SynchronousWalReceiver | None = None
         self._files = PostgresFiles(self._query_as_client)
 
+    def check_settings(self) -> None:
+        """Ask the server's own parser."""
+        self._binaries.check(self.name, self._settings.server)
+
     def start(self) -> None:
         """Start postgres, then the receiver of the second log member, if there is one."""
         if not self.running:

@@ -19,7 +19,10 @@ _HARMLESS = re.compile(
 
 _ABORTED = re.compile(r"was terminated by signal 6\b")
 _UNKNOWN = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]*)"')
-_BAD_VALUE = re.compile(r'(?:invalid value for parameter|parameter|invalid) "(?P<name>\w+)".*')
+_HINT = re.compile(r"HINT:\s+(.*)")
+_BAD_VALUE = re.compile(
+    r'(?:invalid value for parameter|parameter|invalid|.* valid range for parameter) "(?P<name>\w+)".*'
+)
 
 _FIXES: Sequence[tuple[str, str]] = (
     (r"No space left on device|disk full", "give the device of that role more space, or load less"),
@@ -51,7 +54,8 @@ def explain(what: str, log: str) -> TierwiseError:
         message = f"{what}: setting {unknown['name']} is unknown to this server"
         return TierwiseError(message, "leave it out, or use a version that has it")
     if bad := _BAD_VALUE.match(last):
-        return TierwiseError(f"{what}: setting {bad['name']}: {last}", "choose a value that the server takes")
+        fix = ". ".join(["choose a value that the server takes", *_HINT.findall(log)[-1:]])
+        return TierwiseError(f"{what}: setting {bad['name']}: {last}", fix.removesuffix("."))
     return TierwiseError(f"{what}: {last}", fix_for(last))
 
 

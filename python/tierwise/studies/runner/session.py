@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from tierwise import engines
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import installed, require
@@ -31,7 +32,7 @@ from tierwise.results.files import (
     write_parquet,
     write_study_info,
 )
-from tierwise.studies import sweep
+from tierwise.studies import FILE_ENGINE, sweep
 from tierwise.studies.plan import RunPlan, plan_runs
 from tierwise.studies.runner.compatibility import restrict_to_supported
 from tierwise.studies.runner.hosts import Hosts, run_blocks, unfinished
@@ -185,6 +186,9 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
         TierwiseError: if nothing is left, or a device's profile is unknown.
     """
     study, skipped = restrict_to_supported(study)
+    for name in study.engines:
+        if name != FILE_ENGINE:
+            engines.create(name, study.settings.get(name, {})).check_settings()
     used = {name for one in study.placements.values() for name in (*one.roles.values(), one.default)}
     for name in sorted(used):
         if (profile := study.devices[name].profile) is not None:
