@@ -102,6 +102,7 @@ def run_study(
             kept.
     """
     study, skipped = restrict_to_runnable(study)
+    check_settings(study)
     require("lab", "a study", ["numpy"])
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     if recordings is not None:
@@ -186,14 +187,22 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
         TierwiseError: if nothing is left, or a device's profile is unknown.
     """
     study, skipped = restrict_to_supported(study)
-    for name in study.engines:
-        if name != FILE_ENGINE:
-            engines.create(name, study.settings.get(name, {})).check_settings()
     used = {name for one in study.placements.values() for name in (*one.roles.values(), one.default)}
     for name in sorted(used):
         if (profile := study.devices[name].profile) is not None:
             profiles.load(profile)
     return study, skipped
+
+
+def check_settings(study: Study) -> None:
+    """Let each engine check its settings, before anything is made.
+
+    Raises:
+        TierwiseError: naming the setting and what the engine says of it.
+    """
+    for name in study.engines:
+        if name != FILE_ENGINE:
+            engines.create(name, study.settings.get(name, {})).check_settings()
 
 
 def _require_writable(directory: Path) -> None:
