@@ -176,3 +176,20 @@ def test_never_claims_what_the_intervals_do_not_show(makes: list[Make]) -> None:
         first = rows[comparison.first]
         assert first.speedup.low > 1 and first.summary.ok >= 2 and rows["all-hdd"].summary.ok >= 2
     assert comparison.validity.valid + len(comparison.validity.left_out) == len(makes)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("wal_sync_method", "open_datasync", True),
+        ("wal_sync_method", "fdatasync", False),
+        ("innodb_flush_method", "O_DSYNC", True),
+        ("innodb_flush_method", "O_DIRECT", False),
+    ],
+)
+def test_writes_through_an_emulated_disk_are_named(name: str, value: str, said: bool) -> None:
+    def with_setting(one: RunResult) -> RunResult:
+        return one.model_copy(update={"engine": one.engine.model_copy(update={"settings": {name: value}})})
+
+    caveats = only(build_answer([with_setting(one) for one in study_runs()], INFO)).words.caveats
+    assert [f"{name} = {value}" in text and "FUA" in text for text in caveats].count(True) == int(said)

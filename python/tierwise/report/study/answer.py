@@ -26,6 +26,7 @@ from tierwise.report.study.rows import Measure, Row, build_rows, measure_of
 from tierwise.report.study.sentences import Words, put_into_words
 from tierwise.report.study.sweeps import SweepResult, setting_words, sweeps_of
 from tierwise.report.study.validity import Validity, validity_of
+from tierwise.report.study.write_through import write_through_caveats
 from tierwise.results import Record, RunResult, StudyInfo
 
 GroupKey = tuple[str, tuple[tuple[str, str], ...]]
@@ -187,6 +188,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         *words.caveats,
         *host_caveats(hosts, rows),
         *warm_caveats(runs),
+        *write_through_caveats(runs),
         *_cannot_be_parted(runs[0].engine.name, first.row),
     ]
     words = words.model_copy(update={"caveats": caveats})
