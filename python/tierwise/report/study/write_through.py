@@ -1,7 +1,8 @@
 """Settings that make an engine write its log with FUA, which the path of an emulated disk does not have.
 
-Source: PostgreSQL documentation, ``wal_sync_method``; MariaDB documentation, ``innodb_flush_method``. Linux splits
-a write with FUA into a write and a flush for a device without FUA, as a loop device is (block/blk-flush.c).
+Source: PostgreSQL documentation, ``wal_sync_method``; MariaDB documentation, ``innodb_flush_method``. Linux
+splits a write with FUA into a write and a flush for a device without FUA, as a loop device is
+(block/blk-flush.c).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def write_through_caveats(runs: Sequence[RunResult]) -> list[str]:
         and any(Role.LOG in device.roles and device.profile for device in run.devices)
     }
     return [
-        f"With {setting}, each write of the log carries FUA. An emulated disk gets a write and a flush in its "
-        "place, so that a device that honours FUA is faster than shown."
+        f"With {setting}, each write of the log carries FUA. An emulated disk gets a write and a flush in "
+        "its place, so that a device that honours FUA is faster than shown."
         for setting in sorted(found)
     ]
