@@ -59,7 +59,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         risks="" if stays else to_html([decision.risks(subject)]),
         basis=to_html(decision.basis(subject)),
         bill=to_html(decision.bill(subject)),
-        guide=guide(subject.advice.run.engine, subject.moves),
+        guide=guide(subject.advice.run.engine, subject.moves, subject.advice.run.footprints),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,12 +51,24 @@ class Guide:
     sources: list[str]
 
 
-def guide(engine: str, placement: Mapping[Role, str]) -> Guide:
+def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role] = tuple(Role)) -> Guide:
     """The steps to reach a placement on an engine; an unknown engine has none.
 
     No name from a recording goes into a line to type: paths are shell variables that the reader sets.
+
+    Args:
+        engine: its name.
+        placement: the new device of each role that moves.
+        recorded: roles that the recording tells apart; any other moves with the one that it is recorded as.
     """
     said = moves_of(engine)
+    within = {role: said[role.value]["recorded_as"] for role in Role if "recorded_as" in said.get(role, {})}
+    untold = {
+        role: placement[Role(other)]
+        for role, other in within.items()
+        if role not in recorded and other in placement
+    }
+    placement = {**placement, **untold}
     moved = [role for role in Role if role in placement]
     known = {role: said[role.value] for role in moved if "there" in said.get(role.value, {})}
     leads = {role: said[role.value]["with"] for role in moved if "with" in said.get(role.value, {})}

@@ -1,0 +1,144 @@
+"""The steps that an advice gives for servers, typed into a shell: there, and the way back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from support import own_servers
+from support.engine_cases.mariadb import CASES
+from support.engine_contract import open_directory
+from support.own_servers import ACCOUNT, OwnServer
+from tierwise.engines.mariadb.binaries import installed
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.model.roles import Role
+from tierwise.report.advice.steps import guide
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a server as another account")
+
+INSTALL = f"""#!/bin/sh
+for last; do :; done
+mkdir -p "$last" && chown {ACCOUNT}:{ACCOUNT} "$last" && chmod 700 "$last"
+"""
+"""``install -d -o postgres``, where the server's account has another name."""
+SYSTEMCTL = """#!/bin/sh
+pid=$(cat {home}/pid 2>/dev/null)
+if [ "$1" != start ] && [ -n "$pid" ]; then
+    kill "$pid"
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+fi
+if [ "$1" != stop ]; then
+    setsid {server} --defaults-file={home}/my.cnf --socket={home}/socket --pid-file={home}/pid \\
+        --skip-networking --user=nobody </dev/null >>{home}/log 2>&1 &
+    for _ in $(seq 600); do [ -e {home}/pid ] && exit 0; sleep 0.1; done
+    exit 1
+fi
+"""
+"""``systemctl`` for a MariaDB that is no unit of systemd."""
+_SPACES = """
+    SELECT c.relname, coalesce(t.spcname, 'pg_default')
+    FROM pg_class c LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace
+    WHERE c.relname IN ('part', 'part_pkey', 'name_of')
+"""
+
+
+def typed(lines: str, programs: Mapping[str, str], **variables: object) -> None:
+    """Type lines into a shell that has programs of the test's own."""
+    with open_directory() as folder:
+        for name, text in programs.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+        env = {name: str(value) for name, value in variables.items()}
+        env["PATH"] = f"{folder}:{embedded().bin}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["sh", "-eu", "-c", lines], env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def postgres() -> Iterator[OwnServer]:
+    with open_directory() as home, own_servers.postgres(home) as made:
+        made.execute(
+            "CREATE TABLE part (id integer PRIMARY KEY, name text)",
+            "INSERT INTO part SELECT n, md5(n::text) FROM generate_series(1, 5000) AS n",
+            "CREATE INDEX name_of ON part (name)",
+        )
+        yield made
+
+
+def spaces(server: OwnServer) -> dict[str, str]:
+    with server.postgres() as session:
+        return dict(session.execute(_SPACES).fetchall())
+
+
+@pytest.mark.parametrize(
+    ("recorded", "indexes"),
+    [({Role.LOG, Role.DATA}, "moved_index"), ({Role.LOG, Role.DATA, Role.INDEX}, "pg_default")],
+    ids=["indexes are recorded as data", "indexes are told apart"],
+)
+def test_data_of_postgres_moves_as_it_was_recorded(
+    postgres: OwnServer, recorded: set[Role], indexes: str
+) -> None:
+    found = guide("postgres", {Role.DATA: "ssd-nvme-dc"}, recorded)
+    said = {"PGHOST": postgres.home, "PGUSER": "postgres", "DB": "postgres"}
+    with open_directory() as new:
+        for step in found.steps:
+            typed(step.there, {"install": INSTALL}, NEW=new, **said)
+        assert spaces(postgres) == {"part": "moved_data", "part_pkey": indexes, "name_of": indexes}
+        for step in found.steps:
+            typed(step.back, {"install": INSTALL}, NEW=new, **said)
+        assert set(spaces(postgres).values()) == {"pg_default"}
+    with postgres.postgres() as session:
+        assert session.execute("SELECT count(*) FROM part").fetchone() == (5000,)
+
+
+def names_in(place: Path) -> set[str]:
+    """Names of the files that have a role of their own, and of the test's table."""
+    kept = ("ib_logfile", "ibdata", "undo0", "part.ibd")
+    return {file.name for file in place.rglob("*") if file.name.startswith(kept)}
+
+
+@pytest.mark.parametrize("moved", [[Role.DATA], [Role.LOG], [Role.LOG, Role.DATA], [Role.SYSTEM, Role.DATA]])
+def test_roles_of_mariadb_move_alone_and_together(moved: list[Role]) -> None:
+    if reason := CASES[0].missing():
+        pytest.skip(reason)
+    with open_directory() as home, open_directory() as new:
+        for place in (home, new):
+            os.chown(place, int(ACCOUNT), int(ACCOUNT))
+        with own_servers.mariadb(home) as first:
+            first.execute(
+                "CREATE DATABASE shop", "USE shop", "CREATE TABLE part AS SELECT seq FROM seq_1_to_5000"
+            )
+        (home / "conf").mkdir()
+        with (home / "my.cnf").open("a") as file:
+            file.write(f"!includedir {home}/conf\n")
+        systemctl = SYSTEMCTL.format(home=home, server=installed().server)
+        server = OwnServer(0, home, "mariadb")
+        programs = {"install": INSTALL, "systemctl": systemctl}
+        said = {"DATADIR": home / "data", "CONF": home / "conf", "NEW": new}
+        found = guide("mariadb", dict.fromkeys(moved, "ssd-nvme-dc"))
+        typed("systemctl start mariadb", programs, **said)
+        before = names_in(home / "data")
+        there = {
+            Role.DATA: {"part.ibd"},
+            Role.LOG: {name for name in before if name.startswith("ib_logfile")},
+            Role.SYSTEM: {name for name in before if name.startswith("ibdata")},
+        }
+        try:
+            for step in found.steps:
+                typed(step.there, programs, **said)
+            assert names_in(new) == set().union(*(there[role] for role in moved))
+            assert names_in(home / "data") == before - names_in(new)
+            for step in reversed(found.steps):
+                typed(step.back, programs, **said)
+            assert names_in(home / "data") == before
+            with server.mariadb() as session, session.cursor() as cursor:
+                cursor.execute("SELECT count(*) FROM shop.part")
+                assert cursor.fetchone() == (5000,)
+        finally:
+            typed("systemctl stop mariadb", programs, **said)
