@@ -236,3 +236,8 @@ def test_counters_tell_log_blocks_and_commits(adapter: RocksAdapter) -> None:
     assert done.pages_written is not None and done.pages_written > 20_000 * 100 / 4096 / 4
     space = adapter.space()
     assert space is not None and space.reserved_bytes > 500_000
+
+
+def test_the_file_of_named_options_is_none_of_the_database() -> None:
+    assert role_of(Path("/tmp/rocksdb-home-ab/own/options/OPTIONS-000001")) is None
+    assert role_of(Path("/mnt/hdd/rocksdb-data-ab/OPTIONS-000007")) is Role.SYSTEM

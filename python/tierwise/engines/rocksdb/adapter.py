@@ -16,7 +16,7 @@ from tierwise.engines.objects.client import ObjectClient
 from tierwise.engines.objects.operations import Kind, parse_kind
 from tierwise.engines.objects.transaction import Locks, Pair
 from tierwise.engines.rocksdb.commits import RocksCommitSession, run_check
-from tierwise.engines.rocksdb.files import has_options, read_options
+from tierwise.engines.rocksdb.files import NAMED_OPTIONS, has_options, read_options
 from tierwise.engines.rocksdb.group_commit import GroupCommit
 from tierwise.engines.rocksdb.options import CACHE, REPAIR, SYNC, NamedOptions, wants_sync
 from tierwise.model.errors import TierwiseError
@@ -50,7 +50,7 @@ class RocksAdapter:
         given = {name: value for name, value in opening.settings.items() if name not in (SYNC, REPAIR)}
         named = NamedOptions(system, {**_sizes(opening), **given})
         self._cache_bytes = named.cache_bytes
-        loaded, families = named.load(opening.home / "options")
+        loaded, families = named.load(opening.home / NAMED_OPTIONS)
         self._options = _placed(loaded, opening)
         self._database = Rdict(str(system), self._options, column_families=families)
         self._group = GroupCommit(lambda: self._database.flush_wal(True))

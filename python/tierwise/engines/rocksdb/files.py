@@ -15,12 +15,16 @@ _ROLES = (
         Role.SYSTEM,
     ),
 )
+NAMED_OPTIONS = "options"
+"""Folder in the worker's home with the file from which RocksDB reads options by name."""
 _OPTIONS = "OPTIONS-??????"
 _OPTION = re.compile(r"(?m)^  (\w+)=(.*)$")
 
 
 def role_of(path: Path) -> Role | None:
     """Role of a file by its name; a log has a number before its common suffix."""
+    if path.parent.name == NAMED_OPTIONS:
+        return None
     return next((role for pattern, role in _ROLES if pattern.fullmatch(path.name)), None)
 
 
