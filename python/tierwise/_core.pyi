@@ -48,7 +48,7 @@ __all__ = [
     "tpch_columns",
     "tpch_refresh_keys",
     "tpch_rows",
-    "tree_sizes",
+    "working_directory_sizes",
     "write_tpch",
 ]
 
@@ -151,10 +151,8 @@ def file_extents(path: str | PathLike[str]) -> list[tuple[int, int, int]]: ...
 def path_within(root: str | PathLike[str], path: str | PathLike[str]) -> Path: ...
 def processes_bytes(pids: Sequence[int]) -> int: ...
 def memory_limit_bytes(pid: int) -> int | None: ...
-def tree_sizes(
-    directory: str | PathLike[str],
-    root: str | PathLike[str],
-    role_of: Callable[[str], str | None],
+def working_directory_sizes(
+    pid: int, root: str | PathLike[str], role_of: Callable[[str], str | None]
 ) -> tuple[int, dict[str, int]] | None: ...
 
 @final

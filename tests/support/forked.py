@@ -13,17 +13,17 @@ import os
 import resource
 import select
 import signal
-import struct
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO
 
 import cloudpickle
 
@@ -74,62 +74,44 @@ def command(*arguments: str | Path, within_s: float = 30.0) -> Ended:
 
 def forked(work: Callable[[], object], *, within_s: float = 30.0) -> Ended:
     """Call a function in another process, with the working directory and the environment of this one."""
-    server = _server()
-    assert server.stdin is not None and server.stdout is not None
     module = sys.modules[work.__module__] if work.__module__.startswith("test_") else None
     if module is not None:
         cloudpickle.register_pickle_by_value(module)
     try:
-        asked = cloudpickle.dumps((work, str(Path.cwd()), dict(os.environ), within_s))
+        asked = cloudpickle.dumps((work, Path.cwd(), dict(os.environ)))
     finally:
         if module is not None:
             cloudpickle.unregister_pickle_by_value(module)
-    _send(server.stdin, asked)
-    return Ended(**json.loads(_received(server.stdout)))
+    _server().send((asked, within_s))
+    found: Ended = _server().recv()
+    return found
 
 
 @cache
-def _server() -> subprocess.Popen[bytes]:
-    """The server of this process; it ends when this process does."""
+def _server() -> Connection:
+    """A connection to the server of this process, which ends when this process does."""
+    here, there = Pipe()
     path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(
-        [sys.executable, "-c", "from support import forked; forked.serve()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+    subprocess.Popen(
+        [sys.executable, "-c", f"from support import forked; forked.serve({there.fileno()})"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=[there.fileno()],
         env=os.environ | {"PYTHONPATH": path},
     )
+    there.close()
+    return here
 
 
-def _send(pipe: IO[bytes], message: bytes) -> None:
-    pipe.write(struct.pack("<Q", len(message)) + message)
-    pipe.flush()
-
-
-def _received(pipe: IO[bytes]) -> bytes:
-    """The next message.
-
-    Raises:
-        EOFError: the other side has ended.
-    """
-    head = pipe.read(8)
-    if len(head) < 8:
-        raise EOFError
-    return pipe.read(*struct.unpack("<Q", head))
-
-
-def serve() -> None:
-    """Fork a process for each message on standard input, until there are no more."""
-    asking, answering = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with Path(os.devnull).open("r+b") as nothing:
-        os.dup2(nothing.fileno(), 0)
-        os.dup2(nothing.fileno(), 1)
+def serve(descriptor: int) -> None:
+    """Fork a process for each message, until there are no more; what it is to do is unpickled there."""
     _import_all()
-    with contextlib.suppress(EOFError):
+    with Connection(descriptor) as caller, contextlib.suppress(EOFError):
         while True:
-            _send(answering, json.dumps(asdict(_fork(_received(asking)))).encode())
+            caller.send(_fork(*caller.recv()))
 
 
-def _fork(asked: bytes) -> Ended:
+def _fork(asked: bytes, within_s: float) -> Ended:
     """Call what was asked for in a process of its own."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -137,7 +119,6 @@ def _fork(asked: bytes) -> Ended:
         os.close(reader)
         _work(asked, writer)
     os.close(writer)
-    within_s: float = cloudpickle.loads(asked)[3]
     try:
         said = _said_by(reader, child, time.monotonic() + within_s)
     finally:
@@ -167,7 +148,7 @@ def _work(asked: bytes, writer: int) -> None:
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             try:
-                work, directory, environment, _ = cloudpickle.loads(asked)
+                work, directory, environment = cloudpickle.loads(asked)
                 os.chdir(directory)
                 os.environ.clear()
                 os.environ.update(environment)

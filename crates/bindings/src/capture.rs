@@ -31,26 +31,29 @@ pub fn path_within(py: Python<'_>, root: PathBuf, path: PathBuf) -> PathBuf {
     py.detach(|| tierwise_capture::within(&root, &path))
 }
 
-/// Size of all files in a directory, links followed as under that root, and sizes by role; none if it cannot be read.
+/// Size of all files in the working directory of a process with that root, and sizes by role; none if it is gone.
 ///
 /// `role_of` gives the name of a role, or none, for the path of a file under that root.
 #[pyfunction]
-pub fn tree_sizes(
-    directory: PathBuf,
+pub fn working_directory_sizes(
+    py: Python<'_>,
+    pid: i32,
     root: PathBuf,
-    role_of: &Bound<'_, PyAny>,
+    role_of: Py<PyAny>,
 ) -> PyResult<Option<(u64, BTreeMap<&'static str, u64>)>> {
     let mut failed = None;
     let asked = |path: &str| -> PyResult<Option<Role>> {
-        let name: Option<String> = role_of.call1((path,))?.extract()?;
+        let name: Option<String> = Python::attach(|py| role_of.call1(py, (path,))?.extract(py))?;
         Ok(Role::ALL
             .into_iter()
             .find(|role| name.as_deref() == Some(role.name())))
     };
-    let sizes = tierwise_capture::tree_sizes(&directory, &root, |path| {
-        asked(path).unwrap_or_else(|error| {
-            failed = Some(error);
-            None
+    let sizes = py.detach(|| {
+        tierwise_capture::working_directory_sizes(pid, &root, |path| {
+            asked(path).unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            })
         })
     });
     if let Some(error) = failed {

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::capture::{
         PyRateMeter, file_extents, measure_event_cpu_ns, memory_limit_bytes, path_within,
-        processes_bytes, tree_sizes,
+        processes_bytes, working_directory_sizes,
     };
 
     #[pymodule_export]

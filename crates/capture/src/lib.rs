@@ -45,7 +45,7 @@ pub use event_cost::measure_event_cpu_ns;
 pub use extents::extents_of;
 pub use files::role_of_content;
 pub use machine::memory_limit_bytes;
-pub use paths::{TreeSizes, tree_sizes, within};
+pub use paths::{TreeSizes, within, working_directory_sizes};
 pub use processes::memory_bytes;
 pub use rates::RateMeter;
 pub use rules::role_by_path;

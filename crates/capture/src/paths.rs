@@ -61,6 +61,7 @@ pub struct TreeSizes {
 /// Sizes in the working directory of a server; none if it is gone.
 ///
 /// The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
+#[must_use]
 pub fn working_directory_sizes(
     pid: i32,
     root: &Path,
@@ -73,8 +74,7 @@ pub fn working_directory_sizes(
 /// Sizes in a directory; none if it cannot be read.
 ///
 /// `role_of` is asked with paths as a process with that root has them.
-#[must_use]
-pub fn tree_sizes(
+fn tree_sizes(
     directory: &Path,
     root: &Path,
     mut role_of: impl FnMut(&str) -> Option<Role>,

@@ -72,6 +72,7 @@ class Costs:
         volumes: rented ones of the recorded run.
         idle: roles that no placement moves, since they have almost no I/O.
         written: what the recorded load writes, at the recorded rate; nothing wears out without it.
+        spaces: why each role needs that, if it is known.
     """
 
     def __init__(
@@ -81,13 +82,14 @@ class Costs:
         volumes: Sequence[RecordedVolume] = (),
         idle: Collection[Role] = (),
         written: Written | None = None,
+        spaces: Mapping[Role, RoleSpace] | None = None,
     ) -> None:
         """Store the sizes and the terms."""
         self.needed_bytes = needed_bytes
         self._terms = terms or Terms()
         self.volumes, self._idle = volumes, frozenset(idle)
         self.written: Written = written or {}
-        self.spaces: Mapping[Role, RoleSpace] = {}
+        self.spaces: Mapping[Role, RoleSpace] = spaces or {}
         self._known: dict[tuple[str, int, float], DeviceBill] = {}
         self._most_bytes: dict[str, float] = {}
 
@@ -102,15 +104,8 @@ class Costs:
         idle, _ = by_load(predictor)
         written = {role: load.written_bytes_per_s for role, load in predictor.as_recorded.io.items()}
         spaces = role_spaces(predictor.about, predictor.work.footprints, written)
-        costs = cls(
-            {role: space.size_bytes for role, space in spaces.items()},
-            terms,
-            recorded_volumes(predictor, terms),
-            idle,
-            written,
-        )
-        costs.spaces = spaces
-        return costs
+        needed_bytes = {role: space.size_bytes for role, space in spaces.items()}
+        return cls(needed_bytes, terms, recorded_volumes(predictor, terms), idle, written, spaces)
 
     @property
     def currency(self) -> str:

@@ -118,10 +118,8 @@ def _innodb_log(settings: Mapping[str, str], files: int) -> list[SpacePart]:
     each = _size(settings, "innodb_log_file_size")
     number = settings.get("innodb_log_files_in_group", "")
     files = int(number) if number.isdecimal() and 0 < len(number) < 4 else files
-    whole = SpacePart(
-        what=each.what if files == 1 else f"{files} × {each.what}", size_bytes=files * each.size_bytes
-    )
-    return [whole] if whole.size_bytes > 0 else []
+    what = each.what if files == 1 else f"{files} × {each.what}"
+    return [SpacePart(what=what, size_bytes=files * each.size_bytes)] if each.size_bytes > 0 else []
 
 
 def _binary_log(settings: Mapping[str, str], written_bytes_per_s: float) -> tuple[list[SpacePart], str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from tierwise import _core
@@ -87,9 +86,5 @@ def directory_sizes(pid: int, target: Target) -> dict[str, Any]:
         pid: first process of the server.
         target: the server.
     """
-    try:
-        directory = Path(f"/proc/{pid}/cwd").readlink()
-    except OSError:
-        return {}
-    sizes = _core.tree_sizes(_core.path_within(target.root, directory), target.root, target.role_of)
+    sizes = _core.working_directory_sizes(pid, target.root, target.role_of)
     return {} if sizes is None else {"data_directory_bytes": sizes[0], "role_bytes": sizes[1]}

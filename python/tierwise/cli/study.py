@@ -169,9 +169,9 @@ def run(
     )
     if dry_run:
         for name in studies.names() if study == ALL else [study]:
-            planned = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
-            runner.check_settings(planned[0])
-            _print_plan(*planned)
+            chosen, skipped = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
+            runner.check_settings(chosen)
+            _print_plan(chosen, skipped)
         return
     if hosts is not None and (study == ALL or record is not None):
         raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')

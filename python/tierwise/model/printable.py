@@ -26,5 +26,10 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(_REPLACEMENT if _is_harmful(one) and one not in keep else one for one in text)
 
 
+def capitalized(sentence: str) -> str:
+    """The sentence with a capital first letter, and all others as they are."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def _is_harmful(one: str) -> bool:
     return unicodedata.category(one) in _HARMFUL or ord(one) & _NO_CHARACTER == _NO_CHARACTER

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.printable import capitalized
 from tierwise.model.roles import Role
 from tierwise.predict import Predictor
 from tierwise.predict.counting import count_factor, counted_over_shown
@@ -95,7 +96,7 @@ class Usability(Record):
         first = f"This {self.source} is {'' if self.usable else 'not '}usable."
         if self.source == "observation" and self.usable:
             first = "This observation is usable for answers from waits only: they have wide intervals."
-        return [first, *(f"{_capital(remark.reason)}: {remark.fix}." for remark in self.ordered)]
+        return [first, *(f"{capitalized(remark.reason)}: {remark.fix}." for remark in self.ordered)]
 
 
 def usability_of(recording: Path) -> Usability:
@@ -245,7 +246,3 @@ def _of_replay(predictor: Predictor) -> Iterator[Remark]:
             else "record longer, while nothing else runs and the load is steady",
             blocks=not run.from_waits,
         )
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.duckdb_items import INSERT, ITEM, opened
+from support.paths import TESTS
 from tierwise.engines.base import Limits
 from tierwise.engines.duckdb.adapter import DuckAdapter
 from tierwise.engines.duckdb.client import DuckSession
@@ -172,3 +175,35 @@ def test_counters_tell_commits_and_space_tells_blocks(adapter: DuckAdapter, sess
     assert (done.commits, done.page_bytes) == (3, 262_144)
     space = adapter.space()
     assert space is not None and 5_000_000 < space.reserved_bytes < 20_000_000
+
+
+def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
+    script = f"""
+import os, pathlib, sys
+sys.path.insert(0, {str(TESTS)!r})
+from support.duckdb_items import INSERT, ITEM, opened
+from tierwise.model.roles import Role
+adapter = opened(pathlib.Path({str(tmp_path)!r}))
+adapter.execute(Role.DATA, ITEM)
+session = adapter.connect()
+session.prepare(INSERT, ["id", "body"])
+for key in range(100_000):
+    session.begin()
+    session.execute(0, (2 * key, "x"), None)
+    session.execute(0, (2 * key + 1, "x"), None)
+    session.commit()
+    os.write(1, b"%d\\n" % key)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        told = [writer.stdout.readline() for _ in range(100)]
+        writer.kill()
+        told += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+    adapter = opened(tmp_path)
+    session = adapter.connect()
+    rows, total = run(session, "SELECT id FROM item", column="id")
+    session.close()
+    adapter.close()
+    assert told[0] and rows >= 2 * len(told)
+    assert rows % 2 == 0, "half a transaction"
+    assert total == rows * (rows - 1) // 2

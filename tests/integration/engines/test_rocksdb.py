@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.paths import TESTS
 from support.rocksdb_pilots import INSERT, PILOT, opened
 from tierwise.engines.objects import encoding
 from tierwise.engines.objects.client import ObjectClient
@@ -241,3 +244,33 @@ def test_counters_tell_log_blocks_and_commits(adapter: RocksAdapter) -> None:
 def test_the_file_of_named_options_is_none_of_the_database() -> None:
     assert role_of(Path("/tmp/rocksdb-home-ab/own/options/OPTIONS-000001")) is None
     assert role_of(Path("/mnt/hdd/rocksdb-data-ab/OPTIONS-000007")) is Role.SYSTEM
+
+
+def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
+    script = f"""
+import os, pathlib, sys
+sys.path.insert(0, {str(TESTS)!r})
+from support.rocksdb_pilots import INSERT, PILOT, opened
+from tierwise.model.roles import Role
+adapter = opened(pathlib.Path({str(tmp_path)!r}))
+adapter.execute(Role.DATA, PILOT)
+client = adapter.connect()
+client.prepare(INSERT, ["id", "name", "points"])
+for key in range(100_000):
+    client.begin()
+    client.execute(0, (2 * key, "x", 1), None)
+    client.execute(0, (2 * key + 1, "x", 1), None)
+    client.commit()
+    os.write(1, b"%d\\n" % key)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        told = [writer.stdout.readline() for _ in range(300)]
+        writer.kill()
+        told += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+    adapter = opened(tmp_path)
+    rows, total = run(adapter.connect(), "SCAN pilot", "id")
+    adapter.close()
+    assert rows >= 2 * len(told)
+    assert rows % 2 == 0, "half a transaction"
+    assert total == rows * (rows - 1) // 2

@@ -44,13 +44,16 @@ class Binaries:
         if not settings:
             return
         given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        with ledger.passage("postgres-settings", server_user()) as directory:
-            program = self.reachable_by(server_user(), directory).bin / "postgres"
-            # It prints one setting, after it has read all of them.
-            words = ["-C", "data_directory", "-D", "/", "-c", "config_file=/dev/null", *given]
-            told = programs.run("postgres", [program, *words])
+        # It prints one setting, after it has read all of them.
+        told = self.run("-C", "data_directory", "-D", "/", "-c", "config_file=/dev/null", *given)
         if told.status != 0:
             raise explain(f"engine {engine}", told.errors)
+
+    def run(self, *arguments: str) -> programs.Finished:
+        """Run ``postgres`` to its end, where its user can."""
+        with ledger.passage("postgres-run", server_user()) as directory:
+            reachable = self.reachable_by(server_user(), directory)
+            return programs.run("postgres", [reachable.bin / "postgres", *arguments])
 
     def reachable_by(self, user: ServerUser | None, copy_to: Path) -> Binaries:
         """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
@@ -86,9 +89,7 @@ def _version(binaries: Binaries) -> str:
     fix = "name the bin directory of a PostgreSQL server"
     if not program.is_file():
         raise TierwiseError(f"{program} does not run (no such file)", fix)
-    with ledger.passage("postgres-version", server_user()) as directory:
-        reachable = binaries.reachable_by(server_user(), directory)
-        told = programs.run("postgres", [reachable.bin / "postgres", "--version"])
+    told = binaries.run("--version")
     if told.status != 0:
         raise TierwiseError(f"{program} does not run ({told.last_line})", fix)
     match = re.search(r"\d+(\.\d+)?\S*", told.output)

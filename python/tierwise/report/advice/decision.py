@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import date
 
 from tierwise.advise import Advice, Option, Wear
+from tierwise.model.printable import capitalized
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Estimate
 from tierwise.report import numbers
@@ -89,7 +90,7 @@ def sentences(subject: Subject) -> list[Block]:
     said: list[Block] = []
     if subject.placement and chosen.speedup and not chosen.bounds_only:
         said.append(
-            Text(_first_upper(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
+            Text(capitalized(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
         )
     if subject.placement and chosen.bound:
         said.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
@@ -134,7 +135,7 @@ def before_and_after(subject: Subject) -> Table:
         _shorter(found, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
     else:
         _add(
-            found, f"{_first_upper(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant
+            found, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant
         )
         _shorter(found, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
         _shorter(found, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
@@ -162,7 +163,7 @@ def ladder(subject: Subject) -> list[Block]:
             if cost
             else "no further cost"
         )
-        said.append(f"{_first_upper(moving(step.moved))}: {gain} times in all, {price}")
+        said.append(f"{capitalized(moving(step.moved))}: {gain} times in all, {price}")
     return [Bullets(said)]
 
 
@@ -185,7 +186,7 @@ def basis(subject: Subject) -> list[Block]:
         "Placements": f"{many} simulated, the advised ones under {chosen.seeds} seeds",
     }
     notes = [*subject.survey.notes, *chosen.notes]
-    return [Facts(facts), *advice_cautions(advice), Bullets([f"{_first_upper(note)}." for note in notes])]
+    return [Facts(facts), *advice_cautions(advice), Bullets([f"{capitalized(note)}." for note in notes])]
 
 
 def risks(subject: Subject) -> Table:
@@ -271,7 +272,3 @@ def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
         return Cell(numbers.NONE)
     ends = Text(f"likely {shown(figure.low)} to {shown(figure.high)}", Tone.QUIET)
     return Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)
-
-
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

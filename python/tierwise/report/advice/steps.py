@@ -62,13 +62,10 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
         recorded: roles that the recording tells apart; any other moves with the one that it is recorded as.
     """
     said = moves_of(engine)
-    within = {role: said[role.value]["recorded_as"] for role in Role if "recorded_as" in said.get(role, {})}
-    untold = {
-        role: placement[Role(other)]
-        for role, other in within.items()
-        if role not in recorded and other in placement
-    }
-    placement = {**placement, **untold}
+    for role in set(Role).difference(recorded):
+        lead = said.get(role.value, {}).get("recorded_as")
+        if lead in placement:
+            placement = {**placement, role: placement[Role(lead)]}
     moved = [role for role in Role if role in placement]
     known = {role: said[role.value] for role in moved if "there" in said.get(role.value, {})}
     leads = {role: said[role.value]["with"] for role in moved if "with" in said.get(role.value, {})}

@@ -8,6 +8,7 @@ from tierwise.advise import Advice, Move, Wear
 from tierwise.advise.durability import in_memory
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.advise.sources import UsedPrice
+from tierwise.model.printable import capitalized
 from tierwise.report import numbers
 from tierwise.report.recording.decision_words import (
     along_words,
@@ -40,7 +41,7 @@ def further_sentences(advice: Advice) -> list[str]:
     said = [
         volatile_sentence(advice),
         *together_sentences(advice.decision),
-        f"{along[:1].upper()}{along[1:]}." if along else "",
+        f"{capitalized(along)}." if along else "",
         *space_sentences(advice),
         fastest_sentence(advice),
         simpler_sentence(advice),

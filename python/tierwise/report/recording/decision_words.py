@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tierwise.advise import Advice, Decision, Option
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.durability import in_memory
+from tierwise.model.printable import capitalized
 from tierwise.model.roles import Role
 from tierwise.predict.usability import Remark
 from tierwise.report import numbers
@@ -28,7 +29,7 @@ def unusable_texts(usable: bool, remarks: Sequence[Remark], first: str = _UNUSAB
     blocking = [remark for remark in remarks if remark.blocks]
     return [
         Text(first, Tone.HEADLINE),
-        *(Text(f"{_first_upper(one.reason)}: {one.fix}.", Tone.WARNING) for one in blocking),
+        *(Text(f"{capitalized(one.reason)}: {one.fix}.", Tone.WARNING) for one in blocking),
     ]
 
 
@@ -81,7 +82,7 @@ def along_words(option: Option) -> str:
 def together_sentences(decision: Decision) -> list[str]:
     """Which roles move as one, and why."""
     return [
-        f"{_first_upper(_names(one.roles))} can only move together: {one.because}."
+        f"{capitalized(_names(one.roles))} can only move together: {one.because}."
         for one in decision.together
     ]
 
@@ -175,7 +176,3 @@ def limit_words(advice: Advice) -> str:
 
 def _names(roles: Sequence[Role]) -> str:
     return join([ROLE_NAMES[role] for role in roles])
-
-
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

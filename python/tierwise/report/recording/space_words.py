@@ -5,6 +5,7 @@ from __future__ import annotations
 from tierwise.advise import Advice
 from tierwise.advise.filling import Filling
 from tierwise.advise.space import RoleSpace
+from tierwise.model.printable import capitalized
 from tierwise.report import numbers
 from tierwise.report.study.moves import ROLE_NAMES, join
 
@@ -24,18 +25,16 @@ def space_sentences(advice: Advice) -> list[str]:
 
 def _space_sentence(space: RoleSpace) -> str:
     parts = join([f"{part.what} {numbers.size(part.size_bytes)}" for part in space.parts])
-    name = ROLE_NAMES[space.role]
     return (
-        f"{name[:1].upper()}{name[1:]} may need {numbers.size(space.size_bytes)}, "
+        f"{capitalized(ROLE_NAMES[space.role])} may need {numbers.size(space.size_bytes)}, "
         f"now {numbers.size(space.now_bytes)}: {parts}."
     )
 
 
 def _filling_sentence(one: Filling) -> str:
-    when = f"{one.when[:1].upper()}{one.when[1:]}"
     return (
-        f"{when}, {ROLE_NAMES[one.role]} fills the free {numbers.size(one.free_bytes)} of {one.device} "
-        f"after {_span(one.full_after_s)} at the predicted rate, and the server stops."
+        f"{capitalized(one.when)}, {ROLE_NAMES[one.role]} fills the free {numbers.size(one.free_bytes)} of "
+        f"{one.device} after {_span(one.full_after_s)} at the predicted rate, and the server stops."
     )
 
 
