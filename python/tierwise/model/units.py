@@ -11,7 +11,8 @@ SECTOR_BYTES = 512
 """Unit of the kernel's sector counts, independent of the device's own sector size."""
 
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_PATTERN = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_PATTERN = re.compile(r"0*(\d{1,19})\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+"""Not more digits than 64 bits have: Python refuses thousands of them, and a float holds 308."""
 _SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)")
 

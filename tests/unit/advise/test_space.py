@@ -36,6 +36,8 @@ def space_of(role: Role, engine: str, settings: dict[str, str], **more: Any) -> 
         ({"max_wal_size": "1GB", "wal_keep_size": "1GB", "max_slot_wal_keep_size": "3GB"}, 4 * GIB),
         ({"max_wal_size": "1GB", "max_slot_wal_keep_size": "-1"}, GIB),
         ({"fsync": "on"}, GIB),
+        ({"max_wal_size": "9" * 5000}, GIB),
+        ({"max_wal_size": "9" * 400 + "TB"}, GIB),
         ({}, 16 * MIB),
     ],
 )
