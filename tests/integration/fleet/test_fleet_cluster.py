@@ -44,9 +44,25 @@ SEEDS = 2
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Executor]:
+def listening_before() -> set[tuple[str, int]]:
+    """Addresses that this program listened on before the cluster: a server of another module may run yet."""
+    return listening()
+
+
+@pytest.fixture(scope="module")
+def cluster(listening_before: set[tuple[str, int]]) -> Iterator[Executor]:
     with executor("local", 2) as found:
         yield found
+
+
+def listening() -> set[tuple[str, int]]:
+    """Addresses and ports that this process and its descendants listen on."""
+    return {
+        (connection.laddr.ip, connection.laddr.port)
+        for process in tree(os.getpid())
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
 
 
 def tree(pid: int) -> list[psutil.Process]:
@@ -88,14 +104,11 @@ def test_a_cluster_gives_the_rows_of_threads(cluster: Executor, tmp_path: Path) 
     assert tally == [(done, 4) for done in range(5)] * 2
 
 
-def test_only_this_program_can_reach_a_local_cluster(cluster: Executor) -> None:
-    listening = [
-        connection.laddr.ip
-        for process in tree(os.getpid())
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert len(listening) >= 3 and set(listening) == {"127.0.0.1"}
+def test_only_this_program_can_reach_a_local_cluster(
+    cluster: Executor, listening_before: set[tuple[str, int]]
+) -> None:
+    of_the_cluster = listening() - listening_before
+    assert len(of_the_cluster) >= 3 and {address for address, _ in of_the_cluster} == {"127.0.0.1"}
     assert isinstance(cluster, Dask)
     address = cluster._client.scheduler.address
     assert address.startswith("tls://")
