@@ -37,6 +37,13 @@ impl ProbeTarget {
         Self::opened(py, Target::open_device(Path::new(path)), engine)
     }
 
+    /// Open a block device that others use, for reading alone.
+    #[staticmethod]
+    #[pyo3(signature = (path, engine=None))]
+    fn open_to_read(py: Python<'_>, path: &str, engine: Option<&str>) -> PyResult<Self> {
+        Self::opened(py, Target::open_to_read(Path::new(path)), engine)
+    }
+
     #[getter]
     fn size_bytes(&self) -> u64 {
         self.size_bytes

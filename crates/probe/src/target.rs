@@ -38,7 +38,24 @@ impl Target {
     /// # Errors
     /// A device that is mounted or otherwise in use, or cannot be opened.
     pub fn open_device(path: &Path) -> Result<Self, ProbeError> {
-        let mut file = open(path, &mut OpenOptions::new())?;
+        Self::sized(open(path, &mut OpenOptions::new())?, path)
+    }
+
+    /// Opens a block device that others use, for reading alone.
+    ///
+    /// # Errors
+    /// A device that cannot be opened.
+    pub fn open_to_read(path: &Path) -> Result<Self, ProbeError> {
+        let mut options = OpenOptions::new();
+        let opened = options
+            .read(true)
+            .custom_flags(libc::O_DIRECT)
+            .open(path)
+            .map_err(|error| open_error(path, error))?;
+        Self::sized(opened, path)
+    }
+
+    fn sized(mut file: File, path: &Path) -> Result<Self, ProbeError> {
         let size_bytes = file
             .seek(SeekFrom::End(0))
             .map_err(|error| open_error(path, error))?;

@@ -11,6 +11,9 @@ use crate::report::Totals;
 use crate::tally::Tallies;
 use crate::{Pace, Report, SimulateError, Source, TimesFile};
 
+/// Requests without any virtual time after which none is expected to pass.
+const AT_ONCE_MOST: u64 = 100_000;
+
 /// Between which virtual times requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -110,11 +113,24 @@ impl Run<'_> {
     /// Reads requests and writes times; neither counts as simulating.
     fn refill(&mut self) -> Result<(), SimulateError> {
         self.cpu.stop();
+        self.require_time_to_pass()?;
         self.feed.refill()?;
         if let Some(times) = &mut self.times {
             times.write_complete()?;
         }
         self.cpu.start();
+        Ok(())
+    }
+
+    /// A device that answers at once never reaches the end of a time.
+    fn require_time_to_pass(&self) -> Result<(), SimulateError> {
+        let timed = self.limits.until_ns < Nanos::MAX;
+        if timed && self.submitted >= AT_ONCE_MOST && self.now == self.limits.start_ns {
+            return Err(SimulateError::new(
+                "--duration: the device answers at once, so that no virtual time passes",
+                "give --count",
+            ));
+        }
         Ok(())
     }
 

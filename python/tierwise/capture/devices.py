@@ -36,6 +36,8 @@ class BlockDevice:
     sectors: int
     profile: str | None
     """Profile of an emulated disk, as TOML."""
+    server_pid: int | None
+    """Pid of the server of an emulated disk."""
     write_cache: bool
     chain: list[ChainLink]
     stretches: list[Stretch]
@@ -121,6 +123,12 @@ class Devices:
                 self._meet(os.makedev(*mount.device), mount)
 
     @property
+    def disk_servers(self) -> list[int]:
+        """Pids of the servers of emulated disks that hold files with roles."""
+        used = [device.server_pid for device in self.known if device.roles]
+        return list(dict.fromkeys(pid for pid in used if pid is not None))
+
+    @property
     def shared(self) -> list[int]:
         """A number for each device; devices that share a physical device have the same number."""
         groups: list[set[str]] = []
@@ -157,6 +165,7 @@ class Devices:
             first_sector=start + (0 if emulated is None else emulated.first_sector),
             sectors=sum(number_in(device / "size") for device in base.devices),
             profile=None if emulated is None else _profile_of(emulated.entry),
+            server_pid=None if emulated is None else _server_pid_of(emulated.entry),
             write_cache=(whole_disk(first) / "queue/write_cache").read_text("ascii").strip() == "write back",
             chain=self._layer.chain(base),
             stretches=stretches,
@@ -167,6 +176,11 @@ def _disk_name(disk: Path) -> str:
     """Name of the physical disk; partitions of an emulated disk are loop devices that share one."""
     emulated = emulated_partition(disk.name)
     return disk.name if emulated is None else f"emulated {emulated.entry.name}"
+
+
+def _server_pid_of(entry: ledger.Entry) -> int | None:
+    server = entry.facts.get("server")
+    return server["pid"] if server else None
 
 
 def _profile_of(entry: ledger.Entry) -> str:

@@ -242,13 +242,14 @@ class Session:
         self._undo.close()
 
     def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
+        servers = self._target.disk_servers
         return {
             "directory": str(self._out),
             "tracefs": str(tracing.mount),
             "instance": tracing.instance,
             "spool_dir": str(spool),
             "pids": self._target.processes(),
-            "disk_server_pids": self._target.disk_servers(),
+            "disk_server_pids": self._devices.disk_servers if servers is None else servers(),
             "root": "" if self._target.root == Path("/") else str(self._target.root),
             "engine": self._target.rules.engine,
             "rules": self._target.rules.text,

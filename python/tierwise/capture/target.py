@@ -12,15 +12,9 @@ from tierwise.capture import rules as rule_files
 from tierwise.capture.facts import RoleOf
 from tierwise.capture.rules import Rules
 from tierwise.capture.server_processes import first_processes, program_of, root_of, server_at
-from tierwise.host import cpu, ledger
+from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-
-
-def _emulated_disk_servers() -> list[int]:
-    """Pids of the servers of all emulated disks of this machine."""
-    servers = (entry.facts.get("server") for entry in ledger.entries("disk"))
-    return [server["pid"] for server in servers if server]
 
 
 @dataclass(frozen=True)
@@ -39,8 +33,11 @@ class Target:
     settings: Mapping[str, str] = field(default_factory=dict)
     clients: Callable[[], list[int]] | None = None
     """Its client threads, if known; else they are found by the threads that they wake."""
-    disk_servers: Callable[[], list[int]] = _emulated_disk_servers
-    """Pids of servers of emulated disks. Their CPU time counts as storage, not as other programs."""
+    disk_servers: Callable[[], list[int]] | None = None
+    """Pids of servers of emulated disks, whose CPU time counts as storage and not as other programs.
+
+    By default of those disks that hold files with roles when the recording begins.
+    """
     pid: int | None = None
     """Its first process, if that is known."""
 

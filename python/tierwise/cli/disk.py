@@ -19,6 +19,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_size_bytes
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
+from tierwise.report.emulation import attainable_blocks, shortfall
 
 _MIB = 1 << 20
 
@@ -70,6 +71,8 @@ def up(
     echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].loop} at {disk.mounts[WHOLE]}")
     for warning in stats.warnings:
         echo(f"warning: {warning}; answers may be late")
+    if slower := shortfall(stats.profile, stats.attainable):
+        echo(f"warning: {slower}")
 
 
 @app.command()
@@ -193,9 +196,9 @@ def stats(name: Name, format: FormatOption = Format.TEXT) -> None:
     """Print the counters of a disk."""
     counted = EmulatedDisk.find(name).stats()
     found = table(["counter", "value"], [])
-    for path, value in _flat("", counted.model_dump()):
+    for path, value in _flat("", counted.model_dump(exclude={"attainable"})):
         found.add(path, value)
-    show([found], counted.model_dump(mode="json"), "disk", format)
+    show([found, *attainable_blocks(counted.attainable)], counted.model_dump(mode="json"), "disk", format)
 
 
 def _flat(path: str, value: object) -> list[tuple[str, str]]:

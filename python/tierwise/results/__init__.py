@@ -5,6 +5,7 @@ Not here: conclusions from results; see ``report``.
 
 from tierwise.results.records import (
     SCHEMA_VERSION,
+    AttainableRate,
     ColdStart,
     Counters,
     CpuUse,
@@ -40,6 +41,7 @@ from tierwise.results.records import (
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AttainableRate",
     "ColdStart",
     "Counters",
     "CpuUse",

@@ -23,6 +23,29 @@ class DeadlineOverrun(Record):
     bound_share: float
 
 
+class AttainableRate(Record):
+    """Random requests of 4 KiB a second to an emulated device at one depth, here and by its model."""
+
+    op: Literal["read", "write"]
+    depth: int
+    model_per_s: float
+    here_per_s: float
+    """On this machine, at most the model's. A write's path is assumed to cost as much as a read's."""
+
+    @property
+    def longer_us(self) -> float:
+        """Time that a request takes longer here than by the model."""
+        return 1e6 * self.depth * (1 / self.here_per_s - 1 / self.model_per_s)
+
+    @property
+    def is_attained(self) -> bool:
+        """Whether the device is emulated at its model's pace, to 10 %."""
+        return self.here_per_s >= _ATTAINED_SHARE * self.model_per_s
+
+
+_ATTAINED_SHARE = 0.9
+
+
 class DeviceInfo(Record):
     """A device of the run. ``kind`` is that of its profile, or ``real``."""
 
@@ -35,6 +58,10 @@ class DeviceInfo(Record):
     lies_about_flush: bool = False
     roles: list[Role]
     deadline_overrun: DeadlineOverrun | None = None
+    attainable: list[AttainableRate] = []
+    """Of an emulated device that a processor can keep from its model's pace."""
+    path_share: float | None = None
+    """Of such a device: share of its requests' time that the emulation's path took, by ``attainable``."""
     write_amplification: float | None = None
     """Of a flash model: writes to its medium over writes of the host, since it started."""
     io: RoleIo | None = None

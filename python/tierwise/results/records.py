@@ -14,6 +14,7 @@ from typing import Final, Literal
 from tierwise.model.roles import Role
 from tierwise.results.cold_start import ColdStart, WarmFile
 from tierwise.results.conditions import (
+    AttainableRate,
     DeadlineOverrun,
     DeviceInfo,
     EngineInfo,
@@ -38,6 +39,7 @@ from tierwise.results.power_cuts import IntegrityCheck, PowerCut, PowerCuts
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AttainableRate",
     "ColdStart",
     "Counters",
     "CpuUse",

@@ -235,6 +235,24 @@ def test_xfs(mount_dir: Path) -> None:
     assert traces(NAME, mount_dir) == []
 
 
+def test_what_this_machine_attains_is_measured_once_for_a_flash_device(
+    disk: EmulatedDisk, tmp_path: Path
+) -> None:
+    assert disk.stats().attainable == []  # a hard disk is far slower than its path
+    nvme = profiles.load("ssd-nvme-dc")
+    with EmulatedDisk.up(f"{NAME}-flash", nvme, [Partition("log", 64 * MIB)], tmp_path / "flash") as flash:
+        counted = flash.stats()
+        rates = counted.attainable
+        assert [(rate.op, rate.depth) for rate in rates] == list(
+            itertools.product(("read", "write"), (1, 4, 16))
+        )
+        assert all(100 < rate.here_per_s <= rate.model_per_s for rate in rates)
+        assert counted.partitions["log"].reads == 0
+        append(flash.mounts["log"] / "file", 200)
+        share = flash.stats().path_share
+        assert share is not None and 0 <= share < 1
+
+
 def test_command_line(mount_dir: Path) -> None:
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(app, ["disk", *arguments], catch_exceptions=False)

@@ -127,6 +127,13 @@ def test_options_that_make_no_sense_are_named(job: Job, named: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.timeout(60)
+def test_no_time_passes_on_a_device_that_answers_at_once() -> None:
+    with pytest.raises(TierwiseError, match="--duration: the device answers at once"):
+        simulate(profiles.load("zero"), Job(preset="randread-4k", virtual_s=1))
+    assert simulate(profiles.load("zero"), Job(preset="randread-4k", count=10)).count == 10
+
+
 def test_a_profile_of_another_kind_is_one_line(tmp_path: Path) -> None:
     tape = tmp_path / "tape.toml"
     tape.write_text(MEMORY.replace('"ram"', '"tape"'))

@@ -56,20 +56,24 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
         let ours = pairs.filter(|(block, _)| block.op == op && !flushed_before(block));
         sample(ours.map(|(_, request)| *request).collect())
     };
+    let roles: Vec<_> = view
+        .address_space
+        .regions()
+        .filter(|(_, region)| ours(region.device))
+        .map(|(role, region)| {
+            let start = partitions[region.device as usize].first_sector;
+            (role, start.saturating_add(region.origin), region.sectors)
+        })
+        .collect();
     RecordedDevice {
-        profile: first.and_then(|partition| partition.profile.clone()),
+        // A stranger's emulated disk that is merely mounted says nothing about the recorded devices.
+        profile: first
+            .filter(|_| !roles.is_empty())
+            .and_then(|partition| partition.profile.clone()),
         reads: of(BlockOp::Read),
         writes: of(BlockOp::Write),
         flushes: of(BlockOp::Flush),
-        roles: view
-            .address_space
-            .regions()
-            .filter(|(_, region)| ours(region.device))
-            .map(|(role, region)| {
-                let start = partitions[region.device as usize].first_sector;
-                (role, start.saturating_add(region.origin), region.sectors)
-            })
-            .collect(),
+        roles,
         write_cache: first.is_some_and(|partition| partition.write_cache),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::made::Made;
 use tierwise_recording::{
-    BlockOp, CallKind, NONE, Recording, Role, StorageCpu, ThreadClass, UNKNOWN,
+    BlockOp, CallKind, Device, NONE, Recording, Role, StorageCpu, ThreadClass, UNKNOWN,
 };
 use tierwise_work::{JournalRules, Work};
 
@@ -110,4 +110,20 @@ fn what_answers_at_once_tells_how_long_its_path_is() {
     assert!((54.0..=60.0).contains(&path_us(0)), "{}", path_us(0));
     let late_us = path_us(8_000);
     assert!((15.0..25.0).contains(&late_us), "{late_us}");
+}
+
+#[test]
+fn an_emulated_disk_that_no_role_lies_on_says_nothing() {
+    let alone = work(&committing(50, 0));
+    let mut recording = committing(50, 0);
+    let strangers = Device {
+        name: "loop7".to_owned(),
+        profile: Some("kind = \"ram\"".to_owned()),
+        shared: 1,
+        ..recording.about.devices[0].clone()
+    };
+    recording.about.devices.push(strangers);
+    let beside = work(&recording);
+    assert_eq!(beside.devices[0].profile, alone.devices[0].profile);
+    assert_eq!(beside.devices[1].profile, None, "it is merely mounted");
 }

@@ -22,6 +22,7 @@ from tierwise.host.disk import place as disk_place
 from tierwise.host.disk import server as disk_server
 from tierwise.host.disk import stats as disk_stats
 from tierwise.host.disk import teardown as disk_teardown
+from tierwise.host.disk.attainable import attainable_rates
 from tierwise.host.disk.faults import CutReport, Faults, Precondition
 from tierwise.host.disk.path import measure_path_us
 from tierwise.host.disk.request import WHOLE, Partition, checked_partitions, mount_points, require_unused
@@ -257,6 +258,8 @@ class EmulatedDisk:
         measured_us = measure_path_us(Path(placed[0]["loop"])) if path_us is None else path_us
         self._ask("path", us=measured_us)
         self.set_timing(True)
+        attainable = attainable_rates(profile, Path(placed[0]["loop"]))
+        self.entry = self.entry.update(attainable=[rate.model_dump() for rate in attainable])
         self.reset_stats()
 
     def _start_server(self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any]) -> None:

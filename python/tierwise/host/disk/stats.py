@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tierwise.host import ledger
-from tierwise.results import Latency, Record
+from tierwise.results import AttainableRate, Latency, Record
 
 
 class PartitionStats(Record):
@@ -37,7 +38,8 @@ class DiskStats(Record):
     first. ``path_us`` is the latency of loop and FUSE that the server compensates. ``errors`` counts failed
     requests. ``unflushed_bytes`` were completed and would be lost if the power failed now.
     ``write_amplification`` is that of the model since the disk came up, or ``None`` if it has none.
-    ``warnings`` list resources that a server needs to be on time and that the system refused.
+    ``warnings`` list resources that a server needs to be on time and that the system refused. ``attainable``
+    is what this machine can emulate of the device, measured when the disk came up.
     """
 
     name: str
@@ -55,7 +57,27 @@ class DiskStats(Record):
     unflushed_bytes: int
     write_amplification: float | None
     warnings: list[str]
+    attainable: list[AttainableRate]
     partitions: dict[str, PartitionStats]
+
+    @property
+    def path_share(self) -> float | None:
+        """Share of the requests' time that the path took, by ``attainable`` at the mean depth while busy."""
+        parts = self.partitions.values()
+        served = [
+            latency
+            for part in parts
+            for latency in (part.read_latency, part.write_latency, part.flush_latency)
+            if latency is not None
+        ]
+        count = sum(latency.count for latency in served)
+        if not count or not self.attainable:
+            return None
+        busy_s = min(self.elapsed_s, sum(part.busy_s for part in parts))
+        depth = max(1.0, self.queue_depth_mean * self.elapsed_s / busy_s) if busy_s > 0 else 1.0
+        nearest = min(self.attainable, key=lambda rate: abs(math.log(rate.depth / depth)))
+        mean_us = sum(latency.count * latency.mean_us for latency in served) / count
+        return nearest.longer_us / (nearest.longer_us + mean_us)
 
     @property
     def overrun_p50_us(self) -> float:
@@ -87,6 +109,7 @@ def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
             "server_pid": facts["server"]["pid"],
             "owner_pid": entry.owner.pid,
             "warnings": answer["warnings"],
+            "attainable": facts.get("attainable", []),
             "partitions": partitions,
         }
     )

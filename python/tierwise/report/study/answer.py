@@ -12,6 +12,7 @@ from tierwise.report.durability.death_document import death_headline
 from tierwise.report.durability.deaths import DeathRow, build_deaths
 from tierwise.report.durability.frontier import CutRow, build_frontier
 from tierwise.report.durability.words import headline
+from tierwise.report.emulation import path_caveats
 from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.study.cold_starts import warm_caveats
@@ -189,6 +190,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         *host_caveats(hosts, rows),
         *warm_caveats(runs),
         *write_through_caveats(runs),
+        *path_caveats(runs),
         *_cannot_be_parted(runs[0].engine.name, first.row),
     ]
     words = words.model_copy(update={"caveats": caveats})

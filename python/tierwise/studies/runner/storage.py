@@ -90,7 +90,11 @@ class Storage:
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
         infos = [
             self._emulated_info(name, overrun_of(one, elapsed_s)).model_copy(
-                update={"write_amplification": one.write_amplification}
+                update={
+                    "write_amplification": one.write_amplification,
+                    "attainable": one.attainable,
+                    "path_share": one.path_share,
+                }
             )
             for name, one in stats.items()
         ]

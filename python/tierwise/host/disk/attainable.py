@@ -1,0 +1,76 @@
+"""What this machine attains of an emulated device: its rates by depth, beside those of the device's model.
+
+A request takes longer than the model says by what the path costs beyond its compensation: threads that wake,
+and processors that are busy. Reads are measured. A write is assumed to be longer by the same time as a read
+at its depth, because both take the same path. It is not measured, since it would change the device's state.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.device_models.profiles import Profile
+from tierwise.device_models.simulation import Job, simulate
+from tierwise.host.disk.place import rotates
+from tierwise.results import AttainableRate
+
+DEPTHS = (1, 4, 16)
+_READ_FOR_S = 0.07
+"""Some hundreds of reads of the slowest device that is measured."""
+_MODELLED = 5_000
+"""Requests that the model serves for a rate."""
+
+_measured: dict[str, list[AttainableRate]] = {}
+"""By profile: a study has many disks of one."""
+
+
+def attainable_rates(profile: Profile, device: Path) -> list[AttainableRate]:
+    """Measure random reads of 4 KiB by depth, once in a process for each profile.
+
+    None of a hard disk, whose times are far above the path's, and of a device that answers at once.
+
+    Args:
+        profile: of the emulated device.
+        device: its block device, timed, on which nothing else runs.
+    """
+    if profile.text not in _measured:
+        _measured[profile.text] = [] if rotates(profile) else _measure(profile, device)
+    return _measured[profile.text]
+
+
+def _measure(profile: Profile, device: Path) -> list[AttainableRate]:
+    models = {(op, depth): _model_per_s(profile, op, depth) for op in ("read", "write") for depth in DEPTHS}
+    if not all(models.values()):
+        return []
+    target = _core.ProbeTarget.open_to_read(str(device))
+    try:
+        here = {depth: _read_per_s(target, depth) for depth in DEPTHS}
+    finally:
+        target.close()
+    longer_s = {depth: max(depth / here[depth] - depth / models["read", depth], 0.0) for depth in DEPTHS}
+    return [
+        AttainableRate.model_validate(
+            {
+                "op": op,
+                "depth": depth,
+                "model_per_s": round(model_per_s),
+                "here_per_s": round(depth / (depth / model_per_s + longer_s[depth])),
+            }
+        )
+        for (op, depth), model_per_s in models.items()
+    ]
+
+
+def _read_per_s(target: _core.ProbeTarget, depth: int) -> float:
+    measured: dict[str, float] = json.loads(target.measure(_pattern("read", depth), _READ_FOR_S, 0))
+    return max(measured["requests"], 1) / measured["elapsed_s"]
+
+
+def _model_per_s(profile: Profile, op: str, depth: int) -> float:
+    return simulate(profile, Job(preset=_pattern(op, depth), count=_MODELLED)).iops
+
+
+def _pattern(op: str, depth: int) -> str:
+    return f"rand{op}-4k" + (f"-qd{depth}" if depth > 1 else "")
