@@ -18,6 +18,8 @@ _LIKE = {"type": "string", "description": "Name of a profile whose keys hold whe
 
 _PRICE = '[price]\nusd = 1\n[source]\nprice = "an example for the schema"'
 """A price, which a user's profile may have; those of the profiles that ship are in a file of their own."""
+_RANGE = "[range]\n"
+"""Which any profile may have."""
 _TABLES = {"table", "tables"}
 _MB_PER_MIB = 2**20 / 1e6
 _RATES = ("limits.mb_per_s", "credits.mb_per_s")
@@ -32,7 +34,7 @@ def keys_by_kind() -> dict[str, Keys]:
     found: dict[str, list[Keys]] = defaultdict(list)
     texts = profiles.texts()
     for name, text in texts.items():
-        priced = text.replace("[source]", _PRICE, 1)
+        priced = text.replace("[source]", _PRICE if _RANGE in text else _RANGE + _PRICE, 1)
         noted = {one.pop("path"): one for one in json.loads(_core.profile_keys(priced, name, texts))}
         found[profiles.load(name).kind].append(noted)
     kinds = {kind: _merged(every) for kind, every in sorted(found.items())}
@@ -195,6 +197,9 @@ def _simple(key: Mapping[str, Any]) -> dict[str, Any]:
             found = {"type": "array", "items": items}
         case "word":
             found = {"enum": key["words"]}
+        case "ranges":
+            ends = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+            found = {"type": "object", "additionalProperties": ends}
         case "texts":
             text = {"type": "string", "minLength": key["shortest"]}
             found = {"type": "object", "additionalProperties": text}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tierwise import _core
 from tierwise.device_models.profile_names import full_name
@@ -24,6 +24,11 @@ ProfileTexts = tuple[str, str, tuple[tuple[str, str], ...]]
 _REFERRING_KEYS = ("like", "member")
 _MOST_REFERRED = 64
 """Keys of a profile whose values are names of other profiles."""
+
+
+End = Literal["least", "most"]
+ENDS: tuple[End, End] = ("least", "most")
+"""Of the ranges of a profile."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +87,31 @@ class Profile:
         return tuple(found)
 
     @cached_property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Least and greatest value of numbers that vary between drives or runs, by key; a member's too."""
+        own = {key: (least, most) for key, (least, most) in self.fields.get("range", {}).items()}
+        return own or (self.member.ranges if self.member else {})
+
+    def at(self, end: End) -> Profile:
+        """The profile with its ranges at one end; itself if it has none."""
+        if not self.ranges:
+            return self
+        varied, original = self.member or self, f"{(self.member or self).name}-in-the-middle"
+        numbers = [f"{key} = {pair[ENDS.index(end)]!r}" for key, pair in self.ranges.items()]
+        sources = [f'"{key}" = "an end of its range"' for key in self.ranges]
+        text = "\n".join([f'like = "{original}"', *numbers, "[source]", *sources])
+        library = {**self.library, original: varied.text}
+        if varied is self:
+            return _of_texts(text, self.file, library)
+        return _of_texts(self.text, self.file, {**library, self.fields["member"]: text})
+
+    @cached_property
     def member(self) -> Profile | None:
         """The device of which an array has several; ``None`` for any other."""
         name = self.fields.get("member")
-        return parse(self.library[name], self.file.with_name(f"{name}.toml")) if name else None
+        return (
+            _of_texts(self.library[name], self.file.with_name(f"{name}.toml"), self.library) if name else None
+        )
 
 
 def names() -> list[str]:

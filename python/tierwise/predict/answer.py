@@ -98,7 +98,11 @@ class Answers:
         return bounds.bound(scenario, self._work, self._run.rate_per_s) if scenario.changes else None
 
     def prediction(
-        self, scenario: Scenario, outcomes: Sequence[Outcome], uncertainty: Uncertainty
+        self,
+        scenario: Scenario,
+        outcomes: Sequence[Outcome],
+        uncertainty: Uncertainty,
+        ends: Sequence[Outcome] = (),
     ) -> Prediction:
         """The answer to a scenario.
 
@@ -106,8 +110,10 @@ class Answers:
             scenario: what was asked.
             outcomes: one for each seed, the same seeds as those of the recorded run.
             uncertainty: its uncertainties.
+            ends: under the first seed, with the ends of the devices' ranges; the intervals contain them.
         """
         series = _by_assumption([self.rates(scenario, one) for one in outcomes])
+        series += _moved(series[0], [self.rates(scenario, one)[0] for one in ends])
         recorded = [self.rates(Scenario(), one)[0] for one in self._base][: len(outcomes)]
         ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
         plain = estimates.spanning(ratios)
@@ -121,7 +127,7 @@ class Answers:
         times = estimates.spanning(ratios, widths) if scenario.changes else _ONE
         if bound:
             rate, times = estimates.below(rate, bound.rate_per_s), estimates.below(times, bound.speedup)
-        p50_us, p95_us, p99_us = self._latencies(scenario, outcomes, uncertainty, speedup)
+        p50_us, p95_us, p99_us = self._latencies(scenario, outcomes, uncertainty, speedup, ends)
         simulated = sum(map(self.rate_of, outcomes)) / len(outcomes)
         analysed = None
         if not self._work.from_waits:  # whose rates are of this analysis themselves
@@ -154,14 +160,21 @@ class Answers:
         )
 
     def _latencies(
-        self, scenario: Scenario, outcomes: Sequence[Outcome], uncertainty: Uncertainty, speedup: float
+        self,
+        scenario: Scenario,
+        outcomes: Sequence[Outcome],
+        uncertainty: Uncertainty,
+        speedup: float,
+        ends: Sequence[Outcome],
     ) -> list[Estimate | None]:
         """The percentiles, each with its own calibrated error."""
         each = [self.percentiles_us(scenario, outcome) for outcome in outcomes]
+        at_ends = [self.percentiles_us(scenario, outcome) for outcome in ends]
         whats: tuple[What, ...] = ("p50", "p95", "p99")
+        series = [_by_assumption([one[number] for one in each]) for number in range(len(whats))]
         return [
             estimates.spanning(
-                _by_assumption([one[number] for one in each]),
+                [*series[number], *_moved(series[number][0], [one[number][0] for one in at_ends])],
                 [*uncertainty.half_widths, self._half_width(scenario, what, speedup)],
             )
             for number, what in enumerate(whats)
@@ -251,6 +264,11 @@ class Answers:
             )
             for one in outcome.io
         }
+
+
+def _moved(series: Sequence[float], ends: Sequence[float]) -> list[list[float]]:
+    """The series as it would be at each end, given the first seed's figures at the ends."""
+    return [[figure * end / series[0] for figure in series] for end in ends if series[0] > 0]
 
 
 def _is_saturated(scenario: Scenario, outcome: Outcome) -> bool:

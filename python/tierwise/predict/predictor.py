@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.predict import counting, growth, memory
+from tierwise.device_models.profiles import ENDS
+from tierwise.predict import counting, growth, memory, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
@@ -14,7 +15,7 @@ from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
 from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.uncertainty import Uncertainty, refusal, uncertainty_of
+from tierwise.predict.uncertainty import Uncertainty
 from tierwise.recording import About, Observation, open_source, pooler_of
 
 SEEDS = 5
@@ -156,7 +157,7 @@ class Predictor:
 
     def refusal(self, scenario: Scenario) -> Prediction | None:
         """The refused answer to a scenario that the recording cannot answer; ``None`` if it can."""
-        why = refusal(scenario, self.work)
+        why = uncertainty.refusal(scenario, self.work)
         return self._refused(scenario, why) if why else None
 
     def requests(
@@ -178,6 +179,10 @@ class Predictor:
         return [
             *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
             *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in bounds),
+            *(
+                SimulationRequest(scenario, seeds[0], span_s, enough=enough, end=end)
+                for end in (ENDS if uncertainty.ranged(scenario, self.work) else ())
+            ),
         ]
 
     def answer(
@@ -196,11 +201,12 @@ class Predictor:
             return self._refused(scenario, why)
         outcomes = [answer for answer in answers if isinstance(answer, Outcome)]
         pairs = list(zip(asked, outcomes, strict=True))
-        likely = [outcome for one, outcome in pairs if one.misses == memory.LIKELY]
+        likely = [outcome for one, outcome in pairs if one.is_likely]
         bounds = [self.answers.rate_of(outcome) for one, outcome in pairs if one.misses != memory.LIKELY]
-        uncertainty = uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
-        memory.widen(scenario, self.work, bounds, self.answers.rate_of(likely[0]), uncertainty)
-        return self.answers.prediction(scenario, likely, uncertainty)
+        ends = [outcome for one, outcome in pairs if one.end]
+        unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
+        memory.widen(scenario, self.work, bounds, self.answers.rate_of(likely[0]), unsure)
+        return self.answers.prediction(scenario, likely, unsure, ends)
 
     def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:
         return Prediction(scenario=scenario, refused=why, warnings=self._warnings, unit=self.run.unit)

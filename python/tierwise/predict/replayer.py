@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.device_models.profiles import Profile
+from tierwise.device_models.profiles import End, Profile
 from tierwise.model import processors
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.devices import RECORDED, resolve
@@ -55,6 +55,13 @@ class SimulationRequest:
     misses: str = LIKELY
     enough: int | None = None
     """Counted transactions after which the simulation may stop before ``span_s``."""
+    end: End | None = None
+    """Of the ranges of the devices' profiles; their own numbers if ``None``."""
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it makes no extreme assumption."""
+        return self.misses == LIKELY and self.end is None
 
 
 class Distribute(Protocol):
@@ -178,7 +185,9 @@ class Replayer:
         shared = scenario.numbered(self.work.footprints) if together else set()
         return {
             "placement": {
-                role.value: {"shared" if role in shared else "profile": self._shelved(device, shelf)}
+                role.value: {
+                    "shared" if role in shared else "profile": self._shelved(device, asked.end, shelf)
+                }
                 for role, device in scenario.devices_of(self.work.footprints).items()
                 if device != RECORDED
             },
@@ -195,11 +204,13 @@ class Replayer:
             "worn": not (self.fresh or scenario.emulated),
         }
 
-    def _shelved(self, device: str, shelf: dict[str, tuple[int, Profile]]) -> int:
+    def _shelved(self, device: str, end: End | None, shelf: dict[str, tuple[int, Profile]]) -> int:
         """Index of a device in the list passed with the scenarios; a further one of a kind has its own."""
-        if device not in shelf:
-            shelf[device] = (len(shelf), resolve(device).profile)
-        return shelf[device][0]
+        key = f"{device} {end}" if end else device
+        if key not in shelf:
+            profile = resolve(device).profile
+            shelf[key] = (len(shelf), profile.at(end) if end else profile)
+        return shelf[key][0]
 
 
 def _answer(answer: dict[str, Any]) -> Outcome | Refusal:

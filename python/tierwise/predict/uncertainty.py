@@ -6,6 +6,7 @@ Widths without a measurement are judgements and reported as such: they are round
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tierwise.model.placement import EVERYTHING
@@ -59,6 +60,12 @@ def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
     return _too_small(scenario, work)
 
 
+def ranged(scenario: Scenario, work: WorkSummary) -> list[str]:
+    """Devices of a scenario whose profiles have ranges."""
+    devices = dict.fromkeys(scenario.devices_of(work.footprints).values())
+    return [name for name in devices if name != RECORDED and resolve(name).profile.ranges]
+
+
 def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: float = 0.0) -> Uncertainty:
     """Uncertainties of an answer; ``stolen_cpu_share`` is the processor share that the hypervisor took."""
     uncertainty = Uncertainty()
@@ -85,12 +92,21 @@ def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: floa
             _CPU_SPEED * abs(math.log2(scenario.cpu_speed)),
             "processor time is taken to scale with the speed of a core alone",
         )
+    for name in ranged(scenario, work):
+        uncertainty.warnings.append(
+            f"{name} varies between drives and runs ({_in_words(resolve(name).profile.ranges)}): "
+            "the interval holds both ends"
+        )
     for role in scenario.placement:
         if role != EVERYTHING and Role(role) not in work.footprints:
             uncertainty.warnings.append(
                 f"the recording has no file of role {role}: its device changes nothing"
             )
     return uncertainty
+
+
+def _in_words(ranges: Mapping[str, tuple[float, float]]) -> str:
+    return ", ".join(f"{key} {least:g} to {most:g}" for key, (least, most) in ranges.items())
 
 
 def _widen_for_clients(scenario: Scenario, work: WorkSummary, uncertainty: Uncertainty) -> None:

@@ -27,8 +27,11 @@ class AttainableRate(Record):
     """Random requests of 4 KiB a second to an emulated device at one depth, here and by its model."""
 
     op: Literal["read", "write"]
+    """What the requests do."""
     depth: int
+    """Requests outstanding at a time."""
     model_per_s: float
+    """By the device's model."""
     here_per_s: float
     """On this machine, at most the model's. A write's path is assumed to cost as much as a read's."""
 

@@ -16,7 +16,6 @@ from typing import Literal
 
 from tierwise.model.statistics import mean_half_width
 from tierwise.predict import Prediction, Predictor, Refusal, Scenario
-from tierwise.predict.memory import LIKELY
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SPAN_S, SimulationRequest
@@ -81,8 +80,8 @@ class Refinement:
     def _full(self, enough: int | None) -> list[SimulationRequest]:
         """Simulations as long as those of ``predict``, or with ``enough`` transactions; the bounds second."""
         asked = self._predictor.requests(self._scenario, range(MOST_SEEDS), SPAN_S, enough)
-        first, *seeds = (one for one in asked if one.misses == LIKELY)
-        return [first, *(one for one in asked if one.misses != LIKELY), *seeds]
+        first, *seeds = (one for one in asked if one.is_likely)
+        return [first, *(one for one in asked if not one.is_likely), *seeds]
 
     @property
     def waits_for_first(self) -> bool:
@@ -135,7 +134,7 @@ class Refinement:
             return self._made("first", self._plan[:1], [first])
         asked = self._plan[skipped : self._known]
         outcomes = [self._outcomes[number] for number in range(skipped, self._known)]
-        seeds = [one for ask, one in zip(asked, outcomes, strict=True) if ask.misses == LIKELY]
+        seeds = [one for ask, one in zip(asked, outcomes, strict=True) if ask.is_likely]
         if len(seeds) < 2:
             is_first = not skipped and self._known == 1
             return self._made("first", asked, outcomes) if is_first else None

@@ -49,3 +49,30 @@ def test_what_changes_nothing_gives_the_recorded_run(path: Path, emulated: bool)
     recorded = predictor.as_recorded.rate_per_s
     assert answer.rate_per_s and recorded
     assert answer.rate_per_s.value == pytest.approx(recorded.value, rel=0.01)
+
+
+def test_an_interval_holds_both_ends_of_a_device_s_range(tmp_path: Path) -> None:
+    """A drive whose flush takes 600 or 2,600 us, as a profile of each and as one with the range."""
+    predictor = Predictor.open(FOLDER / "order-entry", seeds=2)
+    ends = [drive(tmp_path / f"{number}.toml", number, (number, number)) for number in (600, 2600)]
+    devices = [*ends, drive(tmp_path / "ranged.toml", 700, (600, 2600))]
+    fast, slow, either = predictor.predict([Scenario(placement={"log": device}) for device in devices])
+    assert fast.rate_per_s and slow.rate_per_s and either.rate_per_s and either.p50_us and slow.p50_us
+    assert slow.rate_per_s.value < 0.8 * fast.rate_per_s.value
+    assert either.rate_per_s.low < slow.rate_per_s.value < fast.rate_per_s.value < either.rate_per_s.high
+    assert either.p50_us.high > slow.p50_us.value
+    assert any("varies between drives and runs" in one for one in either.warnings)
+
+
+def drive(file: Path, journal_us: int, ends: tuple[int, int]) -> str:
+    """A consumer NVMe drive whose flush writes its journal in another time."""
+    file.write_text(f"""
+        like = "ssd-nvme-consumer"
+        journal_us = {journal_us}
+        [range]
+        journal_us = {list(ends)}
+        [source]
+        journal_us = "made for a test"
+        "range.journal_us" = "made for a test"
+    """)
+    return str(file)

@@ -46,7 +46,7 @@ def tables(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every table of a profile that has fixed keys, with its path and a dot."""
     yield path, value
     for key, one in value.items():
-        if isinstance(one, dict) and key != "source":
+        if isinstance(one, dict) and key not in ("range", "source"):
             yield from tables(one, f"{path}{key}.")
         elif isinstance(one, list) and isinstance(one[0], dict):
             yield from tables(one[0], f"{path}{key}[].")

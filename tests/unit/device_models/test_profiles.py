@@ -1,5 +1,6 @@
 """Profiles: those that ship are valid; bad ones are refused with file, key and fix."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,23 @@ def test_a_bad_profile_is_refused(tmp_path: Path, old: str, new: str, message: s
     assert message in caught.value.message
     assert fix in caught.value.fix
     assert "\n" not in str(caught.value)
+
+
+def test_a_profile_at_an_end_of_its_ranges_is_made_again_from_its_texts() -> None:
+    drive = profiles.load("ssd-nvme-consumer")
+    for end, number in zip(profiles.ENDS, drive.ranges["journal_us"], strict=True):
+        again = pickle.loads(pickle.dumps(drive.at(end)))
+        assert again.fields["journal_us"] == number
+        assert again.fields["flush_us"] == drive.fields["flush_us"]
+    steady = profiles.load("ssd-nvme-dc")
+    assert steady.at("most") is steady
+
+
+def test_an_array_has_the_ranges_of_its_member(tmp_path: Path) -> None:
+    file = tmp_path / "pair.toml"
+    text = profiles.load("array-raid1-2x-ssd-nvme-dc").text
+    file.write_text(text.replace('member = "ssd-nvme-dc"', 'member = "ssd-nvme-consumer"'))
+    pair = profiles.load(str(file))
+    assert pair.ranges == profiles.load("ssd-nvme-consumer").ranges
+    slow = pair.at("most").member
+    assert slow is not None and slow.fields["journal_us"] == pair.ranges["journal_us"][1]

@@ -4,6 +4,7 @@ mod error;
 mod library;
 mod mebibytes;
 mod price;
+mod range;
 mod seeks;
 mod source;
 
@@ -98,6 +99,7 @@ impl Profile {
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
         price::check(&mut root)?;
+        range::check(&mut root, &table)?;
         let endurance_tb_written = read_endurance(&mut root)?;
         root.texts("source", source::SHORTEST)?;
         root.finish()?;

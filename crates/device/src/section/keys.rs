@@ -59,6 +59,8 @@ pub enum Form {
         /// The words.
         words: Vec<String>,
     },
+    /// A table of pairs under the names of other keys: the least and the greatest number of each.
+    Ranges,
     /// A table of texts under free keys.
     Texts {
         /// Length of the shortest text, in characters.

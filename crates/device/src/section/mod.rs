@@ -178,6 +178,35 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
+    /// A table of the least and the greatest number of other keys.
+    pub(crate) fn ranges(&mut self, key: &'static str) -> SectionResult<Vec<(String, f64, f64)>> {
+        let table = self.section(key)?.table;
+        self.note(key, Form::Ranges);
+        let number = |value: &Value| match value {
+            Value::Float(number) => Some(*number),
+            Value::Integer(number) => Some(*number as f64),
+            _ => None,
+        };
+        table
+            .iter()
+            .map(|(name, value)| {
+                let pair = value.as_array().map_or(&[][..], Vec::as_slice);
+                match pair
+                    .iter()
+                    .map(number)
+                    .collect::<Option<Vec<f64>>>()
+                    .as_deref()
+                {
+                    Some(&[least, most]) if least <= most => Ok((name.clone(), least, most)),
+                    _ => Err(Problem::new(
+                        format!("{}.\"{name}\" = {value} is no range", self.name(key)),
+                        "give the least and the greatest value, as [600, 2600]",
+                    )),
+                }
+            })
+            .collect()
+    }
+
     /// What `read` reads of a key that may be absent.
     pub(crate) fn optional<T>(
         &mut self,

@@ -88,3 +88,41 @@ fn a_price_below_zero_and_steps_that_fall_are_refused() {
         assert_eq!(error.message, message);
     }
 }
+
+#[test]
+fn a_range_holds_the_number_that_it_is_of() {
+    let with = |range: &str| {
+        let table = format!("[range]\n{range}\n[price]");
+        let sources = "[source]\nrange = \"several runs on one drive\"";
+        Profile::parse(
+            &BASE.replace("[price]", &table).replace("[source]", sources),
+            "base.toml",
+        )
+    };
+    assert!(with("flush_latency_us = [10, 90.5]").is_ok());
+    for (range, message) in [
+        (
+            "flush_latency_us = [40, 90]",
+            "flush_latency_us = 30 is outside of its range, 40 to 90",
+        ),
+        (
+            "flush_latency_us = [90, 10]",
+            "range.\"flush_latency_us\" = [90, 10] is no range",
+        ),
+        (
+            "flush_latency_us = 30",
+            "range.\"flush_latency_us\" = 30 is no range",
+        ),
+        (
+            "summary = [1, 2]",
+            "range.\"summary\" is no number of this profile",
+        ),
+        (
+            "\"price.eur\" = [1, 2]",
+            "range.\"price.eur\" is no number of this profile",
+        ),
+    ] {
+        assert_eq!(with(range).expect_err(range).message, message);
+    }
+    assert!(with("\"price.usd\" = [500, 700]").is_ok());
+}
