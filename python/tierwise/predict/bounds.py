@@ -3,7 +3,16 @@
 Operational analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978; asymptotic bounds: Lazowska,
 Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 5). A client's cycle is never
 shorter than its own time, its transaction's processor time and the waits that the scenario leaves as they
-are; and the cores give no more processor time than they have. With more clients than were recorded the latter
+are; and the cores give no more processor time than they have.
+
+A transaction's processor time falls with its waits. The path of the call that waited, the switch to another
+thread and back, and caches that are cold afterwards go with them, and the recording does not part these from
+the rest. Assumed: half of the time that devices were waited for may go with it, but 40 % of a transaction's
+processor time stays; and a fifth is a cost of recording that was not subtracted. These are judgements with a
+margin: with everything in memory, 49 to 79 % of the recorded processor time was left (pgbench -N, and order
+entry on two engines; 2 cores). Whether bounds hold is measured on five engines (docs/evidence/bounds.md).
+
+With more clients than were recorded the latter
 is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench
 -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). More memory has no bound where
 reads were recorded: a read that memory answers takes less processor time (pgbench -S: 106 µs a transaction
@@ -21,6 +30,13 @@ from tierwise.predict.replayed import Wait, WorkSummary
 from tierwise.predict.residue import DEVICES
 from tierwise.predict.scenario import Scenario
 
+_UNRECORDED = 0.8
+"""Share of the recorded processor time that is there without recording."""
+_GOES_WITH_WAITS = 0.5
+"""Processor time that goes with each microsecond of waiting, at most."""
+_LEAST_CPU = 0.4
+"""Share of the recorded processor time that is left when all waits are gone, at least."""
+
 
 def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
     """The highest rate of an answer; ``None`` where the recording does not tell the processor time.
@@ -35,19 +51,30 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
         return None
     freed = _freed(scenario, work)
     stay_us = sum(wait.time_us for wait in demands.waits if _stays(wait, scenario, work, freed))
-    path_us = max(demands.warm_cpu_us - demands.overlap_us, 0.0) / scenario.cpu_speed
+    devices_us = sum(wait.time_us for wait in demands.waits if wait.category in DEVICES)
+    cpu_us = _least_cpu_us(work, devices_us - stay_us)
+    path_us = max(cpu_us - demands.overlap_us, 0.0) / scenario.cpu_speed
     think_us = 0.0 if scenario.rate_per_s else demands.think_us
     cycle_us = max(think_us + path_us + stay_us, 1e-3)
     by_waits = (scenario.clients or work.sessions) * 1e6 / cycle_us
     cores = scenario.cores or work.cores
     found = [(by_waits, _gone(freed))]
     if (scenario.clients or work.sessions) <= work.sessions:
-        by_cores = cores * scenario.cpu_speed * 1e6 / demands.warm_cpu_us
-        found.append((by_cores, f"{cores} cores give no more processor time"))
+        by_cores = cores * scenario.cpu_speed * 1e6 / cpu_us
+        share = f"{cpu_us / demands.warm_cpu_us:.0%}"
+        because = f"{cores} cores give no more, if a transaction takes {share} of the recorded processor time"
+        found.append((by_cores, because))
     rate, because = min(found)
     if not _has_less(scenario, work) and rate < recorded_rate_per_s:
         rate, because = recorded_rate_per_s, "nothing that it changes was waited for"
     return Bound(rate_per_s=rate, speedup=rate / recorded_rate_per_s, because=because)
+
+
+def _least_cpu_us(work: WorkSummary, freed_us: float) -> float:
+    """The least processor time of a transaction that waits for ``freed_us`` less than recorded."""
+    warm_us = work.demands.warm_cpu_us
+    unrecorded_us = warm_us if work.from_waits else _UNRECORDED * warm_us
+    return max(unrecorded_us - _GOES_WITH_WAITS * max(freed_us, 0.0), _LEAST_CPU * warm_us)
 
 
 def _freed(scenario: Scenario, work: WorkSummary) -> list[Role]:

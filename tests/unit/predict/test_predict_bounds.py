@@ -22,6 +22,8 @@ DEMANDS: dict[str, Any] = {
         for role, time_us in RECORDED_US.items()
     ],
 }
+LEFT_US = 0.4 * CPU_US
+"""Processor time of a transaction that no longer waits for what took it milliseconds."""
 APART = [{"profile": "hdd-7k2", "roles": [role]} for role in REQUESTS]
 
 
@@ -34,7 +36,7 @@ def answered(scenario: Scenario, calibrated: ModelError | None = None, **fake: A
 
 def test_the_bound_is_the_cycle_without_the_waits_that_end() -> None:
     answer = answered(Scenario(placement={"log": "nvme-dc"}))
-    rest_us = CPU_US + sum(RECORDED_US.values()) - RECORDED_US["log"]
+    rest_us = LEFT_US + sum(RECORDED_US.values()) - RECORDED_US["log"]
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(4e6 / rest_us)
     assert "all waits on the log" in answer.bound.because
@@ -48,14 +50,27 @@ def test_roles_that_share_the_device_may_gain_too() -> None:
     fake = FakeReplay(demands=DEMANDS)
     (answer,) = predictor(fake).predict([Scenario(placement={"log": "nvme-dc"}, cores=8)])
     assert answer.bound
-    assert answer.bound.rate_per_s == pytest.approx(4e6 / CPU_US)
+    assert answer.bound.rate_per_s == pytest.approx(4e6 / LEFT_US)
 
 
 def test_cores_bound_what_waits_do_not() -> None:
     answer = answered(Scenario(placement={"all": "ram"}, cores=1))
     assert answer.bound
-    assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
+    assert answer.bound.rate_per_s == pytest.approx(1e6 / LEFT_US)
     assert "cores" in answer.bound.because
+
+
+@pytest.mark.parametrize(
+    ("waited_us", "left_us"), [(0.0, 0.8 * CPU_US), (60.0, 0.8 * CPU_US - 30.0), (1e6, 0.4 * CPU_US)]
+)
+def test_processor_time_goes_with_the_waits(waited_us: float, left_us: float) -> None:
+    """Half a microsecond for each one waited, a fifth for recording, and 40 % stays."""
+    log = {"category": "log_device", "role": "log", "time_us": waited_us}
+    replay = FakeReplay(devices=APART, demands=DEMANDS | {"waits": [log]})
+    bound = bounds.bound(Scenario(placement={"all": "ram"}, cores=1), predictor(replay).work, 1.0)
+    assert bound
+    assert bound.rate_per_s == pytest.approx(1e6 / left_us)
+    assert f"{left_us / CPU_US:.0%} of the recorded processor time" in bound.because
 
 
 def test_more_memory_has_no_bound_where_reads_were_recorded() -> None:
@@ -69,7 +84,7 @@ def test_more_memory_has_no_bound_where_reads_were_recorded() -> None:
 def test_the_cores_of_few_clients_are_no_bound_of_more() -> None:
     few, many = (answered(Scenario(placement={"all": "ram"}, clients=clients)) for clients in (4, 16))
     assert few.bound and many.bound
-    assert many.bound.rate_per_s == pytest.approx(16e6 / CPU_US)
+    assert many.bound.rate_per_s == pytest.approx(16e6 / LEFT_US)
     assert many.bound.rate_per_s > few.bound.rate_per_s
 
 
@@ -81,7 +96,7 @@ def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
         assert answer.rate_per_s.low < answer.rate_per_s.value <= answer.rate_per_s.high
         assert answer.rate_per_s.high <= answer.bound.rate_per_s * 1.000001
     ranked = rank(of, ["nvme-dc"]).ranked
-    assert max(one.rate_per_s for one in ranked) <= 2e6 / 3000 * 1.000001
+    assert max(one.rate_per_s for one in ranked) <= 2e6 / (0.4 * 3000) * 1.000001
 
 
 def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
@@ -96,7 +111,7 @@ def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
 def test_fewer_clients_may_leave_any_queue() -> None:
     answer = answered(Scenario(clients=1))
     assert answer.bound
-    assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
+    assert answer.bound.rate_per_s == pytest.approx(1e6 / LEFT_US)
 
 
 def test_a_run_that_is_not_reproduced_widens_the_answer() -> None:
