@@ -84,6 +84,7 @@ bench: env  ## the bars: simulator, replay, live disk, clients; the findings of 
 	$(BIN)/python benchmarks/device_deaths.py
 	$(BIN)/python benchmarks/observe.py --write docs/evidence/observe.md
 	$(BIN)/python benchmarks/shared_devices.py --write docs/evidence/shared-devices.md
+	$(BIN)/python benchmarks/bounds.py --write docs/evidence/bounds.md
 	$(BIN)/python benchmarks/front_search.py --write docs/evidence/placement-search.md
 	$(BIN)/python benchmarks/fleet_size.py
 	$(BIN)/python benchmarks/fleet_cluster.py

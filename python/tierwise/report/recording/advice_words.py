@@ -49,7 +49,7 @@ def further_sentences(advice: Advice) -> list[str]:
         _now_sentence(advice),
         *left_out_sentences(advice),
         goal_sentence(advice),
-        *_wear_sentences(option.wear),
+        *_wear_sentences(option.wear, advice.run.once),
     ]
     return [sentence for sentence in said if sentence]
 
@@ -159,16 +159,18 @@ def left_out_sentences(advice: Advice) -> list[str]:
     ]
 
 
-def _wear_sentences(worn: Sequence[Wear]) -> list[str]:
+def _wear_sentences(worn: Sequence[Wear], once: bool) -> list[str]:
     """Sentences on devices that would not last five years under this load without a pause."""
-    return [_wear_sentence(one) for one in worn if _is_short(one.months) or _is_short(one.predicted_months)]
+    return [
+        _wear_sentence(one, once) for one in worn if _is_short(one.months) or _is_short(one.predicted_months)
+    ]
 
 
 def _is_short(lasts: float | None) -> bool:
     return lasts is not None and lasts < 5 * _MONTHS_PER_YEAR
 
 
-def _wear_sentence(one: Wear) -> str:
+def _wear_sentence(one: Wear, once: bool) -> str:
     """Both lifetimes of a device: as much work as recorded, and as much as is predicted."""
     recorded, predicted = (
         f"{months(lasts)} ({written / _TB:,.3g} TB a month)"
@@ -178,7 +180,10 @@ def _wear_sentence(one: Wear) -> str:
         )
     )
     endurance = f"{one.endurance_tb_written:,.0f} TB" if one.endurance_tb_written else "what its maker allows"
-    return (
-        f"{one.device} is worn out after {endurance}: at the recorded rate in {recorded}; if the load fills "
-        f"the predicted rate, in {predicted}."
-    )
+    if once:
+        when = (
+            f"if the job is repeated without a pause, in {recorded}; at the predicted speed, in {predicted}"
+        )
+    else:
+        when = f"at the recorded rate in {recorded}; if the load fills the predicted rate, in {predicted}"
+    return f"{one.device} is worn out after {endurance}: {when}."
