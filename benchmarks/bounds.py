@@ -21,18 +21,35 @@ from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
 
 REPEATS = 5
-ORDERS = "--scale 0.3 --clients {} --set transactions={}"
-OBJECTS = "--set sweep.constants.n=[{}] --set sweep.constants.size=[100]"
+OBJECTS = "constants.size = 100\nconstants.n ="
+ORDERS = "scale = 0.3\nwarmup_transactions = 1000"
 CASES = {
-    "postgres, order entry, 1 client": ("postgres", "redo-placement", ORDERS.format(1, 15_000)),
-    "postgres, order entry, 4 clients": ("postgres", "redo-placement", ORDERS.format(4, 40_000)),
-    "mariadb, order entry, 1 client": ("mariadb", "redo-placement", ORDERS.format(1, 15_000)),
-    "mariadb, order entry, 4 clients": ("mariadb", "redo-placement", ORDERS.format(4, 40_000)),
-    "sqlite, small objects": ("sqlite", "simple-objects", OBJECTS.format(6_000)),
-    "rocksdb, small objects": ("rocksdb", "simple-objects", OBJECTS.format(20_000)),
-    "duckdb, bulk copy": ("duckdb", "bulk-insert", "--scale 6"),
+    "postgres, order entry, 1 client": ("order_entry", f"{ORDERS}\nclients = 1\ntransactions = 15000"),
+    "postgres, order entry, 4 clients": ("order_entry", f"{ORDERS}\nclients = 4\ntransactions = 40000"),
+    "mariadb, order entry, 1 client": ("order_entry", f"{ORDERS}\nclients = 1\ntransactions = 15000"),
+    "mariadb, order entry, 4 clients": ("order_entry", f"{ORDERS}\nclients = 4\ntransactions = 40000"),
+    "sqlite, small objects": ("simple_objects", f"{OBJECTS} 6000"),
+    "rocksdb, small objects": ("simple_objects", f"{OBJECTS} 10000"),
+    "duckdb, bulk copy": ("bulk_copy", "scale = 6"),
 }
-_SLOW, _FAST = "all-hdd", "all-ssd"
+"""Engine and what it does -> workload, and keys of the study."""
+STUDY = """
+name = "bounds"
+question = "What does storage that answers at once gain?"
+engines = ["{engine}"]
+workload = "{workload}"
+repeats = {repeats}
+baseline = "own"
+{keys}
+[devices.own]
+path = "{own}"
+[devices.memory]
+path = "{memory}"
+[placements.own]
+default = "own"
+[placements.memory]
+default = "memory"
+"""
 
 
 @dataclass(frozen=True)
@@ -73,40 +90,29 @@ def main() -> None:
 
 def measured(case: str, own: Path, memory: Path) -> Row:
     """Run a case in new directories."""
-    engine, study, options = CASES[case]
+    engine, (workload, keys) = case.partition(",")[0], CASES[case]
     with tempfile.TemporaryDirectory(dir=own) as slow, tempfile.TemporaryDirectory(dir=memory) as fast:
         work = Path(slow)
-        names = ["hdd-log", "hdd-data"] if study == "redo-placement" else ["hdd"]
         (work / "device").mkdir()
-        command = [
-            sys.executable,
-            "-m",
-            "tierwise",
-            "study",
-            "run",
-            study,
-            "--engine",
-            engine,
-            *options.split(),
-        ]
-        command += [word for name in names for word in ("--device", f"{name}={work / 'device'}")]
-        command += ["--device", f"ssd={fast}", "--placements", f"{_SLOW},{_FAST}", "--repeats", str(REPEATS)]
-        command += ["--record", str(work / "recordings"), "--duty", "0.05", "--output", str(work / "results")]
         for folder in (work, work / "device", Path(fast)):
             folder.chmod(0o755)
+        study = work / "bounds.toml"
+        places = {"own": work / "device", "memory": fast}
+        study.write_text(
+            STUDY.format(engine=engine, workload=workload, keys=keys, repeats=REPEATS, **places), "utf-8"
+        )
+        command = [sys.executable, "-m", "tierwise", "study", "run", str(study), "--duty", "0.05"]
+        command += ["--record", str(work / "recordings"), "--output", str(work / "results")]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        elapsed_s: dict[str, list[float]] = {_SLOW: [], _FAST: []}
+        elapsed_s: dict[str, list[float]] = {"own": [], "memory": []}
         for file in (work / "results").rglob("results.jsonl"):
             for text in file.read_text("utf-8").splitlines():
                 run = json.loads(text)
                 elapsed_s[run["placement"]].append(run["elapsed_s"])
-        stated = [
-            answer for found in sorted((work / "recordings").rglob("about.json")) if _SLOW in found.parts
-            for answer in answers(found.parent)
-        ]  # fmt: skip
-    return Row(
-        case, elapsed_s[_SLOW], elapsed_s[_FAST], [one[0] for one in stated], [one[1] for one in stated]
-    )
+        recordings = sorted(file.parent for file in (work / "recordings").rglob("about.json"))
+        stated = [answer for one in recordings if "own" in one.parts for answer in answers(one)]
+    bounds, predicted = ([one[which] for one in stated] for which in (0, 1))
+    return Row(case, elapsed_s["own"], elapsed_s["memory"], bounds, predicted)
 
 
 def answers(recording: Path) -> list[tuple[float, float]]:
@@ -133,6 +139,11 @@ def line(row: Row) -> str:
     )
 
 
+def is_reached(row: Row) -> bool:
+    """Whether the high end of the predicted interval is at least the measured gain."""
+    return bool(row.predicted) and statistics.median(row.predicted) >= row.ratios[0]
+
+
 def page(rows: list[Row]) -> str:
     """The page with its conditions."""
     about = machine.describe()
@@ -152,6 +163,10 @@ def page(rows: list[Row]) -> str:
         "| case | runs | measured gain | bounds stated | | high end of the predicted interval |",
         "|---|---|---|---|---|---|",
         *map(line, rows),
+        "",
+        f"The predicted interval reaches the measured gain in {sum(map(is_reached, rows))} of {len(rows)} "
+        "cases: the model keeps the processor time of a transaction, which falls with its waits. Read the bound beside "
+        "the interval.",
         "",
     ])  # fmt: skip
 
