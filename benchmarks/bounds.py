@@ -165,8 +165,8 @@ def page(rows: list[Row]) -> str:
         *map(line, rows),
         "",
         f"The predicted interval reaches the measured gain in {sum(map(is_reached, rows))} of {len(rows)} "
-        "cases: the model keeps the processor time of a transaction, which falls with its waits. Read the bound beside "
-        "the interval.",
+        "cases: the model keeps the processor time of a transaction, which falls with its waits. Read the "
+        "bound beside the interval.",
         "",
     ])  # fmt: skip
 
