@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses 2
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap shellcheck:shellcheck strace:strace
 
-.PHONY: help demo quick quick-rust quick-python test release-test check docs bench robust compat wheels record-static aarch64 audit report clean env
+.PHONY: help demo quick quick-rust quick-python test release-test check check-rust check-python docs bench robust compat wheels record-static aarch64 audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 15
@@ -58,9 +58,14 @@ release-test: env  ## what builds releases: wheels, the static recorder, fresh r
 	$(PYTEST) tests/release
 
 check: env  ## formatting, lints, types, stubs, documentation
+	$(MAKE) --jobs 2 --output-sync check-rust check-python
+
+check-rust:
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --workspace --no-deps --locked
+
+check-python:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
