@@ -194,6 +194,7 @@ fn attempt(number: usize) -> (Vec<f64>, f64) {
 }
 
 #[test]
+#[ignore = "needs root and a quiet host; `make test` runs it"]
 fn a_live_disk_takes_the_time_that_its_model_takes() {
     // SAFETY: takes nothing.
     let root = unsafe { libc::geteuid() } == 0;
