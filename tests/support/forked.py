@@ -38,6 +38,10 @@ MOST_TAKEN_BYTES = 2 << 30
 """Memory at which a process is ended: the machine has other work."""
 
 
+_WITHOUT_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""NumPy's and Arrow's libraries start threads when they are imported unless they are told so."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a process ended.
@@ -97,7 +101,7 @@ def _server() -> Connection:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[there.fileno()],
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | _WITHOUT_THREADS | {"PYTHONPATH": path},
     )
     there.close()
     return here
@@ -106,6 +110,8 @@ def _server() -> Connection:
 def serve(descriptor: int) -> None:
     """Fork a process for each message, until there are no more; what it is to do is unpickled there."""
     _import_all()
+    threads = list(Path("/proc/self/task").iterdir())
+    assert len(threads) == 1, "a library started threads when it was imported"
     with Connection(descriptor) as caller, contextlib.suppress(EOFError):
         while True:
             caller.send(_fork(*caller.recv()))

@@ -9,6 +9,7 @@ mod create;
 mod decode;
 mod encode;
 mod error;
+mod footer;
 mod header;
 mod host;
 mod manifest;

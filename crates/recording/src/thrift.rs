@@ -57,12 +57,8 @@ impl<'a> Thrift<'a> {
                 self.take(length).map(drop)
             }
             kind::LIST | kind::SET => {
-                let begin = self.byte()?;
-                let many = match begin >> 4 {
-                    15 => self.unsigned()?,
-                    many => u64::from(many),
-                };
-                self.skip_elements(many, &[begin & 0x0f], deeper)
+                let (many, kind) = self.list()?;
+                self.skip_elements(many, &[kind], deeper)
             }
             kind::MAP => match self.unsigned()? {
                 0 => Some(()),
@@ -74,6 +70,16 @@ impl<'a> Thrift<'a> {
             kind::STRUCT => self.fields(|one, _, kind| one.skip_within(kind, deeper)),
             _ => None,
         }
+    }
+
+    /// Reads the beginning of a list: how many elements it has, and their kind.
+    pub fn list(&mut self) -> Option<(u64, u8)> {
+        let begin = self.byte()?;
+        let many = match begin >> 4 {
+            15 => self.unsigned()?,
+            many => u64::from(many),
+        };
+        Some((many, begin & 0x0f))
     }
 
     /// Each has at least a byte: in a list, a truth value has one too.

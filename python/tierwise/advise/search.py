@@ -64,6 +64,8 @@ class Search:
         self._budget_per_month = budget_per_month
         self._least: dict[str, float] = {}
         self._used: set[str] = set()
+        self._considered: set[str] = set()
+        """Devices for which some role was a candidate."""
         self.staying = option_of(predictor.as_recorded, costs, devices)
         """To leave every file where it is."""
         self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {(): self.staying}
@@ -131,13 +133,14 @@ class Search:
         return [
             LeftOut(device=device, least_cost_per_month=self._least.get(device))
             for device in self._devices
-            if device not in self._used
+            if device in self._considered - self._used
         ]
 
     def _cost_per_month(self, one: Ranked) -> float:
         return self._costs.cost_per_month(one.placement)
 
     def _keep(self, placement: dict[Role, str]) -> bool:
+        self._considered |= set(placement.values()) - {RECORDED}
         if not self._costs.fits(placement):
             return False
         cost = self._costs.cost_per_month(placement)

@@ -207,3 +207,15 @@ def test_the_headline_says_what_would_help_instead(
 )
 def test_nothing_to_buy_is_said_with_its_reason(devices: list[str], budget: float | None, said: str) -> None:
     assert said in headline(advise(predictor(), devices, budget)).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_that_ask_nothing_of_a_device_are_no_reason_against_it(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is in memory: no device is too small or too dear, and nothing is said to be."""
+    requests(monkeypatch, log=0.0, data=0.0, index=0.0)
+    advice = advise(predictor(engine), ["nvme-dc", "gp3"])
+    assert advice.best.stays and advice.left_out == []
+    said = headline(advice)
+    assert "no file asks enough of a device to be worth a move" in said and "fits" not in said

@@ -120,6 +120,8 @@ def _no_other(advice: Advice) -> str:
         return f"no other placement costs {limit_words(advice).removeprefix(' for ')}"
     if advice.left_out:
         return f"no file fits on {join([one.device for one in advice.left_out])}"
+    if advice.tried <= 1:
+        return "no file asks enough of a device to be worth a move"
     return "no other placement could be replayed"
 
 
