@@ -157,8 +157,8 @@ def page(rows: list[Row]) -> str:
         "state the bound.",
         "",
         f"Conditions: {about.cpu_model}, {about.cores} cores, Linux {about.kernel}; {REPEATS} runs on each "
-        "side, interleaved at random, each recorded with a duty of 5 %. Gain: the median time on the storage "
-        "over that in memory, and the least and greatest ratio of two runs.",
+        "side. They were interleaved at random, and each was recorded with a duty of 5 %. Gain: the median "
+        "time on the storage over that in memory, and the least and greatest ratio of two runs.",
         "",
         "| case | runs | measured gain | bounds stated | | high end of the predicted interval |",
         "|---|---|---|---|---|---|",

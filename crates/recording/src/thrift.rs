@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, as far as the header of a Parquet page needs it.
+//! Thrift's compact protocol, as far as a Parquet file's schema and the headers of its pages need it.
 
 /// Nested structures and lists in what is skipped.
 const DEEPEST: u8 = 8;

@@ -1,10 +1,10 @@
 //! The table `range`: how far a number of the profile varies between drives or runs. It is checked here; a
 //! prediction spans both ends.
 
-use toml::{Table, Value};
+use toml::Table;
 
 use crate::problem::{Problem, SectionResult};
-use crate::section::Section;
+use crate::section::{Section, number_of};
 
 const KEY: &str = "range";
 
@@ -35,9 +35,5 @@ fn number(profile: &Table, key: &str) -> Option<f64> {
     for name in tables.split('.').filter(|name| !name.is_empty()) {
         table = table.get(name)?.as_table()?;
     }
-    match table.get(last)? {
-        Value::Integer(number) => Some(*number as f64),
-        Value::Float(number) => Some(*number),
-        _ => None,
-    }
+    number_of(table.get(last)?)
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use toml::Value;
 
 use super::{Form, Section};
-use crate::problem::{SectionResult, out_of_range};
+use crate::problem::{Problem, SectionResult, out_of_range};
 
 impl Section<'_> {
     /// One number in `range`, or a list of up to `most` of them.
@@ -62,6 +62,30 @@ impl Section<'_> {
             .collect()
     }
 
+    /// A table of the least and the greatest number of other keys.
+    pub(crate) fn ranges(&mut self, key: &'static str) -> SectionResult<Vec<(String, f64, f64)>> {
+        let table = self.section(key)?.table;
+        self.note(key, Form::Ranges);
+        table
+            .iter()
+            .map(|(name, value)| {
+                let pair = value.as_array().map_or(&[][..], Vec::as_slice);
+                match pair
+                    .iter()
+                    .map(number_of)
+                    .collect::<Option<Vec<f64>>>()
+                    .as_deref()
+                {
+                    Some(&[least, most]) if least <= most => Ok((name.clone(), least, most)),
+                    _ => Err(Problem::new(
+                        format!("{}.\"{name}\" = {value} is no range", self.name(key)),
+                        "give the least and the greatest value, as [600, 2600]",
+                    )),
+                }
+            })
+            .collect()
+    }
+
     fn pair(
         &self,
         key: &str,
@@ -83,7 +107,7 @@ impl Section<'_> {
 }
 
 /// A number, whole or not.
-fn number_of(value: &Value) -> Option<f64> {
+pub(crate) fn number_of(value: &Value) -> Option<f64> {
     value
         .as_float()
         .or(value.as_integer().map(|whole| whole as f64))

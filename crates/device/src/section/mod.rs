@@ -13,6 +13,7 @@ use crate::problem::{Problem, SectionResult, out_of_range, require};
 pub(crate) use keys::Keys;
 use keys::Whole;
 pub use keys::{Form, Key};
+pub(crate) use lists::number_of;
 pub(crate) use quantities::{in_micros, nanos};
 
 /// One table of a profile. Remembers which keys were read, so that unknown ones can be refused.
@@ -46,11 +47,7 @@ impl<'a> Section<'a> {
     ) -> SectionResult<f64> {
         self.note(key, keys::number(&range));
         let value = self.value(key)?;
-        let number = match value {
-            Value::Float(number) => *number,
-            Value::Integer(number) => *number as f64,
-            other => return Err(self.wrong_type(key, "a number", other)),
-        };
+        let number = number_of(value).ok_or_else(|| self.wrong_type(key, "a number", value))?;
         self.require(key, number, range).map(|()| number)
     }
 
@@ -176,35 +173,6 @@ impl<'a> Section<'a> {
         self.section(key)?;
         self.note(key, Form::Texts { shortest });
         Ok(())
-    }
-
-    /// A table of the least and the greatest number of other keys.
-    pub(crate) fn ranges(&mut self, key: &'static str) -> SectionResult<Vec<(String, f64, f64)>> {
-        let table = self.section(key)?.table;
-        self.note(key, Form::Ranges);
-        let number = |value: &Value| match value {
-            Value::Float(number) => Some(*number),
-            Value::Integer(number) => Some(*number as f64),
-            _ => None,
-        };
-        table
-            .iter()
-            .map(|(name, value)| {
-                let pair = value.as_array().map_or(&[][..], Vec::as_slice);
-                match pair
-                    .iter()
-                    .map(number)
-                    .collect::<Option<Vec<f64>>>()
-                    .as_deref()
-                {
-                    Some(&[least, most]) if least <= most => Ok((name.clone(), least, most)),
-                    _ => Err(Problem::new(
-                        format!("{}.\"{name}\" = {value} is no range", self.name(key)),
-                        "give the least and the greatest value, as [600, 2600]",
-                    )),
-                }
-            })
-            .collect()
     }
 
     /// What `read` reads of a key that may be absent.

@@ -61,21 +61,27 @@ class DiskStats(Record):
     partitions: dict[str, PartitionStats]
 
     @property
+    def busy_depth(self) -> float:
+        """Lower bound of the mean queue depth while busy, at least 1.
+
+        Partitions may be busy at different times, so the device was busy for at most the sum of their times.
+        """
+        busy_s = min(self.elapsed_s, sum(part.busy_s for part in self.partitions.values()))
+        return max(1.0, self.queue_depth_mean * self.elapsed_s / busy_s) if busy_s > 0 else 1.0
+
+    @property
     def path_share(self) -> float | None:
         """Share of the requests' time that the path took, by ``attainable`` at the mean depth while busy."""
-        parts = self.partitions.values()
         served = [
             latency
-            for part in parts
+            for part in self.partitions.values()
             for latency in (part.read_latency, part.write_latency, part.flush_latency)
             if latency is not None
         ]
         count = sum(latency.count for latency in served)
         if not count or not self.attainable:
             return None
-        busy_s = min(self.elapsed_s, sum(part.busy_s for part in parts))
-        depth = max(1.0, self.queue_depth_mean * self.elapsed_s / busy_s) if busy_s > 0 else 1.0
-        nearest = min(self.attainable, key=lambda rate: abs(math.log(rate.depth / depth)))
+        nearest = min(self.attainable, key=lambda rate: abs(math.log(rate.depth / self.busy_depth)))
         mean_us = sum(latency.count * latency.mean_us for latency in served) / count
         return nearest.longer_us / (nearest.longer_us + mean_us)
 

@@ -225,7 +225,10 @@ def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> Rea
 
 
 def overrun_of(stats: DiskStats, elapsed_s: float) -> DeadlineOverrun | None:
-    """Deadline overrun of a disk, and its maximum effect on a run of ``elapsed_s`` seconds."""
+    """Deadline overrun of a disk, and its maximum effect on a run of ``elapsed_s`` seconds.
+
+    Queued requests are late at the same time.
+    """
     late = stats.deadline_overrun
     if late is None:
         return None
@@ -233,18 +236,9 @@ def overrun_of(stats: DiskStats, elapsed_s: float) -> DeadlineOverrun | None:
         p50_us=late.p50_us,
         p99_us=late.p99_us,
         max_us=late.max_us,
-        share=late.count * late.mean_us / 1e6 / _side_by_side(stats) / max(elapsed_s, _SHORTEST_S),
+        share=late.count * late.mean_us / 1e6 / stats.busy_depth / max(elapsed_s, _SHORTEST_S),
         bound_share=_LATENESS_BOUND_SHARE,
     )
-
-
-def _side_by_side(stats: DiskStats) -> float:
-    """Lower bound of the mean queue depth while busy: queued requests are late at the same time.
-
-    Partitions may be busy at different times, so the device was busy for at most the sum of their times.
-    """
-    busy_s = min(stats.elapsed_s, sum(one.busy_s for one in stats.partitions.values()))
-    return max(1.0, stats.queue_depth_mean * stats.elapsed_s / busy_s) if busy_s > 0 else 1.0
 
 
 def _role_io(device: str, partition: PartitionStats) -> RoleIo:
