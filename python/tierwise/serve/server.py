@@ -14,7 +14,6 @@ from tierwise.serve.newcomers import Newcomers
 from tierwise.serve.recordings import Shelf
 from tierwise.serve.simulator import Simulator
 
-_MOST_CONNECTIONS = 256
 _LAST_ANSWERS_S = 2
 
 
@@ -82,7 +81,6 @@ def serve(shelf: Shelf, simulator: Simulator, listening: socket.socket, host: st
         server_header=False,
         proxy_headers=False,
         ws="none",
-        limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
     )
     shown = f"[{host}]" if ":" in host else host
