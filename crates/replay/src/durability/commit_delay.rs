@@ -6,7 +6,7 @@
 use tierwise_work::TimeCategory;
 
 use crate::kernel::events::Event;
-use crate::kernel::session::Resume;
+use crate::kernel::session::{NONE, Resume};
 use crate::kernel::simulation::Simulation;
 use crate::program::operation::Operation;
 
@@ -18,7 +18,7 @@ impl Simulation<'_> {
             return false;
         };
         let others = (0..self.sessions.len() as u32).filter(|&index| index != leader);
-        let active = others.filter(|&index| self.will_commit(index));
+        let active = others.filter(|&index| self.has_number(index));
         if active.take(delay.siblings as usize).count() < delay.siblings as usize {
             return false;
         }
@@ -31,24 +31,19 @@ impl Simulation<'_> {
         true
     }
 
-    /// Whether a session is in a transaction that commits, and waits for no lock.
-    fn will_commit(&self, index: u32) -> bool {
+    /// Whether a session has a transaction number, and waits for no lock: until it runs again after its commit.
+    fn has_number(&self, index: u32) -> bool {
         let session = &self.sessions[index as usize];
         if !session.counts || session.between_transactions || session.activity == TimeCategory::Lock
         {
             return false;
         }
-        if session.activity == TimeCategory::LogQueue {
-            return true;
-        }
         let routine = &self.program.sessions[session.program_index as usize];
-        let rest = routine
-            .ops
-            .get(session.position as usize..)
-            .unwrap_or_default();
-        let mut rest = rest
-            .iter()
-            .take_while(|op| !matches!(op, Operation::EndTurn { ends: true }));
-        rest.any(|op| *op == Operation::Commit)
+        let (done, rest) = routine.ops.split_at(session.position as usize);
+        let of_transaction = |op: &&Operation| !matches!(op, Operation::EndTurn { ends: true });
+        let commits = |op: &Operation| *op == Operation::Commit;
+        let has_run = session.core != NONE;
+        rest.iter().take_while(of_transaction).any(commits)
+            || !has_run && done.iter().rev().take_while(of_transaction).any(commits)
     }
 }
