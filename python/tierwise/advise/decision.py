@@ -79,7 +79,7 @@ def decide(search: Search, run: RecordedRun, goal: Goal | None, reaching: Option
     return Decision(
         option=option,
         why=why,
-        time=_time(search.staying.prediction, run.engine) if option.stays else [],
+        time=_time(search.staying.prediction, run) if option.stays else [],
         together=together(run.engine, run.footprints),
     )
 
@@ -101,7 +101,7 @@ def _why(search: Search) -> Why:
     return "alike" if fastest.stays or search.staying.as_good_as(fastest) else "median"
 
 
-def _time(recorded: Prediction, engine: str) -> list[TimeShare]:
+def _time(recorded: Prediction, run: RecordedRun) -> list[TimeShare]:
     """The parts of the recorded time, with remedies for the greatest."""
     shares: dict[str, float] = {}
     for part, share in recorded.shares.items():
@@ -112,13 +112,22 @@ def _time(recorded: Prediction, engine: str) -> list[TimeShare]:
         TimeShare(
             part=part,
             share=share,
-            remedy=remedy(part, engine)
+            remedy=_remedy(part, run)
             if number == 0 or (number < _MOST_PARTS and share >= _LEAST_SHARE)
             else "",
         )
         for number, (part, share) in enumerate(ordered)
         if share > 0
     ]
+
+
+def _remedy(part: str, run: RecordedRun) -> str:
+    """What shortens a part of this run's time; first a wait that a setting adds to it."""
+    others = remedy(part, run.engine)
+    if part != "log" or not run.commit_delay_us:
+        return others
+    delay = remedy("commit_delay", run.engine)
+    return f"{delay} (it adds {run.commit_delay_us / 1000:.3g} ms to a flush), {others}"
 
 
 def remedy(part: str, engine: str) -> str:

@@ -139,6 +139,8 @@ class RecordedRun(Record):
     """Requests of a client for each transaction; ``None`` if no transaction was seen."""
     cpu_us: float | None = None
     """Processor time of a transaction (or request), of client and server with warm caches."""
+    commit_delay_us: float | None = None
+    """Wait of a flush's leader for more commits, which every device keeps; ``None`` without one."""
     from_waits: bool = False
     """Whether it was observed over SQL rather than recorded."""
     pooler: str | None = None

@@ -163,6 +163,8 @@ class WorkSummary(_Said):
     """Whether turns are too long to be repeated: the work is done once, and timed from begin to end."""
     footprints: dict[Role, int]
     """Bytes of the files of every role that was seen."""
+    commit_delay_us: float | None = None
+    """Wait of a flush's leader for more commits, if the engine has one: no device shortens it."""
     devices: list[RecordedDevice]
     observed: Observed
     demands: Demands = Demands()

@@ -11,6 +11,7 @@ import pytest
 from support.fake_replay import REQUESTS, SERVICE_US, FakeReplay, about
 from tierwise import _core
 from tierwise.advise import Advice, Goal, Terms, advise
+from tierwise.advise.decision import _remedy
 from tierwise.advise.option import MARGIN
 from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
 from tierwise.model.roles import Role
@@ -86,7 +87,7 @@ def test_a_gain_within_the_error_of_the_model_is_no_reason_to_move(
     said = headline(advice)
     assert said.startswith("Nothing you can buy here helps: ") and "no difference that can be told" in said
     shown = page(of, advice)
-    assert decision.headline(shown).startswith("Nothing you can buy here helps: ")
+    assert decision.headline(shown) == "Nothing you can buy here helps."
     data = page_data(shown)
     assert data["advised"] == 0 and not any(data["figures"]["told"])
     found = advice.model_dump(mode="json")["decision"]
@@ -219,3 +220,12 @@ def test_files_that_ask_nothing_of_a_device_are_no_reason_against_it(
     assert advice.best.stays and advice.left_out == []
     said = headline(advice)
     assert "no file asks enough of a device to be worth a move" in said and "fits" not in said
+
+
+def test_a_wait_that_a_setting_adds_to_each_flush_is_named_first() -> None:
+    run = predictor("postgres").run
+    plain = _remedy("log", run)
+    delayed = run.model_copy(update={"commit_delay_us": 20_100.0})
+    assert run.commit_delay_us is None
+    assert _remedy("log", delayed) == f"a smaller commit_delay (it adds 20.1 ms to a flush), {plain}"
+    assert _remedy("read", delayed) == _remedy("read", run)

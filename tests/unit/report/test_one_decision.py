@@ -76,7 +76,7 @@ def test_they_agree_with_a_goal_too(engine: str, goal: str | None) -> None:
     advice = advise(of, ["nvme-dc", "gp3"], goal=Goal.parse(goal) if goal else None)
     first = next(block.text for block in advice_document(advice) if isinstance(block, Text))
     made = page(of, advice)
-    start = decision.headline(made).partition(":")[0]
+    start = decision.headline(made).partition(":")[0].removesuffix(".")
     assert first == headline(advice) and first.startswith(start)
     assert made.placement == advice.decision.option.placement
     assert page_data(made)["advised"] == made.survey.number(advice.decision.option.placement)

@@ -33,6 +33,8 @@ pub struct Summary {
     pub engine_log: Option<&'static str>,
     /// Bytes in use of each role.
     pub footprints: BTreeMap<&'static str, u64>,
+    /// Wait of a flush's leader for more commits, in microseconds, if the engine has one.
+    pub commit_delay_us: Option<f64>,
     /// Devices of the recording.
     pub devices: Vec<DeviceSummary>,
     /// Observed values.
@@ -111,6 +113,11 @@ impl Program {
             span_s: recorded_ns(self) as f64 / 1e9,
             once: recorded_mode(self) == Mode::Once,
             engine_log: work.log.as_ref().map(|log| name(log.grouping)),
+            commit_delay_us: work
+                .log
+                .as_ref()
+                .and_then(|log| log.commit_delay)
+                .map(|delay| f64::from(delay.time_ns) / 1e3),
             footprints: self.footprints(),
             devices: self.device_summaries(),
             observed: self.observed_summary(),

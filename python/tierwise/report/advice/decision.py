@@ -68,7 +68,9 @@ def likely(figure: Estimate, shown: Callable[[float], str], unit: str = "") -> s
 
 
 def headline(subject: Subject) -> str:
-    """What to do, what it gains and what it costs; or that nothing helps, and what would."""
+    """What to do, what it gains and what it costs; or that nothing helps."""
+    if subject.advice.decision.stays:
+        return f"{decision_words.staying(subject.advice)[0]}."
 
     def price(option: Option) -> str:
         if option.cost_per_month > 0:
@@ -85,9 +87,11 @@ def unusable(subject: Subject) -> list[Block]:
 
 
 def sentences(subject: Subject) -> list[Block]:
-    """The interval, the bound, what goes with the move, the goal, and what was left out."""
+    """Why to stay, or the interval and the bound; what goes with the move, the goal, and what was left out."""
     chosen, advice, option = subject.chosen, subject.advice, subject.option
     said: list[Block] = []
+    if advice.decision.stays:
+        said.append(Text(capitalized(decision_words.staying(advice)[1])))
     if subject.placement and chosen.speedup and not chosen.bounds_only:
         said.append(
             Text(capitalized(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")

@@ -43,7 +43,8 @@ def headline(advice: Advice, price: Callable[[Option], str] | None = None, inter
     """
     decision = advice.decision
     if decision.stays:
-        return _staying(advice)
+        claim, reason = staying(advice)
+        return f"{claim}: {reason}"
     option = decision.option
     words = price(option) if price else price_words(option, advice.currency)
     gain = gain_words(option, interval)
@@ -102,17 +103,18 @@ def _as_one(decision: Decision) -> str:
     return " together" if any(moved.keys() >= set(one.roles) for one in decision.together) else ""
 
 
-def _staying(advice: Advice) -> str:
+def staying(advice: Advice) -> tuple[str, str]:
+    """That every file stays where it is, as a claim and its reason, with what would help."""
     decision, fastest = advice.decision, advice.fastest
     if decision.why == "goal" and advice.goal:
-        return f"Leave the files where they are: as recorded, they reach {goal_text(advice.goal)}."
-    said = "Nothing you can buy here helps"
+        return "Leave the files where they are", f"as recorded, they reach {goal_text(advice.goal)}."
     if decision.why == "none" or fastest is None:
-        return f"{said}: {_no_other(advice)}.{_remedies(decision)}"
-    if decision.why == "median":
-        return f"{said}: what is faster makes the median latency longer.{_remedies(decision)}"
-    because = _because(decision.time)
-    return f"{said}: {_best_of(advice, fastest)}{because}.{_remedies(decision)}"
+        reason = _no_other(advice)
+    elif decision.why == "median":
+        reason = "what is faster makes the median latency longer"
+    else:
+        reason = f"{_best_of(advice, fastest)}{_because(decision.time)}"
+    return "Nothing you can buy here helps", f"{reason}.{_remedies(decision)}"
 
 
 def _no_other(advice: Advice) -> str:
