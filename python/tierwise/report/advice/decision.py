@@ -87,7 +87,7 @@ def unusable(subject: Subject) -> list[Block]:
 
 
 def sentences(subject: Subject) -> list[Block]:
-    """Why to stay, or the interval and the bound; what goes with the move, the goal, and what was left out."""
+    """Why to stay, or the interval and bound; what goes with the move, the goal, and what was left out."""
     chosen, advice, option = subject.chosen, subject.advice, subject.option
     said: list[Block] = []
     if advice.decision.stays:
