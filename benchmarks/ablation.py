@@ -67,7 +67,7 @@ def _predicted(accuracy: Accuracy) -> dict[Key, float]:
 def _reproduced(accuracy: Accuracy) -> dict[Key, float]:
     return {
         (one.case, one.recorded, one.recorded, one.block, one.round): abs(math.log1p(one.error))
-        for one in accuracy.reproductions
+        for one in accuracy.recordings
         if one.error is not None
     }
 

@@ -1,4 +1,4 @@
-"""Rows and pairs of a validation, made by hand."""
+"""Slots and pairs of a validation, made by hand."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.predict import Estimate
-from tierwise.validation import Pair, Row
-from tierwise.validation.control import Reading
-from tierwise.validation.order import Session
+from tierwise.validation import Case, Measured, Pair, Row
 
 TOML = """
-repeats = 2
-seconds = 30
+fewest_blocks = 2
+most_blocks = 5
+slot_s = 5
+recorded_s = 12
 warm_up_s = 1
-[control]
-cpu_s = 0.01
-sync_s = 0.01
-cpu_slower = 0.05
+quick = ["restore"]
 [devices]
 own = "own"
 disk = "hdd-7k2"
@@ -28,30 +25,38 @@ own = { all = "own" }
 all-nvme = { all = "nvme" }
 all-7k2 = { all = "disk" }
 log-nvme = { log = "nvme", all = "disk" }
+[sizes]
+log = "1G"
+data = "2G"
 [[cases]]
 name = "accounts"
 client = "pgbench"
 server = "postgres"
 options = { mode = "simple" }
+load = "writes"
 clients = [1, 4]
 recorded = ["all-nvme"]
 placements = ["log-nvme", "all-7k2", "own"]
-each_round = 2
 [[cases]]
 name = "restore"
 client = "postgres-jobs"
 server = "postgres"
 options = { job = "restore" }
+load = "job"
 recorded = ["all-7k2"]
 placements = ["log-nvme"]
-[quick]
-cases = ["restore"]
-seconds = 5
+[[cases]]
+name = "shell"
+client = "sqlite-shell"
+load = "writes"
+recorded = ["all-7k2"]
+placements = ["all-nvme", "log-nvme"]
+held_back = true
 """
 
 
-def row(case: str = "accounts-4", placement: str = "all-nvme", **given: Any) -> Row:
-    """A run that counts, of 1,000 transactions a second."""
+def row(case: str = "accounts-4", placement: str = "all-nvme", rate: float = 1000.0, **given: Any) -> Row:
+    """A slot that counts, of 1,000 transactions a second if nothing else is said."""
     figures: dict[str, Any] = {
         "case": case,
         "family": "pgbench",
@@ -60,52 +65,56 @@ def row(case: str = "accounts-4", placement: str = "all-nvme", **given: Any) -> 
         "clients": 4,
         "placement": placement,
         "storage": "emulated",
-        "kind": "measured",
+        "kind": "slot",
         "block": 0,
         "round": "building",
         "model": "abc",
         "started_at": datetime(2026, 11, 22, tzinfo=UTC),
-        "elapsed_s": 30.0,
-        "transactions": 30_000,
-        "rate_per_s": 1000.0,
-        "control": [Reading(cpu_per_s=600, sync_per_s=2000)] * 2,
+        "elapsed_s": 1000.0,
+        "transactions": round(1000 * rate),
     }
     return Row.model_validate(figures | given)
 
 
-def pair(
-    placement: str, predicted: float | None, measured: list[float], half: float = 0.1, **given: Any
-) -> Pair:
-    """A prediction whose interval reaches ``half`` to both sides."""
+def measured(value: float, half: float = 0.01) -> Measured:
+    """A figure whose interval reaches ``half`` to both sides."""
+    return Measured(value=value, low=value * (1 - half), high=value * (1 + half), spread=half, blocks=5)
+
+
+def pair(placement: str, predicted: float | None, rate: float, half: float = 0.1, **given: Any) -> Pair:
+    """A prediction whose interval reaches ``half`` to both sides, and a measured rate."""
     estimate = predicted and Estimate(
         value=predicted, low=predicted * (1 - half), high=predicted * (1 + half)
     )
     facts: dict[str, Any] = {
-        "case": "c", "family": "pgbench", "engine": "postgres", "clients": 1, "recorded": "r",
-        "path": "emulated→emulated", "block": 0, "round": "building", "model": "abc", "unit": "s",
-        "speedup": 1.0,
+        "case": "c", "family": "pgbench", "load": "writes", "engine": "postgres", "clients": 1,
+        "recorded": "r", "path": "emulated→emulated", "block": 0, "round": "building", "model": "abc",
+        "laps": False,
+        "speedup": 1.0, "ratio": measured(1.0),
     }  # fmt: skip
-    facts |= {"placement": placement, "measured": measured, "predicted": estimate or None}
+    facts |= {"placement": placement, "measured": measured(rate), "predicted": estimate or None}
     return Pair.model_validate(facts | given)
 
 
 class Watcher:
-    """Remembers what a round said."""
+    """Remembers what a round reported."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.skipped: dict[str, str] = {}
+        self.cases: list[str] = []
         self.estimated_s = 0.0
 
-    def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
+    def round_started(self, folder: Path, cases: int, estimated_s: float) -> None:
         self.estimated_s = estimated_s
 
-    def session_started(self, session: Session) -> None: ...
+    def case_started(self, case: Case) -> None:
+        self.cases.append(case.name)
 
     def phase_started(self, what: str) -> None: ...
 
     def left_out(self, what: str, reason: str) -> None:
         self.skipped[what] = reason
 
-    def run_finished(self, row: Row) -> None:
+    def slot_finished(self, row: Row) -> None:
         self.rows.append(row)

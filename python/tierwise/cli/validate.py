@@ -20,7 +20,7 @@ from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.units import parse_size_bytes
+from tierwise.model.units import parse_duration_s, parse_size_bytes
 from tierwise.predict import ModelError
 from tierwise.predict.model_error import own_file
 from tierwise.report.accuracy.page import COLUMNS, accuracy_page, summary_rows
@@ -45,27 +45,26 @@ def run(
         Path | None, typer.Argument(help="file of cases; default: those that ship with tierwise")
     ] = None,
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="few cases, short runs, one repeat")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="few cases")] = False,
     case: CaseNames = None,
     round: Annotated[
         RoundName,
-        typer.Option("--round", help="kind of round; prospective: the model is frozen at this commit"),
+        typer.Option(
+            "--round", help="kind of round; prospective: the model is frozen at this commit, cases held back"
+        ),
     ] = "building",
-    rotation: Annotated[
-        int, typer.Option(min=0, help="number of the round, which selects the placements of each case")
-    ] = 0,
-    repeats: Annotated[
-        int | None, typer.Option(min=1, help="number of blocks; default: that of each case")
+    time: Annotated[
+        str | None, typer.Option(help="run the most telling cases that fit in this time, such as 40min")
     ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="folder for rows and recordings")] = RESULTS,
+    output: Annotated[Path, typer.Option("-o", "--output", help="folder for slots and recordings")] = RESULTS,
     seed: Seed = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="delete earlier rows of the round")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="delete earlier slots of the round")] = False,
     estimate: Annotated[bool, typer.Option("--estimate", help="print the estimated time")] = False,
     judge_only: Annotated[
-        bool, typer.Option("--judge-only", help="judge the existing rows without running anything")
+        bool, typer.Option("--judge-only", help="judge the existing slots without running anything")
     ] = False,
     page: Annotated[Path | None, typer.Option(help="folder for accuracy.md and its chart")] = None,
-    publish: Annotated[Path | None, typer.Option(help="copy the rows to this folder, without paths")] = None,
+    publish: Annotated[Path | None, typer.Option(help="copy the slots to this folder, without paths")] = None,
     recordings: Annotated[
         str | None, typer.Option(help="also publish the smallest recordings, redacted, up to 20M")
     ] = None,
@@ -81,7 +80,7 @@ def run(
     workers: Workers = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Measure the error of predictions: record, predict, measure, compare.
+    """Measure the error of predictions: record, predict, measure in slots, compare.
 
     An interrupted round is resumed. Exit status 1 if a target is missed.
     """
@@ -90,17 +89,19 @@ def run(
         check(scheduler, "--scheduler", trust_scheduler)  # rather than after hours of measuring
     console = printing.console()
     if not judge_only:
-        spec = _spec(file, quick, repeats)
-        cases, left_out = validate.cases_of(spec, quick, case or [], rotation)
+        spec = validate.load(file)
+        names = (case or []) + (spec.quick if quick else [])
+        cases, left_out = validate.cases_of(spec, names, held_back=round == "prospective")
         for what, why in left_out.items():
             console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True)
+        rows = [] if fresh else validate.read_rows(output)
+        if time is not None:
+            cases = validate.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
         if estimate:
-            seconds = validate.estimate_s(
-                validate.plan(cases, spec.repeats, 0), spec, validate.read_rows(output)
-            )
-            console.print(f"{len(cases)} cases: about {seconds / 60:.0f} min", highlight=False)
+            minutes = sum(validate.estimate_s(one, spec, rows) for one in cases) / 60
+            console.print(f"{len(cases)} cases: about {minutes:.0f} min", highlight=False)
             return
-        begun: dict[str, Any] = {"round": round, "rotation": rotation, "seed": seed, "fresh": fresh}
+        begun: dict[str, Any] = {"round": round, "seed": seed, "fresh": fresh}
         _run(spec, cases, output, left_out=left_out, drop_caches=drop_caches, **begun)
     rounds = validate.rounds_in(output)
     with (
@@ -115,14 +116,8 @@ def run(
         printing.echo(f"published: {folder}")
     if calibrate:
         _calibrate(calibrated)
-    if not validate.summary(accuracy.predictions, accuracy.controls).passed:
+    if not accuracy.passed:
         raise typer.Exit(_BARS_NOT_KEPT)
-
-
-def _spec(file: Path | None, quick: bool, repeats: int | None) -> validate.ValidationSpec:
-    spec = validate.load(file)
-    spec = spec.selected() if quick else spec
-    return spec.model_copy(update={"repeats": repeats}) if repeats else spec
 
 
 def _run(spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any) -> None:

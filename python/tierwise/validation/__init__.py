@@ -1,26 +1,37 @@
-"""Validates predictions: measures what was predicted and learns the model's error.
+"""Validates predictions: measures in slots what was predicted, and learns the model's error.
 
 Not here: predicting; see ``predict``.
 """
 
-from tierwise.validation.accuracy import Accuracy, Figure, Pair, Reproduction, Summary, by, summary
+from tierwise.validation.accuracy import (
+    Accuracy,
+    Figure,
+    Pair,
+    Recorded,
+    Summary,
+    by,
+    regrets,
+    small_regret,
+    summary,
+    verdicts,
+)
 from tierwise.validation.calibration import calibrate, calibrate_without, to_toml
 from tierwise.validation.case import Case, cases_of
-from tierwise.validation.order import estimate_s, plan
-from tierwise.validation.pairs import RoundData, rounds_in
+from tierwise.validation.judging import RoundData, judge, rounds_in
 from tierwise.validation.publish import publish
 from tierwise.validation.rows import Row, read_rows
-from tierwise.validation.runner import Observer, run
+from tierwise.validation.runner import Observer, estimate_s, most_telling, run
 from tierwise.validation.spec import ValidationSpec, load
-from tierwise.validation.verdict import judge
+from tierwise.validation.truth import Measured
 
 __all__ = [
     "Accuracy",
     "Case",
     "Figure",
+    "Measured",
     "Observer",
     "Pair",
-    "Reproduction",
+    "Recorded",
     "RoundData",
     "Row",
     "Summary",
@@ -32,11 +43,14 @@ __all__ = [
     "estimate_s",
     "judge",
     "load",
-    "plan",
+    "most_telling",
     "publish",
     "read_rows",
+    "regrets",
     "rounds_in",
     "run",
+    "small_regret",
     "summary",
     "to_toml",
+    "verdicts",
 ]

@@ -1,4 +1,4 @@
-"""Prediction error: pairs of predicted and measured figures, and their summary."""
+"""Prediction error: pairs of predicted and measured rates, and their summary."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -7,33 +7,43 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
+from statistics import fmean
 
 from tierwise.model.extras import np
-from tierwise.model.statistics import Interval, median_interval
 from tierwise.predict import Estimate
 from tierwise.results.measurements import Record
 from tierwise.validation.rows import Round
-from tierwise.validation.scores import crps, interval_score
-from tierwise.validation.truth import Spread
+from tierwise.validation.scores import interval_score
+from tierwise.validation.truth import Measured
 
-MEDIAN_BAR, NINETIETH_BAR, WORST_BAR = 0.05, 0.12, 0.30
-COVERAGE_BAR, WIDTH_BAR, ORDER_BAR, ANSWERED_BAR = 0.90, 0.20, 0.90, 0.95
+CONTROL_BAR, MEDIAN_BAR, NINETIETH_BAR, WORST_BAR = 0.03, 0.06, 0.15, 0.35
+COVERAGE_BAR, WIDTH_BAR, ORDER_BAR, REGRET_BAR, REGRET_SHARE_BAR = 0.90, 0.25, 0.90, 0.05, 0.95
 LEAST_APART, MOST_APART = 1.1, 2.0
-"""Placements are compared in order where their measured figures differ by a factor between these."""
+"""Placements are compared in order where their measured rates differ by a factor between these."""
+GOOD, WRONG = 0.15, 0.25
+"""A recording is good if all its predictions err by less than the first.
+
+It is wrong if one errs by more than the second.
+"""
 
 
-class Reproduction(Record):
-    """A recording, and how well replaying it as it was comes out."""
+class Recorded(Record):
+    """A recording, how well its replay reproduces it, and the verdict on it."""
 
     case: str
-    engine: str
+    load: str
     recorded: str
     """The placement."""
     block: int
     round: Round
+    rate_per_s: float | None = None
+    """Of the client while it was recorded."""
+    beside_per_s: float | None = None
+    """Of the slots before and after, without recording."""
     error: float | None = None
-    """Relative error of the rate: reproduced over recorded, less 1."""
-    latency_error: float | None = None
+    """Reproduced over recorded rate, less 1."""
+    usable: bool = False
+    reasons: list[str] = []
     problem: str | None = None
     """Why the recording cannot be opened or gives no answer."""
 
@@ -55,6 +65,7 @@ class Pair(Record):
 
     case: str
     family: str
+    load: str
     engine: str
     clients: int
     recorded: str
@@ -65,18 +76,21 @@ class Pair(Record):
     round: Round
     model: str
     """Commit of the model that predicted."""
-    unit: str
-    """Unit of prediction and measurement: ``s`` for the time of laps, ``transactions/s`` of a mix."""
-    measured: list[float]
-    """One figure per run."""
+    laps: bool
+    measured: Measured
+    """Rate, of transactions or jobs: the measured ratio times the rate beside the recording."""
+    ratio: Measured
+    """Measured rate over that of the recorded placement, within blocks; 1 for that placement itself."""
     predicted: Estimate | None
     speedup: float | None = None
-    """Predicted rate over the recorded one."""
+    """Predicted rate over the one beside the recording."""
+    bound_per_s: float | None = None
+    """Stated upper bound of the rate."""
     refused: str | None = None
     latency: dict[str, Figure] = {}
     """Latency by percentile: ``p50``, ``p95``, ``p99``."""
-    parts: dict[str, tuple[float, float]] = {}
-    """Components of the prediction by name: predicted and measured."""
+    price: float | None = None
+    """Price of the placement a month; nothing for what is there already."""
 
     @property
     def control(self) -> bool:
@@ -84,35 +98,29 @@ class Pair(Record):
         return self.recorded == self.placement
 
     @property
-    def measurement(self) -> Interval:
-        """Median of the runs, with its interval."""
-        return median_interval(self.measured)
+    def key(self) -> tuple[str, str, int, Round]:
+        """Key of the recording."""
+        return self.case, self.recorded, self.block, self.round
 
     @property
     def log_error(self) -> float | None:
         """ln(predicted / measured); ``None`` if the prediction was refused."""
-        if self.predicted is None:
-            return None
-        return math.log(self.predicted.value / self.measurement.estimate)
+        return None if self.predicted is None else math.log(self.predicted.value / self.measured.value)
 
     @property
     def error(self) -> float | None:
-        """Predicted over measured, less 1."""
+        """Predicted over measured rate, less 1: above 0 is too fast."""
         return None if self.log_error is None else math.expm1(self.log_error)
 
     @property
-    def rate_error(self) -> float | None:
-        """Relative error of the rate, also where times were measured: above 0 is too fast."""
-        if self.log_error is None:
-            return None
-        return math.expm1(-self.log_error if self.unit == "s" else self.log_error)
+    def covered(self) -> bool | None:
+        """Whether the measured rate lies in the interval of the prediction."""
+        return None if self.predicted is None else self.measured.held_by(self.predicted)
 
     @property
-    def covered(self) -> bool | None:
-        """Whether the measured median lies in the interval of the prediction."""
-        if self.predicted is None:
-            return None
-        return self.predicted.low <= self.measurement.estimate <= self.predicted.high
+    def within_bound(self) -> bool | None:
+        """Whether the measured rate keeps below the stated bound; its interval may reach beyond."""
+        return None if self.bound_per_s is None else self.measured.low <= self.bound_per_s
 
 
 class Summary(Record):
@@ -127,46 +135,39 @@ class Summary(Record):
     ninetieth: float | None = None
     worst: float | None = None
     bias: float | None = None
-    """Median error of the rate, with its sign."""
+    """Median error, with its sign."""
     coverage: float | None = None
-    """Share of predictions whose interval holds the measured median."""
+    """Share of predictions whose interval holds the measurement."""
     width: float | None = None
-    """Upper half-width of intervals: the median of the upper bound over the prediction, less 1."""
+    """Reach of intervals: the median of the upper end over the prediction, less 1."""
     score: float | None = None
     """Mean interval score."""
-    crps: float | None = None
+    bounds: int = 0
+    exceeded: int = 0
+    """Number of bounds, and of those that the measurement exceeds."""
     ordered_pairs: int = 0
     """Number of pairs of placements of a case that differ by 1.1 to 2 times."""
     order: float | None = None
     """Share of these pairs that are predicted in the measured order."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether every bar is met."""
-        figures = (self.median, self.ninetieth, self.worst, self.width)
-        bars = (MEDIAN_BAR, NINETIETH_BAR, WORST_BAR, WIDTH_BAR)
-        if any(figure is None or figure > bar for figure, bar in zip(figures, bars, strict=True)):
-            return False
-        answered = self.pairs >= ANSWERED_BAR * (self.pairs + self.refused)
-        covered = self.coverage is not None and self.coverage >= COVERAGE_BAR
-        return answered and covered and (self.order is None or self.order >= ORDER_BAR)
 
 
 class Accuracy(Record):
     """What a validation found."""
 
     day: str
-    runs: int
-    reproductions: list[Reproduction]
+    slots: int
+    """Number of slots."""
+    recordings: list[Recorded]
+    """Each recording with the verdict on it."""
     pairs: list[Pair]
-    spreads: dict[Round, dict[str, Spread]] = {}
-    """Spreads by round: of ``raw`` figures and of those ``adjusted`` by the control workload."""
+    rates: dict[Round, dict[str, dict[str, Measured]]] = {}
+    """Round -> case -> placement -> measured rate."""
+    agreement: tuple[int, int] | None = None
+    """Of the ratios that two rounds measured: how many agree within their intervals, and of how many."""
     left_out: dict[str, str] = {}
-    """Cases, runs and placements that give nothing to compare, each with the reason."""
+    """Cases and placements that give nothing to compare, each with the reason."""
     idle_poll_ns: list[int] = []
     """Times that idle cores of a guest poll before they halt."""
-    too_short: list[str] = []
-    """Cases with laps shorter than the declared minimum."""
 
     @property
     def predictions(self) -> list[Pair]:
@@ -178,9 +179,31 @@ class Accuracy(Record):
         """Pairs that predict the recorded placement itself."""
         return [pair for pair in self.pairs if pair.control]
 
+    @property
+    def passed(self) -> bool:
+        """Whether the bars for errors, intervals, order and regret are met."""
+        found = summary(self.predictions, self.controls)
+        most = (
+            (summary(self.controls).median, CONTROL_BAR),
+            (found.median, MEDIAN_BAR),
+            (found.ninetieth, NINETIETH_BAR),
+            (found.worst, WORST_BAR),
+            (found.width, WIDTH_BAR),
+        )
+        least = (
+            (found.coverage, COVERAGE_BAR),
+            (1.0 if found.order is None else found.order, ORDER_BAR),
+            (small_regret(self.pairs), REGRET_SHARE_BAR),
+        )
+        return (
+            all(one is not None and one <= bar for one, bar in most)
+            and all(one is not None and one >= bar for one, bar in least)
+            and found.exceeded == 0
+        )
+
 
 def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary:
-    """Median, 90th percentile and worst of the errors, coverage, scores, and order.
+    """Median, 90th percentile and worst of the errors, coverage, bounds and order.
 
     Args:
         pairs: to sum up.
@@ -190,24 +213,52 @@ def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary
     refused = len(pairs) - len(answered)
     if not answered:
         return Summary(pairs=0, refused=refused)
-    errors = np.abs([pair.error or 0.0 for pair, _ in answered])
+    errors = np.array([pair.error or 0.0 for pair, _ in answered])
     order = _order([*pairs, *ordered_with])
-    scored = [(predicted, pair.measurement.estimate) for pair, predicted in answered]
+    bounds = [pair.within_bound for pair, _ in answered if pair.within_bound is not None]
     return Summary(
         pairs=len(answered),
         refused=refused,
         cases=len({pair.case for pair, _ in answered}),
-        median=float(np.median(errors)),
-        ninetieth=float(np.quantile(errors, 0.9)),
-        worst=float(np.max(errors)),
-        bias=float(np.median([pair.rate_error or 0.0 for pair, _ in answered])),
-        coverage=sum(bool(pair.covered) for pair, _ in answered) / len(answered),
+        median=float(np.median(np.abs(errors))),
+        ninetieth=float(np.quantile(np.abs(errors), 0.9)),
+        worst=float(np.max(np.abs(errors))),
+        bias=float(np.median(errors)),
+        coverage=fmean(bool(pair.covered) for pair, _ in answered),
         width=float(np.median([one.high / one.value - 1 for _, one in answered])),
-        score=float(np.mean([interval_score(*one) for one in scored])),
-        crps=float(np.mean([crps(*one) for one in scored])),
+        score=fmean(interval_score(one, pair.measured.value) for pair, one in answered),
+        bounds=len(bounds),
+        exceeded=bounds.count(False),
         ordered_pairs=len(order),
-        order=sum(order) / len(order) if order else None,
+        order=fmean(order) if order else None,
     )
+
+
+def regrets(pairs: Sequence[Pair]) -> list[float]:
+    """Of each recording and price: the best measured rate for that money over that of the advised placement.
+
+    Advised is the placement with the highest predicted rate among those that cost no more. The share by which
+    another one is faster is the regret; 0 if the advised one is the best. Placements without a price, such as
+    the machine's own storage when another was recorded, are left out.
+    """
+    found: list[float] = []
+    for same in _by_recording(pairs).values():
+        priced = [
+            (pair.price, pair) for pair in same if pair.price is not None and pair.predicted is not None
+        ]
+        for money in sorted({price for price, _ in priced}):
+            within = [pair for price, pair in priced if price <= money]
+            if len(within) > 1:
+                advised = max(within, key=lambda pair: pair.predicted.value if pair.predicted else 0.0)
+                best = max(pair.measured.value for pair in within)
+                found.append(best / advised.measured.value - 1)
+    return found
+
+
+def small_regret(pairs: Sequence[Pair]) -> float | None:
+    """Share of the decisions whose regret is within the bar; ``None`` without any."""
+    found = regrets(pairs)
+    return fmean(one <= REGRET_BAR for one in found) if found else None
 
 
 def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
@@ -218,24 +269,48 @@ def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
     return groups
 
 
+def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tuple[bool, str], int]:
+    """Number of recordings by their verdict (usable or not) and by their predictions.
+
+    ``good``: all predictions of other placements err by less than 15 %. ``wrong``: one errs by more than
+    25 %, or none was given. ``between``: neither.
+    """
+    own, counted = _by_recording([pair for pair in pairs if not pair.control]), dict[tuple[bool, str], int]()
+    for one in recordings:
+        same = own.get((one.case, one.recorded, one.block, one.round), [])
+        if not same:
+            continue
+        worst = max(math.inf if pair.error is None else abs(pair.error) for pair in same)
+        what = "good" if worst < GOOD else "wrong" if worst > WRONG else "between"
+        key = one.usable, what
+        counted[key] = counted.get(key, 0) + 1
+    return counted
+
+
+def _by_recording(pairs: Iterable[Pair]) -> dict[tuple[str, str, int, Round], list[Pair]]:
+    groups: dict[tuple[str, str, int, Round], list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.key, []).append(pair)
+    return groups
+
+
 def _order(pairs: Sequence[Pair]) -> list[bool]:
     """Whether each pair of differing placements predicted from one recording is in the right order."""
-    recordings: dict[tuple[str, str, int, str], list[Pair]] = {}
-    for pair in pairs:
-        if pair.predicted is not None:
-            recordings.setdefault((pair.case, pair.recorded, pair.block, pair.round), []).append(pair)
+    answered = [pair for pair in pairs if pair.predicted is not None]
     return [
-        _same_order(a, b) for same in recordings.values() for a, b in combinations(same, 2) if _differ(a, b)
+        _same_order(a, b)
+        for same in _by_recording(answered).values()
+        for a, b in combinations(same, 2)
+        if _differ(a, b)
     ]
 
 
 def _differ(a: Pair, b: Pair) -> bool:
-    apart = math.exp(abs(math.log(a.measurement.estimate / b.measurement.estimate)))
+    apart = math.exp(abs(math.log(a.measured.value / b.measured.value)))
     return LEAST_APART <= apart <= MOST_APART
 
 
 def _same_order(a: Pair, b: Pair) -> bool:
     assert a.predicted is not None
     assert b.predicted is not None
-    measured = a.measurement.estimate > b.measurement.estimate
-    return (a.predicted.value > b.predicted.value) == measured
+    return (a.predicted.value > b.predicted.value) == (a.measured.value > b.measured.value)

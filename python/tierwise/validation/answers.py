@@ -11,12 +11,12 @@ from pathlib import Path
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import write_file
-from tierwise.model.roles import Role
 from tierwise.predict import Estimate, ModelError, Prediction, Predictor, Scenario
 from tierwise.predict.replayer import Distribute, Replayer
+from tierwise.predict.usability import usability
 from tierwise.recording import Recording
 from tierwise.results.measurements import Record
-from tierwise.validation.rows import REST, Round, Row
+from tierwise.validation.rows import Round, Row
 from tierwise.validation.runner import model_name
 
 ANSWERS_FILE = "predictions.jsonl"
@@ -27,16 +27,10 @@ class Answer(Record):
     """A recording's answer for one placement."""
 
     rate_per_s: Estimate | None = None
-    elapsed_s: Estimate | None = None
-    speedup: float | None = None
+    """Of a job that is done once: jobs a second."""
+    bound_per_s: float | None = None
     refused: str | None = None
     latency_us: dict[str, Estimate] = {}
-    commits_per_flush: float | None = None
-    busy_cores: float | None = None
-    """Mean number of busy cores."""
-    log_wait_share: float | None = None
-    io_per_s: dict[str, dict[str, float]] = {}
-    """``log`` and ``rest``: requests and bytes a second, by the names used in rows."""
 
 
 class Answered(Record):
@@ -48,19 +42,22 @@ class Answered(Record):
     round: Round
     model: str
     """Commit of the model that answered."""
-    engine: str = ""
     unit: str = "transactions"
     rate_per_s: float | None = None
     """Recorded rate, in ``unit``."""
     error: float | None = None
-    latency_error: float | None = None
+    """Reproduced over recorded rate, less 1."""
+    usable: bool = False
+    reasons: list[str] = []
+    """Why the recording is not usable."""
     problem: str | None = None
+    """Why the recording cannot be opened."""
     answers: dict[str, Answer] = {}
     """Answers by the validation's name of the placement."""
 
     @property
     def key(self) -> tuple[str, str, int, Round]:
-        """Key of the recorded run."""
+        """Key of the recorded slot."""
         return self.case, self.recorded, self.block, self.round
 
 
@@ -77,7 +74,7 @@ class OpenedRecording:
         """
         self._row = row
         self._recording = Recording.open(path)
-        # Emulated disks are new when a run begins.
+        # Emulated disks are new when a case begins.
         self._replayer = Replayer.open(path, fresh=True, without=without)
         if distribute is not None:
             distribute(self._replayer, path, without)
@@ -89,19 +86,18 @@ class OpenedRecording:
             self._recording.about, self._recording.warnings, self._replayer, model_error=error
         )
         answers = predictor.predict(list(scenarios.values()))
-        return self._answered(
-            engine=predictor.run.engine,
-            unit=predictor.run.unit,
-            rate_per_s=predictor.run.rate_per_s,
-            error=predictor.run.error,
-            latency_error=predictor.run.latency_error,
-            answers={
-                placement: _answer(prediction, predictor.run.cores)
+        verdict = usability(predictor)
+        found: dict[str, object] = {
+            "unit": predictor.run.unit,
+            "rate_per_s": predictor.run.rate_per_s,
+            "error": predictor.run.error,
+            "usable": verdict.usable,
+            "reasons": verdict.reasons,
+            "answers": {
+                placement: _answer(prediction)
                 for placement, prediction in zip(scenarios, answers, strict=True)
             },
-        )
-
-    def _answered(self, **found: object) -> Answered:
+        }
         return unanswered(self._row, None).model_copy(update=found)
 
 
@@ -113,7 +109,6 @@ def unanswered(row: Row, problem: str | None) -> Answered:
         block=row.block,
         round=row.round,
         model=model_name(),
-        engine=row.engine,
         problem=problem,
     )
 
@@ -140,29 +135,17 @@ def write_answers(folder: Path, answers: Iterable[Answered]) -> None:
     write_file(folder / ANSWERS_FILE, "".join(f"{line}\n" for line in lines))
 
 
-def _answer(prediction: Prediction, cores: int) -> Answer:
+def _answer(prediction: Prediction) -> Answer:
     if prediction.refused is not None:
         return Answer(refused=prediction.refused.message)
+    rate, elapsed = prediction.rate_per_s, prediction.elapsed_s
+    bound = prediction.bound.rate_per_s if prediction.bound else None
+    if prediction.once and elapsed is not None and rate is not None:
+        bound = bound and bound / (rate.value * elapsed.value)
+        rate = Estimate(value=1 / elapsed.value, low=1 / elapsed.high, high=1 / elapsed.low)
     latency = {name: getattr(prediction, f"{name}_us") for name in _PERCENTILES}
-    shares, busy = prediction.shares, prediction.cpu_busy_share
     return Answer(
-        rate_per_s=prediction.rate_per_s,
-        elapsed_s=prediction.elapsed_s,
-        speedup=prediction.speedup.value if prediction.speedup else None,
+        rate_per_s=rate,
+        bound_per_s=bound,
         latency_us={name: estimate for name, estimate in latency.items() if estimate is not None},
-        commits_per_flush=prediction.commits_per_flush or None,
-        busy_cores=None if busy is None else busy * (prediction.scenario.cores or cores),
-        log_wait_share=shares.get("log_device", 0.0) + shares.get("log_queue", 0.0) if shares else None,
-        io_per_s={"log": _io(prediction, [Role.LOG]), REST: _io(prediction, [*set(Role) - {Role.LOG}])},
     )
-
-
-def _io(prediction: Prediction, roles: Sequence[Role]) -> dict[str, float]:
-    loads = [load for role, load in prediction.io.items() if role in roles]
-    return {
-        "reads": sum(load.reads_per_s for load in loads),
-        "writes": sum(load.writes_per_s for load in loads),
-        "flushes": sum(load.flushes_per_s for load in loads),
-        "read_bytes": sum(load.read_bytes_per_s for load in loads),
-        "written_bytes": sum(load.written_bytes_per_s for load in loads),
-    }

@@ -1,9 +1,9 @@
-"""One case of a validation: a client or a workload, its clients, and the placements of this round."""
+"""One case of a validation: a client program on a database, with its placements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,44 +11,62 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import DeviceSpec, Placement
 from tierwise.model.roles import Role
 from tierwise.model.suggestions import one_of
-from tierwise.studies import runner
+from tierwise.studies.plan import RunPlan
 from tierwise.studies.spec import Study
 from tierwise.validation import clients, servers
-from tierwise.validation.spec import OWN, CaseSpec, ValidationSpec, placements_of
-
-OWN_FAMILY = "tierwise"
-"""Family of tierwise's own workloads."""
+from tierwise.validation.spec import OWN, CaseSpec, ValidationSpec
 
 
 @dataclass(frozen=True)
 class Case:
-    """One client program, or workload, with one number of clients."""
+    """One client program with one number of clients."""
 
     name: str
     family: str
     """Family of the client, which is left out when its errors are calibrated."""
     spec: CaseSpec
     study: Study
-    """Study with the placements of this round; the runner creates its storage from it."""
+    """Study with the placements; the storage of a placement is created from it."""
     laps: bool
-    """Whether the work is done once and timed, instead of repeated and counted."""
-    seconds: float
-    """Length of a measured mix."""
-    recorded_seconds: float
+    """Whether the work is a job that is done once and timed, instead of repeated and counted."""
+    slot_s: float
+    recorded_s: float
+    warm_up_s: float
+    most_blocks: int
 
     @property
-    def external(self) -> bool:
-        """Whether the client is not tierwise's own."""
-        return self.spec.client is not None
+    def engine(self) -> str:
+        """Name of the engine."""
+        return self.study.engines[0]
+
+    @property
+    def placements(self) -> Sequence[str]:
+        """Names of the placements."""
+        return list(self.study.placements)
 
     @property
     def recorded(self) -> Sequence[str]:
         """Placements under which the case is recorded."""
         return [place for place in self.spec.recorded if place in self.study.placements]
 
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Roles that can be placed."""
+        return servers.roles_of(self.spec.server, self.engine)
+
     def client(self) -> clients.Client[Any]:
-        """The client program of an external case."""
-        return clients.create(self.spec.client or "", self.spec.options, self.study.clients)
+        """The client program."""
+        return clients.create(self.spec.client, self.spec.options, self.study.clients)
+
+    def database(self) -> servers.Database:
+        """A database of the case, not yet made."""
+        settings = self.study.settings.get(self.engine, {})
+        return servers.create(self.spec.server, self.engine, settings, binary_log=self.spec.binary_log)
+
+    def plan(self, placement: str, seed: int) -> RunPlan:
+        """The plan by which the storage of a placement is opened."""
+        placed = self.study.placements[placement]
+        return RunPlan(f"{self.name}/{placement}", self.engine, placed, 0, 0, seed)
 
     def placed_in(self, directory: Path) -> Study:
         """The study with the machine's own storage in ``directory``."""
@@ -60,22 +78,22 @@ class Case:
 
 
 def cases_of(
-    spec: ValidationSpec, quick: bool = False, names: Sequence[str] = (), rotation: int = 0
+    spec: ValidationSpec, names: Sequence[str] = (), *, held_back: bool = False
 ) -> tuple[list[Case], dict[str, str]]:
     """Cases to run, with the placements that they support; and what is left out, with the reason.
 
     Args:
-        spec: all there are; already :meth:`~ValidationSpec.selected` where ``quick``.
-        quick: only the small selection.
-        names: names of cases, or prefixes of names; if given, they replace the selection's.
-        rotation: number of the round, from 0; it decides which placements each case takes.
+        spec: all there are.
+        names: names of cases, or prefixes of names; if given, they replace the selection by ``held_back``.
+        held_back: whether to run the cases of a prospective round, or the others.
 
     Raises:
         TierwiseError: if there is no such case.
     """
-    every = [_case(spec, case, count, rotation) for case in spec.cases for count in case.clients]
+    every = [_case(spec, case, count) for case in spec.cases for count in case.clients]
+    selected = _named(every, names) if names else [one for one in every if one.spec.held_back == held_back]
     kept, left_out = [], dict[str, str]()
-    for case in chosen(every, list(names) or (spec.quick.cases if quick else [])):
+    for case in selected:
         found, skipped = _possible(case)
         left_out |= {f"{case.name}/{what}" if what else case.name: why for what, why in skipped.items()}
         if found is not None:
@@ -88,71 +106,60 @@ def names_of(spec: ValidationSpec) -> list[str]:
     return [_name(case, count) for case in spec.cases for count in case.clients]
 
 
-def chosen(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
-    """Cases by name, or by a prefix of the name.
-
-    Raises:
-        TierwiseError: if there is no such case.
-    """
+def _named(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
     for name in names:
         if not any(_fits(case, name) for case in cases):
             fix = f"{one_of(name, [case.name for case in cases])}, or the beginning of one"
             raise TierwiseError(f"no case {name!r}", fix)
-    return [case for case in cases if not names or any(_fits(case, name) for name in names)]
+    return [case for case in cases if any(_fits(case, name) for name in names)]
 
 
 def _name(case: CaseSpec, count: int) -> str:
-    name = case.name or "-".join([case.workload or case.client or "", _engine(case)])
+    name = case.name or f"{case.client}-{_engine(case)}"
     return f"{name}-{count}" if len(case.clients) > 1 or count > 1 else name
 
 
 def _engine(case: CaseSpec) -> str:
-    return case.engine or case.server or clients.engine_of(case.client or "")
+    return case.server or clients.engine_of(case.client)
 
 
 def _fits(case: Case, name: str) -> bool:
     return case.name == name or case.name.startswith(f"{name}-")
 
 
-def _case(spec: ValidationSpec, case: CaseSpec, count: int, rotation: int) -> Case:
-    name, engine = _name(case, count), _engine(case)
-    laps = clients.laps_of(case.client) if case.client else False
-    study = _study(spec, case, name, engine, count, placements_of(case, rotation))
+def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
+    name = _name(case, count)
     return Case(
         name=name,
-        family=clients.family_of(case.client) if case.client else OWN_FAMILY,
+        family=clients.family_of(case.client),
         spec=case,
-        study=study,
-        laps=laps,
-        seconds=case.seconds or spec.seconds,
-        recorded_seconds=case.recorded_seconds or spec.recorded_seconds,
+        study=_study(spec, case, name, count),
+        laps=clients.laps_of(case.client),
+        slot_s=case.slot_s or spec.slot_s,
+        recorded_s=case.recorded_s or spec.recorded_s,
+        warm_up_s=case.warm_up_s or spec.warm_up_s,
+        most_blocks=case.most_blocks or spec.most_blocks,
     )
 
 
-def _study(
-    spec: ValidationSpec, case: CaseSpec, name: str, engine: str, count: int, names: Sequence[str]
-) -> Study:
+def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study:
+    engine = _engine(case)
+    names = list(dict.fromkeys([*case.recorded, *case.placements]))
     used = {device for one in names for device in spec.placements[one].values()}
-    merged = {**spec.settings.get(engine, {}), **case.settings}
+    settings = {**spec.settings.get(engine, {}), **case.settings}
     return Study(
         name=name,
         question="How far are predictions from measurements?",
         engines=[engine],
-        workload=case.workload or case.client or "",
-        scale=case.scale,
-        constants=case.constants,
+        workload=case.client,
         clients=count,
-        seconds=case.seconds or spec.seconds,
-        warmup_transactions=case.warmup_transactions,
-        caches=case.caches,
         waits=False,
-        memory=case.memory,
-        repeats=spec.repeats,
+        repeats=1,
         baseline=names[0],
         devices={one: DeviceSpec(profile=spec.devices[one]) for one in spec.devices if one in used},
         placements={one: _placement(one, spec.placements[one]) for one in names},
         sizes={**spec.sizes, **case.sizes},
-        settings={engine: merged} if merged else {},
+        settings={engine: settings} if settings else {},
     )
 
 
@@ -163,34 +170,23 @@ def _placement(name: str, roles: Mapping[str, str]) -> Placement:
 
 def _possible(case: Case) -> tuple[Case | None, dict[str, str]]:
     """The case with the placements that it supports; and those that it does not, with the reason."""
-    if not case.external:
-        return _without_gaps(case)
     if missing := _missing(case):
         return None, {"": missing}
-    roles = servers.roles_of(case.spec.server, case.study.engines[0])
     skipped = {
-        placement.name: f"{case.study.engines[0]} has no place of its own for {', '.join(alien)}"
+        placement.name: f"{case.engine} has no place of its own for {', '.join(alien)}"
         for placement in case.study.placements.values()
-        if (alien := sorted(str(role) for role in placement.roles if role not in roles))
+        if (alien := sorted(str(role) for role in placement.roles if role not in case.roles))
     }
-    return _with(case, [one for one in case.study.placements if one not in skipped]), skipped
+    return _with(case, [one for one in case.placements if one not in skipped]), skipped
 
 
 def _missing(case: Case) -> str | None:
-    """Missing packages of an external case."""
+    """Missing packages."""
     return servers.missing(case.spec.server) or case.client().missing()
 
 
-def _without_gaps(case: Case) -> tuple[Case | None, dict[str, str]]:
-    try:
-        study, skipped = runner.restrict_to_supported(case.study)
-    except TierwiseError as error:
-        return None, {"": str(error)}
-    return replace(case, study=study), skipped
-
-
 def _with(case: Case, names: Sequence[str]) -> Case | None:
-    if not names or not any(place in names for place in case.spec.recorded):
+    if not any(place in names for place in case.spec.recorded):
         return None
     study = case.study.model_copy(update={"baseline": names[0]}).with_placements(list(names))
-    return replace(case, study=study)
+    return Case(**{**vars(case), "study": study})

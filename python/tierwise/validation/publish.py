@@ -10,14 +10,14 @@ from tierwise.model.input_files import read_text
 from tierwise.model.output_files import write_file
 from tierwise.recording import ABOUT_FILE, redact, remove_recording
 from tierwise.validation.answers import ANSWERS_FILE
-from tierwise.validation.pairs import RoundData
-from tierwise.validation.rows import RUNS_FILE
+from tierwise.validation.judging import RoundData
+from tierwise.validation.rows import ROWS_FILE
 from tierwise.validation.runner import OWN_PROFILE, PLAN_FILE, SPEC_FILE
-from tierwise.validation.session import Place
+from tierwise.validation.slots import recording_of
 
 _FIX = "name the folder of a validation"
 _MOST_BYTES = 1 << 28
-_FILES = (PLAN_FILE, SPEC_FILE, RUNS_FILE, ANSWERS_FILE, OWN_PROFILE)
+_FILES = (PLAN_FILE, SPEC_FILE, ROWS_FILE, ANSWERS_FILE, OWN_PROFILE)
 
 
 def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0) -> list[Path]:
@@ -51,10 +51,10 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
 
 def _publish_recordings(made: Mapping[Path, RoundData], most_bytes: int) -> None:
     found = [
-        (source, Place(into).recording(row.run_id))
+        (source, recording_of(into, row))
         for into, one in made.items()
         for row in one.recorded
-        if ((source := Place(one.folder).recording(row.run_id)) / ABOUT_FILE).is_file()
+        if ((source := recording_of(one.folder, row)) / ABOUT_FILE).is_file()
     ]
     for source, target in sorted(found, key=lambda pair: _size_bytes(pair[0])):
         most_bytes -= _size_bytes(source)

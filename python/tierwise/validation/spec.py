@@ -1,13 +1,13 @@
-"""The specification of a validation: cases, devices and placements to record and to predict."""
+"""The specification of a validation: cases, devices and placements to record, to predict and to measure."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, ValidationError, model_validator
 
@@ -25,96 +25,68 @@ OWN = "own"
 """Name for the machine's own storage, in place of a profile."""
 _MOST_DIFFERENT_CLIENTS = 64
 
-
-class Control(Record):
-    """The fixed workload before and after each run, and when a run is rejected; declared before a round."""
-
-    cpu_s: PositiveFloat = 1.0
-    """Length of the loop on each core."""
-    sync_s: PositiveFloat = 1.0
-    """Length of the loop of small synchronous writes on the storage of the run."""
-    cpu_slower: PositiveFloat = 0.08
-    """Maximum shortfall of a CPU reading below the round's median, as a share; else the run is repeated."""
-    sync_slower: PositiveFloat = 0.3
-    """Maximum shortfall of a reading of the writes, as a share."""
-    late_share: PositiveFloat = 0.02
-    """Deadline overrun of an emulated disk, as a share of the run, beyond which the run is repeated."""
-    fewest: PositiveInt = 5
-    """Minimum number of control readings for a median."""
-    attempts: PositiveInt = 3
-    """Maximum number of attempts at one run."""
-
-
-class Selection(Record):
-    """A smaller validation: some of the cases, with shorter runs and fewer blocks."""
-
-    cases: list[str] = []
-    """Names of cases, or prefixes of names; all if none are given."""
-    repeats: PositiveInt = 1
-    seconds: PositiveFloat | None = None
-    recorded_seconds: PositiveFloat | None = None
+LoadKind = Literal["writes", "mixed", "reads", "think time", "arrivals", "contention", "job"]
 
 
 class CaseSpec(Record):
-    """A client or a tierwise workload, with one or more numbers of clients."""
+    """A client program on a database, with one or more numbers of clients."""
 
     name: FileName | None = None
-    """Replaces the name built from client, server and options."""
-    client: str | None = None
+    """Replaces the name built from client and engine."""
+    client: str
     """A program of ``validation/clients``."""
     server: str | None = None
     """``postgres`` or ``mariadb``; not given for a client that is the database itself."""
     options: dict[str, str | int | float] = {}
     """Options of the client."""
-    workload: str | None = None
-    """A tierwise workload, in place of a client."""
-    engine: str | None = None
-    """Engine of a workload."""
+    load: LoadKind
+    """Kind of load, by which the page groups errors."""
     clients: list[PositiveInt] = Field(default=[1], max_length=_MOST_DIFFERENT_CLIENTS)
-    scale: PositiveFloat = 1.0
-    constants: dict[str, float] = {}
-    seconds: PositiveFloat | None = None
-    """Length of a mix; replaces the file's."""
-    recorded_seconds: PositiveFloat | None = None
-    duty: float = Field(default=0.4, gt=0, le=1)
-    """Share of a mix that is recorded; laps are recorded whole."""
-    warmup_transactions: int = 0
+    slot_s: PositiveFloat | None = None
+    """Length of a slot; replaces the file's."""
+    recorded_s: PositiveFloat | None = None
+    most_blocks: PositiveInt | None = None
+    duty: float = Field(default=0.2, gt=0, le=1)
+    """Share of a mix that is recorded; a job is recorded whole."""
     caches: Caches = "warm"
+    """``cold``: each slot begins with empty caches of the files."""
     memory: Size | None = None
-    """Most memory of the server, its page cache included, which begins empty; warm up for long enough."""
+    """Most memory of each server, its page cache included, which begins empty; warm up for long enough."""
+    warm_up_s: PositiveFloat | None = None
     recorded: list[str] = Field(min_length=1)
     """Placements under which the case is recorded; they are measured too."""
     placements: list[str] = []
     """Placements that are predicted and measured, besides those that are recorded."""
-    each_round: PositiveInt | None = None
-    """Number of ``placements`` per round; the next round takes the next ones. All if not given."""
+    held_back: bool = False
+    """Whether only a prospective round runs it."""
     sizes: dict[Role, Size] = {}
     settings: dict[str, str] = {}
+    binary_log: bool = False
+    """Whether MariaDB writes a binary log, with the data."""
 
     @model_validator(mode="after")
-    def _is_one_kind(self) -> Self:
-        if (self.client is None) == (self.workload is None):
-            raise ValueError("give either a client or a workload")
-        if self.workload is not None and self.engine is None:
-            raise ValueError(f"workload {self.workload} needs an engine")
-        if self.client is not None and self.server is None and self.memory is not None:
+    def _fits_its_server(self) -> Self:
+        if self.server is None and self.memory is not None:
             raise ValueError(f"memory limits a server, and client {self.client} has none")
+        if self.server != "mariadb" and self.binary_log:
+            raise ValueError("binary_log is of server mariadb")
         return self
 
 
 class ValidationSpec(Record):
     """The whole of a validation."""
 
-    repeats: PositiveInt
-    """Number of blocks; each case runs, and is recorded, once in each."""
-    seconds: PositiveFloat = 30.0
-    """Length of a measured mix."""
-    recorded_seconds: PositiveFloat = 12.0
+    slot_s: PositiveFloat = 5.0
+    """Time for which the client runs against one placement."""
+    fewest_blocks: PositiveInt = Field(default=4, ge=2)
+    most_blocks: PositiveInt = 20
+    half_width: PositiveFloat = 0.03
+    """A case ends when the 95 % interval of each ratio is no wider than this to either side, as a share."""
+    recordings: PositiveInt = 1
+    """Number of recordings under each recorded placement."""
+    recorded_s: PositiveFloat = 20.0
     """Length of a recorded mix."""
     warm_up_s: PositiveFloat = 3.0
-    shortest_lap_s: PositiveFloat = 5.0
-    """Minimum length of a lap; a shorter one is reported as inconclusive."""
-    control: Control = Control()
     devices: dict[str, str]
     """Short name, for placements, to name of a profile, or ``own`` for the machine's own storage."""
     placements: dict[str, dict[str, str]]
@@ -123,7 +95,8 @@ class ValidationSpec(Record):
     settings: dict[str, dict[str, str]] = {}
     """Settings of servers and engines, by name."""
     cases: list[CaseSpec]
-    quick: Selection = Selection()
+    quick: list[str] = []
+    """Cases of ``--quick``: names, or prefixes of names."""
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
@@ -142,7 +115,7 @@ class ValidationSpec(Record):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of everything that affects a run."""
+        """Hash of everything that affects a measurement."""
         return hashlib.sha256(self.model_dump_json(exclude={"quick"}).encode()).hexdigest()[:16]
 
     def scenario_of(self, placement: str, own_profile: str) -> dict[str, str]:
@@ -155,16 +128,6 @@ class ValidationSpec(Record):
         used = {self.devices[device] for device in self.placements[placement].values()}
         return "real" if OWN in used else "emulated"
 
-    def selected(self) -> ValidationSpec:
-        """The validation with the lengths and blocks of ``quick``."""
-        quick = self.quick
-        changed = {
-            "repeats": quick.repeats,
-            "seconds": quick.seconds or self.seconds,
-            "recorded_seconds": quick.recorded_seconds or self.recorded_seconds,
-        }
-        return self.model_copy(update=changed)
-
 
 def load(file: Path | None = None) -> ValidationSpec:
     """Read a validation; the one that ships with tierwise if no file is given.
@@ -173,27 +136,14 @@ def load(file: Path | None = None) -> ValidationSpec:
         TierwiseError: naming the file and field.
     """
     name = SHIPPED if file is None else str(file)
-    text = _shipped() if file is None else read_text(file, "name a readable file")
+    text = (DATA / SHIPPED).read_text("utf-8") if file is None else read_text(file, "name a readable file")
     try:
         return ValidationSpec.model_validate(parse_toml(text, name))
     except ValidationError as error:
         raise TierwiseError(f"{name}: {'; '.join(_said(error))}", "mend that field") from error
 
 
-def placements_of(case: CaseSpec, rotation: int) -> Sequence[str]:
-    """Placements of a case in one round: the recorded ones, then the round's share of the others."""
-    others = [place for place in case.placements if place not in case.recorded]
-    if case.each_round is not None and case.each_round < len(others):
-        start = rotation * case.each_round
-        others = [others[(start + index) % len(others)] for index in range(case.each_round)]
-    return [*case.recorded, *others]
-
-
 def _said(error: ValidationError) -> Iterator[str]:
     for one in error.errors()[:1]:
         field = ".".join(str(part) for part in one["loc"])
         yield f"{field}: {one['msg']}" if field else str(one["msg"])
-
-
-def _shipped() -> str:
-    return (DATA / SHIPPED).read_text("utf-8")

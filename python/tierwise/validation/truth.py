@@ -1,100 +1,87 @@
-"""Measured figures per case and placement, adjusted to one state of the machine, and their spread."""
+"""What slots measured: rates of placements, and ratios of rates within blocks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from collections.abc import Sequence
+from statistics import fmean, stdev
 
-from tierwise.model.extras import np
+from tierwise.model.statistics import student_95
+from tierwise.predict import Estimate
 from tierwise.results.measurements import Record
 from tierwise.validation.rows import Row
 
-_FEWEST_FREE = 20
-"""Minimum number of runs, beyond one per case and placement, for estimating a coefficient."""
-MEDIAN_SPREAD_BAR, NINETIETH_SPREAD_BAR = 0.02, 0.06
-
-Key = tuple[str, str]
-"""Case and placement."""
+Blocks = dict[int, dict[str, float]]
+"""Block -> placement -> rate a second."""
 
 
-class Spread(Record):
-    """Standard deviation of the runs of one case and placement, over their mean: over all of these."""
+class Measured(Record):
+    """A rate or a ratio over blocks: the geometric mean, with its 95 % interval by Student's distribution."""
 
-    groups: int
-    median: float
-    ninetieth: float
+    value: float
+    low: float
+    high: float
+    spread: float
+    """Standard deviation over blocks, as a share."""
+    blocks: int
+    """Number of blocks."""
 
     @property
-    def passed(self) -> bool:
-        """Whether both bars are kept."""
-        return self.median <= MEDIAN_SPREAD_BAR and self.ninetieth <= NINETIETH_SPREAD_BAR
+    def half_width(self) -> float:
+        """How far the interval reaches to the wider side, as a share."""
+        return self.high / self.value - 1
+
+    def times(self, factor: float) -> Measured:
+        """The same, multiplied."""
+        changed = {name: getattr(self, name) * factor for name in ("value", "low", "high")}
+        return self.model_copy(update=changed)
+
+    def held_by(self, predicted: Estimate) -> bool:
+        """Whether the value lies in a predicted interval."""
+        return predicted.low <= self.value <= predicted.high
 
 
-@dataclass(frozen=True)
-class Truth:
-    """Measured figures by case and placement: seconds of laps, transactions a second of a mix."""
-
-    figures: dict[Key, list[float]]
-    rows: dict[Key, list[Row]]
-    coefficient: float
-    """Slope of the logarithm of a rate over that of the control workload's CPU rate."""
-    raw: Spread | None
-    adjusted: Spread | None
-
-
-def truth_of(rows: Sequence[Row]) -> Truth:
-    """Group the measured runs that count, with the control workload's processor rate as control variate.
-
-    The coefficient is that of least squares within cases and placements (Lavenberg and Welch, "A Perspective
-    on the Use of Control Variables to Increase the Efficiency of Monte Carlo Simulations", Management
-    Science 27(3), 1981). Each rate is adjusted to the mean of the control workload.
-    """
-    groups: dict[Key, list[Row]] = {}
+def blocks_of(rows: Sequence[Row], placements: Sequence[str]) -> Blocks:
+    """The complete blocks of a case: those with a rate of each placement."""
+    blocks: Blocks = {}
     for row in rows:
-        if row.kind == "measured" and row.status == "ok" and row.figure:
-            groups.setdefault((row.case, row.placement), []).append(row)
-    raw = {key: [row.figure or 0.0 for row in own] for key, own in groups.items()}
-    slope = _coefficient(groups)
-    middle = fmean(map(_control, (row for own in groups.values() for row in own))) if groups else 0.0
-    adjusted = {
-        key: [_adjusted(row, slope * (_control(row) - middle)) for row in own] for key, own in groups.items()
-    }
-    return Truth(adjusted, groups, slope, spread_of(raw.values()), spread_of(adjusted.values()))
+        if row.kind == "slot" and row.rate_per_s:
+            blocks.setdefault(row.block, {})[row.placement] = row.rate_per_s
+    return {block: rates for block, rates in sorted(blocks.items()) if rates.keys() >= set(placements)}
 
 
-def spread_of(samples: Iterable[Sequence[float]]) -> Spread | None:
-    """Relative standard deviations of samples of two or more; ``None`` without any."""
-    each = [float(np.std(np.log(one), ddof=1)) for one in samples if len(one) > 1]
-    if not each:
+def rate(blocks: Blocks, placement: str) -> Measured | None:
+    """Rate of a placement over blocks; ``None`` with fewer than two."""
+    return _measured([math.log(rates[placement]) for rates in blocks.values()])
+
+
+def ratio(blocks: Blocks, placement: str, reference: str) -> Measured | None:
+    """Rate of a placement over that of another within the same block; ``None`` with fewer than two blocks."""
+    return _measured([math.log(rates[placement] / rates[reference]) for rates in blocks.values()])
+
+
+def beside(rows: Sequence[Row], placement: str, block: int) -> float | None:
+    """Rate beside the recording of a placement: of the slots just before and after it."""
+    rates = [
+        row.rate_per_s
+        for row in rows
+        if (row.kind, row.placement, row.block) == ("beside", placement, block) and row.rate_per_s
+    ]
+    return math.exp(fmean(map(math.log, rates))) if rates else None
+
+
+def settled(blocks: Blocks, recorded: Sequence[str], placements: Sequence[str], half_width: float) -> bool:
+    """Whether each ratio to a recorded placement is known well enough."""
+    found = [
+        ratio(blocks, one, reference) for reference in recorded for one in placements if one != reference
+    ]
+    return all(one is not None and one.half_width <= half_width for one in found)
+
+
+def _measured(logs: Sequence[float]) -> Measured | None:
+    if len(logs) < 2:
         return None
-    return Spread(groups=len(each), median=float(np.median(each)), ninetieth=float(np.quantile(each, 0.9)))
-
-
-def _coefficient(groups: dict[Key, list[Row]]) -> float:
-    """Slope of the logarithm of rates over the control's, within groups; 0 with too few runs."""
-    controls, rates = [], []
-    for own in groups.values():
-        x, y = [_control(row) for row in own], [_log_rate(row) for row in own]
-        controls += [one - fmean(x) for one in x]
-        rates += [one - fmean(y) for one in y]
-    if len(rates) - len(groups) < _FEWEST_FREE:
-        return 0.0
-    square = sum(one * one for one in controls)
-    return sum(x * y for x, y in zip(controls, rates, strict=True)) / square if square > 0 else 0.0
-
-
-def _control(row: Row) -> float:
-    """Logarithm of the control's rate around a run."""
-    return math.log(fmean(one.cpu_per_s for one in row.control)) if row.control else 0.0
-
-
-def _log_rate(row: Row) -> float:
-    figure = math.log(row.figure or 1.0)
-    return -figure if row.laps else figure
-
-
-def _adjusted(row: Row, shift: float) -> float:
-    rate = _log_rate(row) - shift
-    return math.exp(-rate if row.laps else rate)
+    middle, spread = fmean(logs), stdev(logs)
+    half = student_95(len(logs) - 1) * spread / math.sqrt(len(logs))
+    low, value, high = (math.exp(middle + one) for one in (-half, 0.0, half))
+    return Measured(value=value, low=low, high=high, spread=spread, blocks=len(logs))

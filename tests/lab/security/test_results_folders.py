@@ -120,7 +120,7 @@ WRITES = {
     "results.jsonl": lambda folder: append_result(folder / "results.jsonl", run(Make())),
     "results.draft": lambda folder: replace_results(folder / "results.jsonl", [run(Make())]),
     "study.json": lambda folder: write_study_info(folder / "study.json", INFO),
-    "runs.jsonl": lambda folder: append_row(folder, a_row()),
+    "slots.jsonl": lambda folder: append_row(folder, a_row()),
     "lock": lambda folder: _held(folder).__enter__(),
 }
 

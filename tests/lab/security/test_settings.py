@@ -197,7 +197,7 @@ def shipped_settings() -> Iterator[tuple[str, str, dict[str, str]]]:
         for engine, given in spec.settings.items():
             yield str(file), engine, given
         for case in spec.cases:
-            yield str(file), case.engine or case.server or "", case.settings
+            yield str(file), case.server or "", case.settings
 
 
 def test_every_shipped_study_and_validation_sets_what_it_may() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,14 @@ from tierwise import validation as validate
 from tierwise.host import cpu, ledger
 from tierwise.recording import Recording
 from tierwise.validation.servers import Server
-from tierwise.validation.session import Place
+from tierwise.validation.slots import recording_of
 
 HEAD = """
-repeats = 1
-seconds = 1
-recorded_seconds = 2
+slot_s = 1
+fewest_blocks = 2
+most_blocks = 2
+recorded_s = 2
 warm_up_s = 1
-[control]
-cpu_s = 0.05
-sync_s = 0.05
-cpu_slower = 0.99
-sync_slower = 0.99
-late_share = 100
 [devices]
 ram = "ram"
 own = "own"
@@ -35,6 +31,7 @@ nvme = "ssd-nvme-dc"
 fast = { all = "nvme" }
 log-apart = { log = "nvme", all = "ram" }
 own = { all = "own" }
+other = { all = "ram" }
 [sizes]
 log = "1G"
 data = "512M"
@@ -65,6 +62,7 @@ def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:
         f'client = "{client}"',
         f"options = {{ {options} }}",
         f'recorded = ["{placement}"]',
+        'load = "mixed"',
         "duty = 0.6",
         *more,
     ]
@@ -76,7 +74,7 @@ def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:
 
 @pytest.mark.parametrize("client", CASES)
 def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir: Path) -> None:
-    spec = _spec(open_path, client)
+    spec = _spec(open_path, client, 'placements = ["other"]')
     cases, left_out = validate.cases_of(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
@@ -84,21 +82,22 @@ def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir
     watcher = Watcher()
     validate.run(spec, cases, folder, watcher, seed=1)
     assert not watcher.skipped
-    assert {row.kind: row.status for row in watcher.rows} == {"measured": "ok", "recorded": "ok"}
+    assert {row.status for row in watcher.rows} == {"ok"}, [row.problems for row in watcher.rows]
+    counted = Counter((row.kind, row.placement) for row in watcher.rows)
+    placement = CASES[client][2]
+    assert counted == {
+        ("slot", placement): 2, ("slot", "other"): 2, ("beside", placement): 2, ("recorded", placement): 1,
+    }  # fmt: skip
     for row in watcher.rows:
-        assert row.figure
-        assert row.cpu_s
-        assert len(row.control) == 2
-        if not row.laps:
-            assert row.transactions
-        if row.storage == "emulated":
-            assert sum(io.writes for io in row.io.values()) > 0
-            assert row.late_share is not None
+        assert row.rate_per_s
+        assert row.laps or row.transactions
+        assert row.idle_cpu_share is not None
     recorded = next(row for row in watcher.rows if row.kind == "recorded")
-    recording = Recording.open(Place(folder).recording(recorded.run_id))
+    recording = Recording.open(recording_of(folder, recorded))
     assert recording.about.engine == recorded.engine
     assert recording.about.transactions is None, "they are to be found in the events"
     assert not list((folder / "own").iterdir()), "nothing is left behind"
+    assert not (folder / "templates").exists()
 
 
 def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says(

@@ -14,7 +14,7 @@ from tierwise.cli.commands import all_commands
 from tierwise.cli.output import Format
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 
-OLD = ("--json", "--out", "--for", "--time", "--placement", "--learn")
+OLD = ("--json", "--out", "--for", "--placement", "--learn")
 
 
 def leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:

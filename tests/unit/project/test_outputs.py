@@ -45,7 +45,6 @@ KNOWN = {
     "studies/runner/session.py": "the link `latest` in a folder of results",
     "validation/clients/go_tpc.py": "a link in a directory of the caller's",
     "validation/clients/sqlite_shell.py": "a pipe, which is given away by descriptor",
-    "validation/control.py": "a file in the place of a role",
     "validation/servers/base.py": "input in a directory of the caller's",
     "validation/servers/postgres.py": "a link in the data directory, which the server's account owns",
 }

@@ -13,16 +13,11 @@ from tierwise.validation import clients
 from tierwise.validation.clients import percentiles
 
 HEAD = """
-repeats = 1
-seconds = 1
-recorded_seconds = 2
+slot_s = 1
+fewest_blocks = 2
+most_blocks = 2
+recorded_s = 2
 warm_up_s = 1
-[control]
-cpu_s = 0.05
-sync_s = 0.05
-cpu_slower = 0.99
-sync_slower = 0.99
-late_share = 100
 [devices]
 ram = "ram"
 own = "own"
@@ -61,6 +56,7 @@ def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:
         f'client = "{client}"',
         f"options = {{ {options} }}",
         f'recorded = ["{placement}"]',
+        'load = "mixed"',
         "duty = 0.6",
         *more,
     ]

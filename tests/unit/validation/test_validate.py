@@ -1,8 +1,9 @@
-"""Which cases are run in which order, which runs count, and what is resumed."""
+"""Which slots are run in which order, when a case ends, and what is resumed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from support.paths import ROOT
 from support.validation_factory import TOML, Watcher, row
 from tierwise import validation as validate
 from tierwise.cli.validate_progress import RoundProgress
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results import ColdStart, WarmFile
-from tierwise.validation import Row, clients, control
-from tierwise.validation.control import Reading
-from tierwise.validation.order import Session
+from tierwise.validation import clients, slots, truth
 from tierwise.validation.rows import append_row, read_rows
-from tierwise.validation.spec import Control, ValidationSpec
+from tierwise.validation.spec import ValidationSpec
 
-STEADY = Reading(cpu_per_s=600, sync_per_s=2000)
+RATES = {"all-nvme": 1000.0, "log-nvme": 900.0, "all-7k2": 100.0, "own": 1100.0}
 
 
 @pytest.fixture
@@ -42,46 +40,82 @@ def _file(directory: Path, text: str) -> Path:
     return file
 
 
-def _runs(
-    session: Session, spec: ValidationSpec, place: Any, base: Row, progress: Any, **_: Any
-) -> Iterator[Row]:
-    """In place of real runs."""
-    for kind in session.kinds:
-        yield base.model_copy(update={"kind": kind, "control": [STEADY] * 2, "rate_per_s": 100.0})
+class _Bench:
+    """In place of servers: placements that are up, and the slots that ran against them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.up: list[str] = []
+        self.most_up = 0
+        self.ran: list[tuple[str, bool]] = []
+        self.noise: dict[str, list[float]] = {}
+        self.fails_after: int | None = None
+        monkeypatch.setattr("tierwise.validation.slots.placed", self._placed)
+        monkeypatch.setattr("tierwise.validation.slots.template_of", lambda *_: Path("/nowhere"))
+        monkeypatch.setattr("tierwise.validation.slots._idle_cpu_share", lambda: 0.01)
+        monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
+        monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "abc")
+
+    @contextmanager
+    def _placed(self, case: validate.Case, placement: str, *_: Any, **__: Any) -> Iterator[Any]:
+        self.up.append(placement)
+        self.most_up = max(self.most_up, len(self.up))
+        try:
+            yield _Placed(self, case, placement)
+        finally:
+            self.up.remove(placement)
+
+
+class _Placed:
+    def __init__(self, bench: _Bench, case: validate.Case, placement: str) -> None:
+        self.placement, self._bench, self._case = placement, bench, case
+        self.client = self.database = self
+
+    engine = "postgres"
+
+    def version(self) -> str:
+        return "15.20"
+
+    def warm_up(self, *_: Any) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def prepare(self) -> None: ...
+
+    def run(self, seconds: float, out: Path | None) -> dict[str, Any]:
+        bench = self._bench
+        if bench.fails_after is not None and len(bench.ran) >= bench.fails_after:
+            return {"started_at": row().started_at, "status": "failed", "problems": ["pgbench: gone"]}
+        bench.ran.append((self.placement, out is not None))
+        noise = bench.noise.get(self.placement, [1.0])
+        rate = RATES[self.placement] * noise[len(bench.ran) % len(noise)]
+        return row(rate=rate).model_dump(include={"started_at", "elapsed_s", "transactions"}) | {
+            "laps": self._case.laps
+        }
 
 
 @pytest.fixture
-def faked(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> None:
-    monkeypatch.setattr("tierwise.validation.session.run_session", _runs)
-    monkeypatch.setattr("tierwise.validation.control.read", lambda *_: STEADY)
-    monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
-    monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "abc")
+def bench(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> _Bench:
+    return _Bench(monkeypatch)
 
 
-def test_a_further_round_has_other_placements(spec: ValidationSpec, everything_installed: None) -> None:
-    def placements(rotation: int) -> list[str]:
-        return list(validate.cases_of(spec, rotation=rotation)[0][0].study.placements)
-
-    assert placements(0) == ["all-nvme", "all-7k2", "log-nvme"] or set(placements(0)) == {
-        "all-nvme", "log-nvme", "all-7k2",
-    }  # fmt: skip
-    assert set(placements(1)) == {"all-nvme", "own", "log-nvme"}
-
-
-def test_the_cases_of_the_page_can_be_read(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "evidence" / "validation.md").read_text("utf-8")
-    example = page.partition("```toml\n")[2].partition("```")[0]
-    assert len(validate.load(_file(tmp_path, example)).cases) == 2
+def _case(spec: ValidationSpec, name: str) -> validate.Case:
+    (found,) = validate.cases_of(spec, [name])[0]
+    return found
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('disk = "hdd-7k2"', "", "unknown device 'disk'"),
-        ('log = "nvme", all', 'lag = "nvme", all', "unknown role 'lag'"),
-        ('recorded = ["all-nvme"', 'recorded = ["fast"', "unknown placements fast"),
-        ('client = "postgres-jobs"', "", "client or a workload"),
-        ("repeats = 2", "repeats = 0", "repeats"),
+        ('recorded = ["all-nvme"]', 'recorded = ["nowhere"]', "unknown placements nowhere"),
+        (
+            'own = { all = "own" }',
+            'own = { log = "own" }',
+            "placements.own has no device for all other roles",
+        ),
+        ('log = "nvme", all', 'logs = "nvme", all', "placements.log-nvme names the unknown role 'logs'"),
+        ('load = "job"', 'load = "jobs"', "load"),
+        ("fewest_blocks = 2", "fewest_blocks = 1", "fewest_blocks"),
+        ('client = "sqlite-shell"', 'client = "sqlite-shell"\nmemory = "1G"', "memory limits a server"),
         ("[devices]", "[devices", "TOML"),
     ],
 )
@@ -106,111 +140,119 @@ def test_a_missing_client_leaves_its_cases_out(spec: ValidationSpec, monkeypatch
     assert left_out["accounts-4"] == "pgbench is not installed (Debian: postgresql-15)"
 
 
-def test_cases_are_chosen_by_name(spec: ValidationSpec, everything_installed: None) -> None:
-    def names(quick: bool, *given: str) -> list[str]:
-        return [case.name for case in validate.cases_of(spec, quick, given)[0]]
+def test_cases_are_chosen_by_name_or_held_back(spec: ValidationSpec, everything_installed: None) -> None:
+    def names(*given: str, held_back: bool = False) -> list[str]:
+        return [case.name for case in validate.cases_of(spec, given, held_back=held_back)[0]]
 
-    assert names(True) == ["restore"]
-    assert names(False, "accounts") == ["accounts-1", "accounts-4"]
+    assert names() == ["accounts-1", "accounts-4", "restore"]
+    assert names(held_back=True) == ["shell"]
+    assert names("accounts") == ["accounts-1", "accounts-4"]
     with pytest.raises(TierwiseError, match="no case 'account'"):
-        names(False, "account")
+        names("account")
 
 
-def test_every_block_records_and_measures_in_random_order(
+def test_a_placement_that_an_engine_lacks_is_left_out(
+    spec: ValidationSpec, everything_installed: None
+) -> None:
+    (shell,), left_out = validate.cases_of(spec, ["shell"])
+    assert shell.placements == ["all-7k2", "all-nvme"]
+    assert left_out == {"shell/log-nvme": "sqlite has no place of its own for log"}
+
+
+def test_all_placements_are_up_and_each_block_has_one_slot_of_each(
+    spec: ValidationSpec, tmp_path: Path, bench: _Bench
+) -> None:
+    watcher = Watcher()
+    validate.run(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
+    assert bench.most_up == 4 and not bench.up
+    blocks = [
+        [one.placement for one in watcher.rows if one.kind == "slot" and one.block == at] for at in (0, 1)
+    ]
+    assert [sorted(block) for block in blocks] == [sorted(RATES)] * 2
+    kinds = [(one.kind, one.placement) for one in watcher.rows if one.block == 1][4:]
+    assert kinds == [("beside", "all-nvme"), ("recorded", "all-nvme"), ("beside", "all-nvme")]
+    assert len(watcher.rows) == 4 + 4 + 3, "equal ratios need no further block"
+
+
+def test_the_order_within_blocks_differs_and_follows_the_seed(
+    spec: ValidationSpec, tmp_path: Path, bench: _Bench
+) -> None:
+    bench.noise = {"own": [1.0, 1.2, 0.8]}
+    orders = []
+    for folder in ("v", "w"):
+        watcher = Watcher()
+        validate.run(spec, [_case(spec, "accounts-4")], tmp_path / folder, watcher, seed=3)
+        slots_of = [one for one in watcher.rows if one.kind == "slot"]
+        orders.append([[one.placement for one in slots_of if one.block == at] for at in range(5)])
+    assert orders[0] == orders[1]
+    assert len({tuple(order) for order in orders[0]}) > 1
+
+
+def test_a_noisy_case_ends_with_its_last_block(spec: ValidationSpec, tmp_path: Path, bench: _Bench) -> None:
+    bench.noise = {"own": [1.0, 1.2, 0.8]}
+    case = _case(spec, "accounts-4")
+    validate.run(spec, [case], tmp_path / "v", Watcher(), seed=1)
+    blocks = truth.blocks_of(read_rows(tmp_path / "v"), case.placements)
+    assert len(blocks) == 5
+    assert not truth.settled(blocks, case.recorded, case.placements, spec.half_width)
+
+
+def test_a_stopped_round_goes_on_with_the_next_block(
+    spec: ValidationSpec, tmp_path: Path, bench: _Bench
+) -> None:
+    cases = [_case(spec, "accounts-4")]
+    bench.fails_after = 6
+    first = Watcher()
+    validate.run(spec, cases, tmp_path / "v", first, seed=1)
+    assert [one.status for one in first.rows][-1] == "failed" and len(first.rows) == 7
+    bench.fails_after = None
+    second = Watcher()
+    validate.run(spec, cases, tmp_path / "v", second)
+    assert {one.block for one in second.rows} == {2}, "block 1 was not complete"
+    assert slots.is_done(cases[0], spec, read_rows(tmp_path / "v"))
+    third = Watcher()
+    validate.run(spec, cases, tmp_path / "v", third)
+    assert not third.rows and third.estimated_s == 0.0
+
+
+def test_a_short_time_takes_one_case_of_each_load_first(
     spec: ValidationSpec, everything_installed: None
 ) -> None:
     cases, _ = validate.cases_of(spec)
-    sessions = validate.plan(cases, spec.repeats, seed=3)
-    slots = [slot for one in sessions for slot in one.slots]
-    assert len(slots) == len(set(slots)) == 2 * (2 * (3 + 1) + (2 + 1))
-    for block in range(2):
-        recorded = {slot[:2] for slot in slots if slot[2:] == ("recorded", block)}
-        assert recorded == {
-            ("accounts-1", "all-nvme"), ("accounts-4", "all-nvme"), ("restore", "all-7k2"),
-        }  # fmt: skip
-    orders = [[one.slots[0][:2] for one in sessions if one.block == block] for block in range(2)]
-    assert orders[0] != orders[1]
-    assert sessions == validate.plan(cases, spec.repeats, seed=3)
-    both = {one.kinds for one in validate.plan(cases, 20, seed=3) if len(one.kinds) == 2}
-    assert both == {("measured", "recorded"), ("recorded", "measured")}
-    assert all(len(one.kinds) == 1 for one in sessions if one.case.laps), "laps change what they work on"
+    needed = [validate.estimate_s(case, spec, []) for case in cases]
+
+    def names(time_s: float) -> list[str]:
+        return [case.name for case in validate.most_telling(cases, spec, [], time_s)]
+
+    assert names(sum(needed)) == ["accounts-1", "restore", "accounts-4"]
+    assert names(needed[0] + needed[2]) == ["accounts-1", "restore"]
+    assert names(1.0) == []
 
 
-def test_a_stopped_round_goes_on(
-    spec: ValidationSpec, tmp_path: Path, faked: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cases, _ = validate.cases_of(spec)
-
-    def stops(session: Session, *rest: Any, **_: Any) -> Iterator[Row]:
-        if len(read_rows(tmp_path / "v")) >= 4:
-            raise KeyboardInterrupt
-        yield from _runs(session, *rest)
-
-    monkeypatch.setattr("tierwise.validation.session.run_session", stops)
-    with pytest.raises(KeyboardInterrupt):
-        validate.run(spec, cases, tmp_path / "v", Watcher(), seed=1)
-    before = [one.slot for one in read_rows(tmp_path / "v")]
-    monkeypatch.setattr("tierwise.validation.session.run_session", _runs)
-    watcher = Watcher()
-    validate.run(spec, cases, tmp_path / "v", watcher)
-    after = [one.slot for one in watcher.rows]
-    assert not set(before) & set(after)
-    assert len(before) + len(after) == 22
-
-
-def test_a_run_that_did_not_start_cold_says_so_also_on_a_terminal() -> None:
+def test_a_slot_that_did_not_start_cold_says_so_also_on_a_terminal() -> None:
     warm = WarmFile(role=Role.LOG, file="wal", resident_bytes=1 << 20)
     cold = ColdStart(dropped="own files", warm=[warm])
     with StringIO() as text:
         console = Console(file=text, force_terminal=True, width=200)
-        RoundProgress(console).run_finished(row(block=0).model_copy(update={"cold_start": cold}))
+        RoundProgress(console).slot_finished(row(block=0).model_copy(update={"cold_start": cold}))
         assert "not cold: 1,024 KiB of wal (log) stayed in the page cache" in text.getvalue()
 
 
 def test_what_was_cut_off_is_run_again(tmp_path: Path) -> None:
     append_row(tmp_path, row(block=0))
-    with (tmp_path / "runs.jsonl").open("a") as file:
+    with (tmp_path / "slots.jsonl").open("a") as file:
         file.write('{"case": "acc')
     assert len(read_rows(tmp_path)) == 1
     append_row(tmp_path, row(block=1))
     assert [one.block for one in read_rows(tmp_path)] == [0, 1]
 
 
-def test_a_disturbed_run_is_repeated_at_most_twice(
-    spec: ValidationSpec, tmp_path: Path, faked: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cases, _ = validate.cases_of(spec, names=["restore"])
-    slow = Reading(cpu_per_s=500, sync_per_s=2000)
-
-    def disturbed(session: Session, *rest: Any, **_: Any) -> Iterator[Row]:
-        for one in _runs(session, *rest):
-            bad = session.placement == "all-7k2" and session.block == 0 and one.kind == "measured"
-            late = session.placement == "log-nvme" and session.block == 1
-            before = len([row for row in read_rows(tmp_path / "v") if row.slot == one.slot])
-            yield one.model_copy(
-                update={
-                    "control": [STEADY, slow if bad else STEADY],
-                    "late_share": 0.03 if late and before == 0 else 0.001,
-                }
-            )
-
-    monkeypatch.setattr("tierwise.validation.session.run_session", disturbed)
-    validate.run(spec, cases, tmp_path / "v", Watcher(), seed=1)
-    rows = read_rows(tmp_path / "v")
-    bad = [one for one in rows if one.slot == ("restore", "all-7k2", "measured", 0)]
-    assert [one.status for one in bad] == ["spoilt"] * 3
-    assert "cpu was 16.7% below" in bad[0].problems[0]
-    late = [one for one in rows if one.slot == ("restore", "log-nvme", "measured", 1)]
-    assert [one.status for one in late] == ["spoilt", "ok"]
-    assert "late by 3.0%" in late[0].problems[0]
-
-
 def test_other_cases_or_another_model_need_another_folder(
-    spec: ValidationSpec, tmp_path: Path, faked: None, monkeypatch: pytest.MonkeyPatch
+    spec: ValidationSpec, tmp_path: Path, bench: _Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cases, _ = validate.cases_of(spec, names=["restore"])
+    cases = [_case(spec, "restore")]
     validate.run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
-    other = validate.load(_file(tmp_path, TOML.replace("seconds = 30", "seconds = 31")))
+    other = validate.load(_file(tmp_path, TOML.replace("slot_s = 5", "slot_s = 6")))
     with pytest.raises(TierwiseError, match="other cases"):
         validate.run(other, cases, tmp_path / "v", Watcher(), round="prospective")
     with pytest.raises(TierwiseError, match="prospective round"):
@@ -222,22 +264,3 @@ def test_other_cases_or_another_model_need_another_folder(
     with pytest.raises(TierwiseError, match="is of model"):
         validate.run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
     validate.run(other, cases, tmp_path / "v", Watcher(), fresh=True)
-
-
-def test_the_control_workload_reads_both(tmp_path: Path) -> None:
-    found = control.read(Control(cpu_s=0.02, sync_s=0.02), tmp_path)
-    assert found.cpu_per_s > 1
-    assert found.sync_per_s > 1
-    assert not list(tmp_path.iterdir())
-
-
-def test_few_readings_reject_nothing() -> None:
-    slow = Reading(cpu_per_s=300, sync_per_s=2000)
-    bounds = Control()
-    assert control.slower([slow], [STEADY] * 4, [], bounds) is None
-    assert control.slower([slow], [STEADY] * 5, [], bounds) is not None
-    quick = Reading(cpu_per_s=900, sync_per_s=9000)
-    assert control.slower([quick], [STEADY] * 5, [STEADY] * 5, bounds) is None
-    jittery = Reading(cpu_per_s=600, sync_per_s=1300)
-    assert control.slower([jittery], [STEADY] * 5, [STEADY] * 4, bounds) is None
-    assert control.slower([jittery], [STEADY] * 5, [STEADY] * 5, bounds) is not None

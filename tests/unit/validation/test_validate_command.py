@@ -24,6 +24,10 @@ def test_the_time_is_told_before_anything_runs(cases: Path, tmp_path: Path) -> N
     told = CliRunner().invoke(app, ["validate", str(cases), "--estimate", "--output", str(out)])
     assert told.exit_code == 0, told.output
     assert "3 cases: about" in told.output
+    held_back = CliRunner().invoke(
+        app, ["validate", str(cases), "--estimate", "--round", "prospective", "--output", str(out)]
+    )
+    assert "1 cases: about" in held_back.output
     assert not out.exists()
 
 

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 from tierwise.validation.accuracy import (
-    ANSWERED_BAR,
+    CONTROL_BAR,
     COVERAGE_BAR,
+    GOOD,
     LEAST_APART,
     MEDIAN_BAR,
     MOST_APART,
     NINETIETH_BAR,
     ORDER_BAR,
+    REGRET_BAR,
+    REGRET_SHARE_BAR,
     WIDTH_BAR,
     WORST_BAR,
+    WRONG,
 )
-from tierwise.validation.truth import MEDIAN_SPREAD_BAR, NINETIETH_SPREAD_BAR
 
 HOW = f"""\
-Written by `tierwise validate`; [validation.md](validation.md) has the protocol. Each case was recorded in
-every block under the placements below, and predicted from each recording alone for the other placements and
-for the recorded one itself. Every case and placement was measured without recording in every block, in
-random order.
+Written by `tierwise validate`; [validation.md](validation.md) has the protocol. All placements of a case
+are up at once. The client runs against one at a time for some seconds (a slot), in random order within
+blocks. A recording is a slot too, with slots that are not recorded before and after it.
 
-- An error is predicted over measured, less 1: of the time of all laps, or of the rate of a mix. Measured is
-  the median of the runs. **Bias** is the median error of the rate with its sign: above 0, predictions are
-  too fast.
-- **Interval**: how far above the prediction the 95 % interval reaches, in the median. It contains the errors
-  calibrated from all *other* families of clients, never from its own. **Covered**: share of the predictions
-  whose interval contains the measurement.
-- **Score** and **CRPS** judge interval and error together, on the logarithm; lower is better. Score is the
-  mean interval score (width, and 40 times the distance of what lies outside); CRPS is that of a lognormal
-  forecast.
-- **In order**: share of the pairs of placements predicted from one recording, whose measured figures differ
+- **Measured** is the rate beside the recording, times the ratio of the two placements within the same
+  blocks. Its 95 % interval is that of the ratio.
+- **Error** is the predicted over the measured rate, less 1: above 0, the prediction is too fast. **Bias**
+  is the median error with its sign.
+- **Reach**: how far above the prediction the 95 % interval reaches, in the median. It contains the errors
+  calibrated from all *other* families of clients, never from its own. **Holds**: share of the predictions
+  whose interval contains the measurement. **Score** is the mean interval score (width, and 40 times the
+  distance of what lies outside, of the logarithm); lower is better.
+- **In order**: share of the pairs of placements predicted from one recording, whose measured rates differ
   by {LEAST_APART:g} to {MOST_APART:g} times, that are predicted in the measured order.
-- **The recorded placement** is a control: it needs no other device, so its error is that of the replay.
+- **Bounds**: how many of the stated upper bounds the measurement exceeds.
+- **The recorded placement** is a control: predicted, and compared with the slots beside the recording.
+- **Regret**: how much faster the best measured placement is than the advised one, among those that cost no
+  more.
+- **Verdict**: a recording is good if all its predictions err by less than {GOOD:.0%}, wrong if one errs by
+  more than {WRONG:.0%}.
 
-Bars: median error {MEDIAN_BAR:.0%}, 90th percentile {NINETIETH_BAR:.0%}, worst {WORST_BAR:.0%}, answered
-{ANSWERED_BAR:.0%}, covered {COVERAGE_BAR:.0%} with intervals up to +{WIDTH_BAR:.0%} in the median, in order
-{ORDER_BAR:.0%}; for the truth a standard deviation of {MEDIAN_SPREAD_BAR:.0%} in the median and
-{NINETIETH_SPREAD_BAR:.0%} at the 90th percentile.
+Bars: error of the recorded placement {CONTROL_BAR:.0%} in the median; of others {MEDIAN_BAR:.0%} in the
+median, {NINETIETH_BAR:.0%} at the 90th percentile, {WORST_BAR:.0%} at worst; intervals hold
+{COVERAGE_BAR:.0%} and reach +{WIDTH_BAR:.0%} in the median; in order {ORDER_BAR:.0%}; no bound exceeded;
+regret within {REGRET_BAR:.0%} in {REGRET_SHARE_BAR:.0%} of the decisions.
 """

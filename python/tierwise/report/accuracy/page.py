@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from statistics import median
 
 from tierwise.model.extras import np
 from tierwise.model.units import significant
 from tierwise.report.accuracy.how import HOW
-from tierwise.validation import Accuracy, Pair, Reproduction, Row, Summary, by, summary
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from tierwise.validation import (
+    Accuracy,
+    Measured,
+    Pair,
+    Row,
+    Summary,
+    by,
+    regrets,
+    small_regret,
+    summary,
+    verdicts,
+)
 
 COLUMNS = [
-    "", "cases", "predictions", "median", "90 %", "worst", "bias", "interval", "covered", "score", "CRPS",
-    "in order",
+    "", "cases", "predictions", "median", "90 %", "worst", "bias", "reach", "holds", "score",
+    "bounds exceeded", "in order",
 ]  # fmt: skip
 _FAR = 1.5
+_WORST = 10
+_SLOW_DISKS = ("7k2", "10k")
 _ROUNDS = {"building": "Seen while building", "prospective": "First run after the freeze"}
 
 
 def summary_rows(accuracy: Accuracy, round: str) -> list[list[str]]:
-    """Rows of a round: all predictions, each path, distance, engine and family, and the controls."""
+    """Rows of a round: all predictions, each load, path, distance, engine and family, and the controls."""
     pairs = [pair for pair in accuracy.predictions if pair.round == round]
     own = [pair for pair in accuracy.controls if pair.round == round]
-    groups = {"all": pairs} | by(pairs, "path") | _by_distance(pairs)
+    groups = {"all": pairs}
+    groups |= {f"load: {name}": each for name, each in by(pairs, "load").items()}
+    groups |= by(pairs, "path") | _by_distance(pairs)
     groups |= {f"engine {name}": each for name, each in by(pairs, "engine").items()}
     groups |= {f"family {name}": each for name, each in by(pairs, "family").items()}
     rows = [summary_row(name, summary(each, _beside(each, own))) for name, each in groups.items()]
@@ -43,10 +55,10 @@ def summary_row(name: str, found: Summary) -> list[str]:
         _share(found.ninetieth),
         _share(found.worst),
         _signed(found.bias),
-        "–" if found.width is None else f"+{found.width:.0%}",
+        "–" if found.width is None else f"+{found.width:.0%}".replace("%", " %"),
         _share(found.coverage),
         "–" if found.score is None else f"{found.score:.2f}",
-        "–" if found.crps is None else f"{found.crps:.3f}",
+        f"{found.exceeded} of {found.bounds}" if found.bounds else "–",
         f"{_share(found.order)} of {found.ordered_pairs}" if found.ordered_pairs else "–",
     ]
 
@@ -56,7 +68,7 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
 
     Args:
         accuracy: result of the validation.
-        rows: rows of the runs, for their conditions.
+        rows: slots, for their conditions.
         chart: file name of the drawing beside the page, if there is one.
     """
     parts = ["# How accurate predictions are\n", HOW]
@@ -66,11 +78,10 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
     parts += [
         "## Left out\n" if accuracy.left_out else "",
         "\n".join(f"- {what}: {why}" for what, why in sorted(accuracy.left_out.items())) + "\n",
-        f"Laps shorter than declared: {', '.join(accuracy.too_short)}.\n" if accuracy.too_short else "",
         "## Conditions\n",
         "\n".join(f"- {name}: {'; '.join(values)}" for name, values in _conditions(rows).items()),
         "".join(f"- Idle cores stay awake for {one / 1000:g} µs\n" for one in accuracy.idle_poll_ns).rstrip(),
-        f"- Day of judging: {accuracy.day}; {accuracy.runs} runs\n",
+        f"- Day of judging: {accuracy.day}; {accuracy.slots} slots\n",
     ]
     return "\n".join(part for part in parts if part.strip())
 
@@ -79,68 +90,76 @@ def _round(accuracy: Accuracy, round: str, title: str) -> list[str]:
     pairs = [pair for pair in accuracy.pairs if pair.round == round]
     if not pairs:
         return [f"## {title}\n", "No such round has been run yet.\n"]
-    own = [one for one in accuracy.reproductions if one.round == round]
     models = ", ".join(dict.fromkeys(pair.model for pair in pairs))
     predictions = [pair for pair in pairs if not pair.control]
     controls = [pair for pair in pairs if pair.control]
+    rates = next((found for name, found in accuracy.rates.items() if name == round), {})
     return [
         f"## {title}\n",
-        f"Model {models}. {_verdict(summary(predictions, controls))}",
-        _spread(accuracy, round),
+        f"Model {models}. {_errors(summary(predictions, controls), summary(controls))}",
+        _regret(pairs),
         table(COLUMNS, summary_rows(accuracy, round)),
         "### Percentiles of latency\n",
-        table(["percentile", "predictions", "median error", "bias", "covered"], _percentiles(predictions)),
-        "### What predictions are made of\n",
-        table(["", "predictions", "median error", "bias"], _parts(predictions)),
-        "### Reproduction of the recorded runs\n",
-        table(["case", "recorded on", "recordings", "error", "error of median latency"], _reproductions(own)),
-        "### Every prediction\n",
+        table(["percentile", "predictions", "median error", "bias", "holds"], _percentiles(predictions)),
+        "### Verdicts on recordings\n",
+        table(["verdict", "good", "between", "wrong"], _verdicts(accuracy, pairs, round)),
+        f"### The {_WORST} worst\n",
         table(
-            ["case", "recorded on", "predicted for", "block", "predicted", "measured", "error"], _rows(pairs)
+            ["case", "recorded on", "predicted for", "predicted", "measured", "error"],
+            _rows(_worst(predictions)),
         ),
+        "### Recordings\n",
+        table(
+            ["case", "recorded on", "rate", "beside it", "replayed over recorded", "usable"],
+            _recordings(accuracy, round),
+        ),
+        "### What was measured\n",
+        _spread(rates),
+        table(["case", "placement", "blocks", "rate a second", "deviation over blocks"], _rates(rates)),
+        _agreement(accuracy),
+        "### Every prediction\n",
+        table(["case", "recorded on", "predicted for", "predicted", "measured", "error"], _rows(pairs)),
     ]
 
 
-def _verdict(found: Summary) -> str:
+def _errors(found: Summary, control: Summary) -> str:
     if not found.pairs:
         return "**Nothing was compared.**\n"
-    bars = "All bars are kept" if found.passed else "Not all bars are kept"
     return (
-        f"**{bars}: over {found.pairs} predictions of {found.cases} cases the error is "
-        f"{_share(found.median)} in the median, {_share(found.ninetieth)} at the 90th percentile and "
-        f"{_share(found.worst)} at worst; {_share(found.coverage)} of the intervals hold the measurement.**\n"
+        f"**Over {found.pairs} predictions of {found.cases} cases the error is {_share(found.median)} in the "
+        f"median, {_share(found.ninetieth)} at the 90th percentile and {_share(found.worst)} at worst; "
+        f"{_share(found.coverage)} of the intervals hold the measurement. The recorded placement errs by "
+        f"{_share(control.median)} in the median and {_share(control.worst)} at worst.**\n"
     )
 
 
-def _spread(accuracy: Accuracy, round: str) -> str:
-    found = next((each for name, each in accuracy.spreads.items() if name == round), None)
-    if found is None:
+def _regret(pairs: Sequence[Pair]) -> str:
+    found = regrets(pairs)
+    if not found:
         return ""
-    raw, adjusted = found["raw"], found["adjusted"]
-    kept = "kept" if adjusted.passed else "not kept"
     return (
-        f"Runs of one case and placement have a standard deviation of {_share(adjusted.median)} in the "
-        f"median over {adjusted.groups} and of {_share(adjusted.ninetieth)} at the 90th percentile, with the "
-        f"control workload as control variate ({_share(raw.median)} and {_share(raw.ninetieth)} without): "
-        f"the bars for the truth are {kept}.\n"
+        f"Of {len(found)} decisions, {_share(small_regret(pairs))} have a regret of at most 5 %; at worst, "
+        f"the best placement at its price is {_share(max(found))} faster than the advised one.\n"
     )
 
 
 def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
-    """Predictions by their speed-up over the recorded run."""
-    known = [(pair.speedup, pair) for pair in pairs if pair.speedup is not None]
+    """Predictions by their measured ratio, and those from a slow disk to anything faster."""
     groups = {
-        f"over {_FAR} times slower": [pair for speedup, pair in known if speedup < 1 / _FAR],
-        "about as fast": [pair for speedup, pair in known if 1 / _FAR <= speedup <= _FAR],
-        f"over {_FAR} times faster": [pair for speedup, pair in known if speedup > _FAR],
+        f"over {_FAR} times slower": [pair for pair in pairs if pair.ratio.value < 1 / _FAR],
+        "about as fast": [pair for pair in pairs if 1 / _FAR <= pair.ratio.value <= _FAR],
+        f"over {_FAR} times faster": [pair for pair in pairs if pair.ratio.value > _FAR],
+        "from a disk to anything faster": [
+            pair for pair in pairs if pair.recorded.endswith(_SLOW_DISKS) and pair.ratio.value > 1
+        ],
     }
     return {name: own for name, own in groups.items() if own}
 
 
 def _beside(pairs: Sequence[Pair], controls: Sequence[Pair]) -> list[Pair]:
     """The recorded placements of these predictions, for comparing their order."""
-    recordings = {(pair.case, pair.recorded, pair.block) for pair in pairs}
-    return [pair for pair in controls if (pair.case, pair.recorded, pair.block) in recordings]
+    recordings = {pair.key for pair in pairs}
+    return [pair for pair in controls if pair.key in recordings]
 
 
 def _percentiles(pairs: Sequence[Pair]) -> Iterator[list[str]]:
@@ -149,90 +168,101 @@ def _percentiles(pairs: Sequence[Pair]) -> Iterator[list[str]]:
         if figures:
             errors = np.array([one.predicted.value / one.measured - 1 for one in figures])
             covered = sum(one.covered for one in figures) / len(figures)
-            yield [name, str(len(figures)), *_middle(errors), _share(covered)]
+            middle = _share(float(np.median(np.abs(errors)))), _signed(float(np.median(errors)))
+            yield [name, str(len(figures)), *middle, _share(covered)]
 
 
-def _parts(pairs: Sequence[Pair]) -> Iterator[list[str]]:
-    names = dict.fromkeys(name for pair in pairs for name in pair.parts)
-    for name in names:
-        both = [pair.parts[name] for pair in pairs if name in pair.parts]
-        if "share" in name:
-            errors = np.array([predicted - measured for predicted, measured in both])
-            yield [f"{name} (difference)", str(len(both)), *_middle(errors)]
-            continue
-        known = [predicted / measured - 1 for predicted, measured in both if measured > 0]
-        if known:
-            yield [name, str(len(known)), *_middle(np.array(known))]
+def _verdicts(accuracy: Accuracy, pairs: Sequence[Pair], round: str) -> Iterator[list[str]]:
+    found = verdicts([one for one in accuracy.recordings if one.round == round], pairs)
+    for usable, name in ((True, "usable"), (False, "not usable")):
+        yield [name, *(str(found.get((usable, what), 0)) for what in ("good", "between", "wrong"))]
 
 
-def _middle(errors: NDArray[np.float64]) -> list[str]:
-    return [_share(float(np.median(np.abs(errors)))), _signed(float(np.median(errors)))]
+def _worst(pairs: Sequence[Pair]) -> list[Pair]:
+    known = [pair for pair in pairs if pair.log_error is not None]
+    return sorted(known, key=lambda pair: abs(pair.log_error or 0.0), reverse=True)[:_WORST]
 
 
-def _reproductions(reproductions: Sequence[Reproduction]) -> Iterator[list[str]]:
-    groups: dict[tuple[str, str], list[Reproduction]] = {}
-    for one in reproductions:
-        groups.setdefault((one.case, one.recorded), []).append(one)
-    for (case, recorded), own in groups.items():
-        errors = [one.error for one in own if one.error is not None]
-        latencies = [one.latency_error for one in own if one.latency_error is not None]
-        problems = list(dict.fromkeys(one.problem for one in own if one.problem))
-        error = _range(errors) or f"none: {'; '.join(problems)}"
-        yield [case, recorded, str(len(own)), error, _range(latencies) or "–"]
+def _recordings(accuracy: Accuracy, round: str) -> Iterator[list[str]]:
+    for one in accuracy.recordings:
+        if one.round == round:
+            verdict = "yes" if one.usable else "; ".join([one.problem] if one.problem else one.reasons)
+            rates = [_figure(one.rate_per_s), _figure(one.beside_per_s)]
+            yield [one.case, one.recorded, *rates, _signed(one.error), verdict]
 
 
-def _range(errors: Sequence[float]) -> str:
-    if not errors:
+def _spread(rates: Mapping[str, Mapping[str, Measured]]) -> str:
+    found = [one.spread for each in rates.values() for one in each.values()]
+    if not found:
         return ""
-    if len(errors) == 1:
-        return _signed(errors[0])
-    return f"{_signed(float(np.median(errors)))} ({_signed(min(errors))} to {_signed(max(errors))})"
+    return (
+        f"The standard deviation over blocks is {_share(median(found))} in the median of {len(found)} "
+        f"placements, {_share(float(np.quantile(found, 0.9)))} at the 90th percentile.\n"
+    )
+
+
+def _rates(rates: Mapping[str, Mapping[str, Measured]]) -> Iterator[list[str]]:
+    for case, each in rates.items():
+        for placement, one in each.items():
+            yield [case, placement, str(one.blocks), _measured(one), _share(one.spread)]
+
+
+def _agreement(accuracy: Accuracy) -> str:
+    if accuracy.agreement is None:
+        return ""
+    agree, both = accuracy.agreement
+    return f"Two rounds measured {both} ratios of rates; {agree} agree within their intervals.\n"
 
 
 def _rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
     for pair in pairs:
         placement = f"{pair.placement} (control)" if pair.control else pair.placement
         yield [
-            pair.case, pair.recorded, placement, str(pair.block),
-            _predicted(pair), _measured(pair), _signed(pair.error),
-        ]  # fmt: skip
+            pair.case,
+            pair.recorded,
+            placement,
+            _predicted(pair),
+            _measured(pair.measured),
+            _signed(pair.error),
+        ]
 
 
 def _predicted(pair: Pair) -> str:
     if pair.predicted is None:
         return "refused" if pair.refused else "no figure"
-    estimate = pair.predicted
-    ends = f"{significant(estimate.low, 4)} to {significant(estimate.high, 4)}"
-    return f"{significant(estimate.value, 4)} ({ends}) {pair.unit}"
+    one = pair.predicted
+    return f"{_figure(one.value)} ({_figure(one.low)} to {_figure(one.high)})"
 
 
-def _measured(pair: Pair) -> str:
-    found = pair.measurement
-    spread = ""
-    if found.low is not None and found.high is not None:
-        spread = f" ({significant(found.low, 4)} to {significant(found.high, 4)})"
-    return f"{significant(found.estimate, 4)}{spread}"
+def _measured(one: Measured) -> str:
+    return f"{_figure(one.value)} ({_figure(one.low)} to {_figure(one.high)})"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else significant(value)
 
 
 def _conditions(rows: Sequence[Row]) -> Mapping[str, list[str]]:
-    """Constant and varying conditions: machine, programs, the measured round."""
+    """Constant and varying conditions: machine, programs, what idle servers used."""
     machines = [row.machine for row in rows if row.machine is not None]
 
     def distinct(values: Sequence[str]) -> list[str]:
         return sorted(dict.fromkeys(value for value in values if value))
 
-    late = [row.late_share for row in rows if row.late_share is not None and row.status == "ok"]
-    spoilt = sum(row.status == "spoilt" for row in rows)
+    idle = [row.idle_cpu_share for row in rows if row.idle_cpu_share is not None]
+    shares = np.quantile(idle, [0.5, 0.99]) if idle else None
     return {
         "Databases": distinct([row.server for row in rows]),
         "Processor": distinct([f"{one.cpu_model}, {one.cores} cores" for one in machines]),
         "Memory": distinct([f"{one.memory_bytes / (1 << 30):.1f} GiB" for one in machines]),
         "Operating system": distinct([f"{one.operating_system}, Linux {one.kernel}" for one in machines]),
         "tierwise": distinct([row.model for row in rows]),
-        "Runs repeated because the machine was disturbed": [f"{spoilt} of {len(rows)}"],
-        "Deadline overrun of emulated disks, as a share of the run": [
-            f"{_share(float(np.median(late)))} in the median, {_share(max(late))} at most" if late else "–"
+        "Use of the processors just before a slot": [
+            "–"
+            if shares is None
+            else f"{_share(shares[0])} in the median, {_share(shares[1])} at the 99th percentile"
         ],
+        "Warnings": distinct([one for row in rows if row.status == "ok" for one in row.problems]) or ["none"],
     }
 
 

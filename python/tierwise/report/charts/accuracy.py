@@ -10,7 +10,7 @@ from tierwise.validation import Pair, by
 
 _HEIGHT_PX = 560
 _FIGURES = ("measured", "predicted", "low", "high")
-_UNIT = "s (for all laps, or for a thousand transactions)"
+_UNIT = "s (for a job, or for a thousand transactions)"
 _HUES = ["place-1", "place-2", "place-3", "place-4", "place-6", "wait-lock", "wait-log_lock", "place-5"]
 
 
@@ -45,21 +45,19 @@ def accuracy_chart(pairs: Sequence[Pair], look: Look) -> alt.LayerChart:
 
 
 def _datum(pair: Pair) -> dict[str, object]:
-    """Times for the work; a rate becomes the time of a thousand transactions."""
+    """Times for the work: of a job, or of a thousand transactions."""
     assert pair.predicted is not None
-    estimate = pair.predicted
-    figures = {
-        "predicted": estimate.value,
-        "measured": pair.measurement.estimate,
-        "low": estimate.low,
-        "high": estimate.high,
+    rates = {
+        "predicted": pair.predicted.value,
+        "measured": pair.measured.value,
+        "low": pair.predicted.high,
+        "high": pair.predicted.low,
     }
-    if pair.unit != "s":
-        figures = {name: 1000 / value for name, value in figures.items()}
+    work = 1 if pair.laps else 1000
     return {
         "family": _words(pair.family),
         "recorded": f"recorded on {pair.recorded}",
-        **figures,
+        **{name: work / value for name, value in rates.items()},
     }
 
 

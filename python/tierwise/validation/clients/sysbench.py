@@ -22,12 +22,15 @@ _LOADS = "oltp_read_write"
 
 
 class Sysbench(Client[Server]):
-    """``script`` is the name of one in /usr/share/sysbench; ``scale`` counts thousands of rows a table."""
+    """``script`` is the name of one in /usr/share/sysbench; ``scale`` counts thousands of rows a table.
+
+    ``rate``, if not 0, is that of arrivals a second.
+    """
 
     family = "sysbench"
     program = "sysbench"
     package = "Debian: sysbench"
-    defaults: ClassVar = {"script": "oltp_read_write", "tables": 2, "scale": 200}
+    defaults: ClassVar = {"script": "oltp_read_write", "tables": 2, "scale": 200, "rate": 0}
 
     def prepare(self, database: Server) -> None:
         """Make and fill the tables."""
@@ -44,10 +47,12 @@ class Sysbench(Client[Server]):
         if done is None or elapsed is None:
             raise TierwiseError("sysbench told no rate", "use one of its OLTP scripts")
         histogram = {1000 * float(value): int(count) for value, count in _BIN.findall(text)}
-        return Load(float(elapsed[1]), int(done[1]), percentiles.of_histogram(histogram))
+        latency_us = {} if self.number("rate") else percentiles.of_histogram(histogram)
+        return Load(float(elapsed[1]), int(done[1]), latency_us)  # It counts the wait of an arrival.
 
     def _work(self, database: Server, seconds: float, more: list[str]) -> str:
         options = [f"--threads={self.clients}", f"--time={max(1, round(seconds))}", "--rand-seed=1", *more]
+        options += [f"--rate={self.text('rate')}"] if self.number("rate") else []
         return self._sysbench(database, self.text("script"), options, "run")
 
     def _sysbench(self, database: Server, script: str, options: list[str], action: str) -> str:

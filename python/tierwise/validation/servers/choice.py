@@ -10,10 +10,12 @@ from tierwise.validation.servers.mariadb import MariadbServer
 from tierwise.validation.servers.postgres import PostgresServer
 
 
-def create(server: str | None, engine: str, settings: Mapping[str, str]) -> Database:
+def create(
+    server: str | None, engine: str, settings: Mapping[str, str], *, binary_log: bool = False
+) -> Database:
     """A server by its name, or a library's directories if ``server`` is ``None``."""
     if server == "postgres":
         return PostgresServer(settings)
     if server == "mariadb":
-        return MariadbServer(settings)
+        return MariadbServer(settings, binary_log=binary_log)
     return Library(engine, settings)

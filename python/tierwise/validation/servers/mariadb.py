@@ -29,9 +29,15 @@ class MariadbServer(Server):
 
     engine = "mariadb"
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        """Find the programs."""
+    def __init__(self, settings: Mapping[str, str], *, binary_log: bool = False) -> None:
+        """Find the programs.
+
+        Args:
+            settings: settings of the server.
+            binary_log: write a binary log, with the data.
+        """
         super().__init__(checked(self.engine, settings, MariadbEngine.allowed_settings()))
+        self._binary_log = ["--log-bin=binlog", "--server-id=1"] if binary_log else []
         self._binaries = installed()
         self._log = self._temp = Path()
 
@@ -85,7 +91,9 @@ class MariadbServer(Server):
             "secure-file-priv": str(self.home),
         }
         options = [f"--{key}={value}" for key, value in settings.items()]
-        self.launch([self._binaries.server, "--no-defaults", *options, "--skip-networking"])
+        self.launch(
+            [self._binaries.server, "--no-defaults", *options, *self._binary_log, "--skip-networking"]
+        )
         self._connect().close()
 
     def target(self) -> Target | None:
