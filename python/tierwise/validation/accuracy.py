@@ -32,6 +32,7 @@ class Recorded(Record):
 
     case: str
     load: str
+    """Kind of load, such as ``think time``."""
     recorded: str
     """The placement."""
     block: int
@@ -66,6 +67,7 @@ class Pair(Record):
     case: str
     family: str
     load: str
+    """Kind of load, such as ``think time``."""
     engine: str
     clients: int
     recorded: str
