@@ -22,7 +22,7 @@ DEMANDS: dict[str, Any] = {
         for role, time_us in RECORDED_US.items()
     ],
 }
-LEFT_US = 0.4 * CPU_US
+LEFT_US = 0.2 * CPU_US
 """Processor time of a transaction that no longer waits for what took it milliseconds."""
 APART = [{"profile": "hdd-7k2", "roles": [role]} for role in REQUESTS]
 
@@ -61,12 +61,19 @@ def test_cores_bound_what_waits_do_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waited_us", "left_us"), [(0.0, 0.8 * CPU_US), (60.0, 0.8 * CPU_US - 30.0), (1e6, 0.4 * CPU_US)]
+    ("reads", "waited_us", "left_us"),
+    [
+        (0.0, 0.0, 0.8 * CPU_US),
+        (0.0, 60.0, 0.8 * CPU_US - 30.0),
+        (0.0, 1e6, 0.4 * CPU_US),
+        (0.5, 1e6, 0.2 * CPU_US),
+        (0.005, 1e6, 0.4 * CPU_US),
+    ],
 )
-def test_processor_time_goes_with_the_waits(waited_us: float, left_us: float) -> None:
-    """Half a microsecond for each one waited, a fifth for recording, and 40 % stays."""
+def test_processor_time_goes_with_the_waits(reads: float, waited_us: float, left_us: float) -> None:
+    """Half a microsecond for each one waited, a fifth for recording; 40 % stays, 20 % of reading ones."""
     log = {"category": "log_device", "role": "log", "time_us": waited_us}
-    replay = FakeReplay(devices=APART, demands=DEMANDS | {"waits": [log]})
+    replay = FakeReplay(devices=APART, demands=DEMANDS | {"waits": [log], "reads": {"data": reads}})
     bound = bounds.bound(Scenario(placement={"all": "ram"}, cores=1), predictor(replay).work, 1.0)
     assert bound
     assert bound.rate_per_s == pytest.approx(1e6 / left_us)
@@ -96,7 +103,7 @@ def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
         assert answer.rate_per_s.low < answer.rate_per_s.value <= answer.rate_per_s.high
         assert answer.rate_per_s.high <= answer.bound.rate_per_s * 1.000001
     ranked = rank(of, ["nvme-dc"]).ranked
-    assert max(one.rate_per_s for one in ranked) <= 2e6 / (0.4 * 3000) * 1.000001
+    assert max(one.rate_per_s for one in ranked) <= 2e6 / (0.2 * 3000) * 1.000001
 
 
 def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
