@@ -33,12 +33,15 @@ if [ "$1" != start ] && [ -n "$pid" ]; then
 fi
 if [ "$1" != stop ]; then
     setsid {server} --defaults-file={home}/my.cnf --socket={home}/socket --pid-file={home}/pid \\
-        --skip-networking --user=nobody </dev/null >>{home}/log 2>&1 &
-    for _ in $(seq 600); do [ -e {home}/pid ] && exit 0; sleep 0.1; done
+        --skip-networking --user=nobody </dev/null >{home}/log 2>&1 &
+    for _ in $(seq 600); do grep -q 'ready for connections' {home}/log && exit 0; sleep 0.1; done
     exit 1
 fi
 """
-"""``systemctl`` for a MariaDB that is no unit of systemd."""
+"""``systemctl`` for a MariaDB that is no unit of systemd.
+
+It starts like one of ``Type=notify``: a server that gets SIGTERM before it is ready may hang (MariaDB 10.11).
+"""
 _SPACES = """
     SELECT c.relname, coalesce(t.spcname, 'pg_default')
     FROM pg_class c LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace
@@ -55,7 +58,7 @@ def typed(lines: str, programs: Mapping[str, str], **variables: object) -> None:
         env = {name: str(value) for name, value in variables.items()}
         env["PATH"] = f"{folder}:{embedded().bin}:{os.environ['PATH']}"
         done = subprocess.run(
-            ["sh", "-eu", "-c", lines], env=env, capture_output=True, text=True, check=False
+            ["sh", "-eu", "-c", lines], env=env, capture_output=True, text=True, check=False, timeout=300
         )
         assert done.returncode == 0, done.stderr
 
