@@ -39,7 +39,8 @@ impl Simulation<'_> {
             return false;
         }
         let routine = &self.program.sessions[session.program_index as usize];
-        let (done, rest) = routine.ops.split_at(session.position as usize);
+        let at = routine.ops.len().min(session.position as usize);
+        let (done, rest) = routine.ops.split_at(at);
         let of_transaction = |op: &&Operation| !matches!(op, Operation::EndTurn { ends: true });
         let commits = |op: &Operation| *op == Operation::Commit;
         let has_run = session.core != NONE;
