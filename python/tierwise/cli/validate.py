@@ -90,7 +90,7 @@ def run(
     console = printing.console()
     if not judge_only:
         spec = validate.load(file)
-        names = (case or []) + (spec.quick if quick else [])
+        names = case or (spec.quick if quick else [])
         cases, left_out = validate.cases_of(spec, names, held_back=round == "prospective")
         for what, why in left_out.items():
             console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True)

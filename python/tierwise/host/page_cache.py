@@ -78,8 +78,8 @@ def make_cold(directories: Directories, *, drop_caches: bool = False) -> ColdSta
     return _checked(cold, [(role, path) for role, path, device in devices if device not in remounted])
 
 
-def forget(directories: Directories, *, drop_caches: bool = False) -> None:
-    """Drop the cached pages of a database that may run, and the metadata of its emulated disks.
+def forget(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
+    """Drop the cached pages of a database that may run, and its emulated disks' metadata; check what stayed.
 
     Args:
         directories: of the database.
@@ -89,11 +89,10 @@ def forget(directories: Directories, *, drop_caches: bool = False) -> None:
     write_out(path for _, path in chosen)
     if drop_caches:
         _drop_caches()
-        return
-    for _, directory in chosen:
-        for _ in _resident(directory):
-            pass
+        return _checked(ColdStart(dropped="whole machine"), chosen)
+    cold = _checked(ColdStart(dropped="own files"), chosen)
     remount.drop_metadata(remount.own_partitions({path.stat().st_dev for _, path in chosen}).values())
+    return cold
 
 
 def require_drop_caches() -> None:

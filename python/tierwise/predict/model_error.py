@@ -15,7 +15,7 @@ from tierwise.model.shipped import DATA
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "model_error.toml"
-"""Measured on the machine that docs/evidence/accuracy.md names."""
+"""Of rounds before docs/evidence/accuracy.md was measured in slots."""
 FILE_NAME = "model_error.toml"
 _FIX = "run tierwise validate again, or remove the file"
 

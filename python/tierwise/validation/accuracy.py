@@ -21,18 +21,13 @@ COVERAGE_BAR, WIDTH_BAR, ORDER_BAR, REGRET_BAR, REGRET_SHARE_BAR = 0.90, 0.25, 0
 LEAST_APART, MOST_APART = 1.1, 2.0
 """Placements are compared in order where their measured rates differ by a factor between these."""
 GOOD, WRONG = 0.15, 0.25
-"""A recording is good if all its predictions err by less than the first.
-
-It is wrong if one errs by more than the second.
-"""
+"""Errors below which all predictions of a good recording are, and above which one of a wrong recording is."""
 
 
 class Recorded(Record):
     """A recording, how well its replay reproduces it, and the verdict on it."""
 
     case: str
-    load: str
-    """Kind of load, such as ``think time``."""
     recorded: str
     """The placement."""
     block: int
@@ -74,6 +69,8 @@ class Pair(Record):
     placement: str
     path: str
     """Kinds of the recorded and the predicted storage, as ``real→emulated``."""
+    from_disk: bool = False
+    """Whether it was recorded on a disk that turns."""
     block: int
     round: Round
     model: str

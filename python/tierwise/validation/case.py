@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +101,9 @@ def cases_of(
     return kept, left_out
 
 
-def names_of(spec: ValidationSpec) -> list[str]:
-    """Names of all cases, whether they can be run here or not."""
-    return [_name(case, count) for case in spec.cases for count in case.clients]
+def specs_of(spec: ValidationSpec) -> dict[str, CaseSpec]:
+    """All cases by name, whether they can be run here or not."""
+    return {_name(case, count): case for case in spec.cases for count in case.clients}
 
 
 def _named(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
@@ -189,4 +189,4 @@ def _with(case: Case, names: Sequence[str]) -> Case | None:
     if not any(place in names for place in case.spec.recorded):
         return None
     study = case.study.model_copy(update={"baseline": names[0]}).with_placements(list(names))
-    return Case(**{**vars(case), "study": study})
+    return replace(case, study=study)

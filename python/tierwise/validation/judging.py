@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 
@@ -17,6 +18,7 @@ from tierwise.model.input_files import read_text
 from tierwise.model.progress import ProgressCallback
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, ModelError, Scenario
+from tierwise.predict.devices import resolve
 from tierwise.predict.model_error import path_between
 from tierwise.predict.replayer import Distribute
 from tierwise.validation import truth
@@ -30,10 +32,9 @@ from tierwise.validation.answers import (
     write_answers,
 )
 from tierwise.validation.calibration import calibrate, calibrate_without
-from tierwise.validation.case import names_of
-from tierwise.validation.rows import Round, Row, of_case, read_rows
+from tierwise.validation.case import specs_of
+from tierwise.validation.rows import Round, Row, read_rows, recording_of
 from tierwise.validation.runner import OWN_PROFILE, SPEC_FILE, Started, read_plan
-from tierwise.validation.slots import recording_of
 from tierwise.validation.spec import OWN, CaseSpec, ValidationSpec
 from tierwise.validation.truth import Measured
 
@@ -68,22 +69,38 @@ class RoundData:
         """Recorded slots that count."""
         return [row for row in self.rows if row.kind == "recorded" and row.status == "ok"]
 
-    @property
+    @cached_property
+    def _by_case(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.case, []).append(row)
+        return found
+
+    @cached_property
     def cases(self) -> dict[str, CaseSpec]:
         """Measured cases, by name."""
-        named = zip(
-            names_of(self.spec), (case for case in self.spec.cases for _ in case.clients), strict=True
-        )
-        measured = {row.case for row in self.rows}
-        return {name: case for name, case in named if name in measured}
+        return {name: case for name, case in specs_of(self.spec).items() if name in self._by_case}
+
+    def slots(self, case: str) -> list[Row]:
+        """Slots of a case."""
+        return self._by_case.get(case, [])
 
     def blocks(self, case: str) -> truth.Blocks:
         """Complete blocks of a case."""
-        return truth.blocks_of(of_case(self.rows, case), self.placements(case))
+        return truth.blocks_of(self.slots(case), self.placements(case))
 
     def placements(self, case: str) -> list[str]:
         """Placements of a case that were measured."""
-        return list(dict.fromkeys(row.placement for row in of_case(self.rows, case) if row.kind == "slot"))
+        return list(dict.fromkeys(row.placement for row in self.slots(case) if row.kind == "slot"))
+
+    def beside_per_s(self, row: Row) -> float | None:
+        """Rate beside a recording, without it."""
+        return truth.beside(self.slots(row.case), row.placement, row.block)
+
+    def from_disk(self, placement: str) -> bool:
+        """Whether all files of a placement, but for roles named, are on a disk that turns."""
+        device = self.spec.devices[self.spec.placements[placement]["all"]]
+        return device != OWN and resolve(device).profile.kind == "hdd"
 
     def scenario_of(self, row: Row, placement: str) -> Scenario:
         """The scenario of a placement for the recording of a slot."""
@@ -233,7 +250,7 @@ def _pairs(answers: Sequence[Answered], round: RoundData) -> Iterator[Pair]:
         row = recorded.get((one.case, one.recorded, one.block))
         if row is None:
             continue
-        beside = truth.beside(of_case(round.rows, row.case), row.placement, row.block)
+        beside = round.beside_per_s(row)
         if beside is None:
             continue
         blocks = round.blocks(row.case)
@@ -267,6 +284,7 @@ def _pair(
         recorded=row.placement,
         placement=placement,
         path=path_between(row.storage, round.spec.kind_of(placement)),
+        from_disk=round.from_disk(row.placement),
         block=row.block,
         round=row.round,
         model=one.model,
@@ -283,7 +301,7 @@ def _pair(
 
 
 def _slots(round: RoundData, case: str, placement: str) -> list[Row]:
-    return [row for row in of_case(round.rows, case) if (row.kind, row.placement) == ("slot", placement)]
+    return [row for row in round.slots(case) if (row.kind, row.placement) == ("slot", placement)]
 
 
 def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
@@ -308,12 +326,11 @@ def _recordings(answers: Sequence[Answered], round: RoundData) -> Iterator[Recor
         row = rows[one.case, one.recorded, one.block]
         yield Recorded(
             case=one.case,
-            load=round.cases[one.case].load,
             recorded=one.recorded,
             block=one.block,
             round=one.round,
             rate_per_s=row.rate_per_s,
-            beside_per_s=truth.beside(of_case(round.rows, one.case), one.recorded, one.block),
+            beside_per_s=round.beside_per_s(row),
             error=one.error,
             usable=one.usable,
             reasons=one.reasons,
@@ -346,6 +363,6 @@ def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
         found |= {f"{name}: {what}": why for what, why in known.items()}
         for case in one.started.cases:
             if case not in known and len(one.blocks(case)) < 2:
-                failed = [row.problems[0] for row in of_case(one.rows, case) if row.status == "failed"]
+                failed = [row.problems[0] for row in one.slots(case) if row.status == "failed"]
                 found[f"{name}: {case}"] = failed[-1] if failed else "fewer than two blocks were measured"
     return found

@@ -43,45 +43,42 @@ class Placed:
     template: Path
     limit: MemoryLimit | None
     drop_caches: bool
+    cold: ColdStart | None = None
+    """How caches were emptied last; ``None`` if they were to stay warm."""
 
-    def fill(self) -> ColdStart | None:
-        """Put the data in place at memory speed and start the server; say how caches were emptied, if at all.
+    def fill(self) -> None:
+        """Put the data in place at memory speed and start the server.
 
         Under a memory limit the page cache begins empty: what the copy left there is not the server's.
         """
-        self.storage.set_timing(False)
-        self.database.stop()
-        for place in set(self.storage.places.values()):
-            for path in place.iterdir():
-                if path.name != _OF_FILE_SYSTEM:
-                    shutil.rmtree(path)
-        self.database.place(self.template, self.storage.places)
-        self._write_out()
-        cold = None
-        if self.case.spec.caches == "cold" or self.limit is not None:
-            cold = page_cache.make_cold(self.storage.places.items(), drop_caches=self.drop_caches)
-        self.database.start()
-        if self.limit is not None and isinstance(self.database, servers.Server):
-            self.limit.confine(self.database.pid)
-        self.storage.set_timing(True)
-        return cold
+        with self._at_memory_speed():
+            self.database.stop()
+            for place in set(self.storage.places.values()):
+                for path in place.iterdir():
+                    if path.name != _OF_FILE_SYSTEM:
+                        shutil.rmtree(path)
+            self.database.place(self.template, self.storage.places)
+            page_cache.write_out(self.storage.places.values())
+            if self.case.spec.caches == "cold" or self.limit is not None:
+                self.cold = page_cache.make_cold(self.storage.places.items(), drop_caches=self.drop_caches)
+            self.database.start()
+            if self.limit is not None and isinstance(self.database, servers.Server):
+                self.limit.confine(self.database.pid)
 
-    def prepare(self) -> ColdStart | None:
-        """Reach the state in which a slot begins: a job's data restored, else caches as asked."""
+    def prepare(self) -> None:
+        """Reach the state in which a slot begins: a job's data restored, and caches as asked."""
         if self.case.laps:
-            cold = self.fill()
+            self.fill()
             self.client.warm_up(self.database, self.case.warm_up_s)
-            if self.case.spec.caches == "cold":
-                cold = self._empty_caches()
-            return cold
-        return self._empty_caches() if self.case.spec.caches == "cold" else None
+        if self.case.spec.caches == "cold":
+            with self._at_memory_speed():
+                self.cold = page_cache.forget(self.storage.places.items(), drop_caches=self.drop_caches)
 
     def settle(self) -> None:
         """Write dirty pages of emulated disks out at memory speed: later slots do not pay for them."""
         if self.storage.emulated:
-            self.storage.set_timing(False)
-            self._write_out()
-            self.storage.set_timing(True)
+            with self._at_memory_speed():
+                page_cache.write_out(self.storage.places.values())
 
     def run(self, seconds: float, out: Path | None = None) -> dict[str, Any]:
         """Run the client; give the fields of a row. A client that fails makes a failed slot.
@@ -106,15 +103,12 @@ class Placed:
             "latency_us": load.latency_us,
         }
 
-    def _write_out(self) -> None:
-        page_cache.write_out(self.storage.places.values())
-
-    def _empty_caches(self) -> ColdStart:
-        """Empty the caches of the files of a server that runs, at memory speed."""
+    @contextmanager
+    def _at_memory_speed(self) -> Iterator[None]:
+        """Emulated disks complete requests at once meanwhile."""
         self.storage.set_timing(False)
-        page_cache.forget(self.storage.places.items(), drop_caches=self.drop_caches)
+        yield
         self.storage.set_timing(True)
-        return ColdStart(dropped="whole machine" if self.drop_caches else "own files")
 
     @contextmanager
     def _recording(self, out: Path | None) -> Iterator[Callable[[float], None]]:
@@ -178,7 +172,8 @@ def placed(
         undo.callback(database.stop)
         undo.callback(storage.set_timing, False)
         made = Placed(case, placement, case.client(), database, storage, template, limit, drop_caches)
-        made.fill()
+        if not case.laps:  # The data of a job are put in place for each slot.
+            made.fill()
         yield made
 
 

@@ -11,9 +11,8 @@ from tierwise.model.output_files import write_file
 from tierwise.recording import ABOUT_FILE, redact, remove_recording
 from tierwise.validation.answers import ANSWERS_FILE
 from tierwise.validation.judging import RoundData
-from tierwise.validation.rows import ROWS_FILE
+from tierwise.validation.rows import ROWS_FILE, recording_of
 from tierwise.validation.runner import OWN_PROFILE, PLAN_FILE, SPEC_FILE
-from tierwise.validation.slots import recording_of
 
 _FIX = "name the folder of a validation"
 _MOST_BYTES = 1 << 28

@@ -98,6 +98,11 @@ def append_row(folder: Path, row: Row) -> None:
     append_line(folder / ROWS_FILE, row.model_dump_json(exclude_defaults=True).encode())
 
 
+def recording_of(folder: Path, row: Row) -> Path:
+    """Folder of the recording of a slot, in that of the validation."""
+    return folder / "recordings" / row.run_id
+
+
 def of_case(rows: Sequence[Row], case: str) -> list[Row]:
     """The slots of a case."""
     return [row for row in rows if row.case == case]

@@ -2,8 +2,8 @@
 
 All placements of a case are up at once, each with its own server and devices. The client runs against one at
 a time, for some seconds, in random order within blocks. The host's drift thus falls on all placements alike,
-and rates are compared within a block. Recordings are slots too: the slots just before and after
-one, against the same placement, tell the rate without recording.
+and rates are compared within a block. Recordings are slots too: the slots just before and after one, against
+the same placement, tell the rate without recording.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tierwise.model.progress import ProgressCallback
 from tierwise.model.units import significant
 from tierwise.validation.case import Case
 from tierwise.validation.placed import Placed, placed, size_bytes, template_of
-from tierwise.validation.rows import Kind, Row
+from tierwise.validation.rows import Kind, Row, recording_of
 from tierwise.validation.spec import ValidationSpec
 from tierwise.validation.truth import blocks_of, settled
 
@@ -122,7 +122,7 @@ class CaseInSlots:
         where = {"placement": one.placement, "storage": self.spec.kind_of(one.placement)}
         row = self.base.model_copy(update={**where, "kind": kind, "block": block})
         out = recording_of(self.folder, row) if kind == "recorded" else None
-        cold = one.prepare()
+        one.prepare()
         idle = _idle_cpu_share()
         found = one.run(self.case.recorded_s if kind == "recorded" else self.case.slot_s, out)
         if not self.case.laps:
@@ -133,16 +133,11 @@ class CaseInSlots:
                 **found,
                 "server": f"{one.database.engine} {one.database.version()}".strip(),
                 "problems": [*found.get("problems", []), *warnings],
-                "cold_start": cold,
+                "cold_start": one.cold,
                 "idle_cpu_share": idle,
                 "took_s": time.monotonic() - began_s,
             }
         )
-
-
-def recording_of(folder: Path, row: Row) -> Path:
-    """Folder of the recording of a slot."""
-    return folder / "recordings" / row.run_id
 
 
 def _recordings(rows: Sequence[Row], placement: str) -> int:

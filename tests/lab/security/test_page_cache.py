@@ -254,8 +254,13 @@ def test_what_a_database_links_to_stays_in_the_page_cache(open_path: Path, produ
 
 def test_a_user_makes_cold_what_he_may_open(open_path: Path) -> None:
     table = fill(open_path / "table")
-    page_cache.forget([(Role.DATA, open_path)])
+    cold = page_cache.forget([(Role.DATA, open_path)])
     assert resident_bytes(table) == 0
+    assert (cold.dropped, cold.resident_bytes) == ("own files", 0)
+    with table.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert sum(mapped[at] for at in range(0, len(mapped), mmap.PAGESIZE)) > 0
+        (warm,) = page_cache.forget([(Role.DATA, open_path)]).warm
+    assert warm.file == "table"
 
 
 def test_the_whole_machine_is_emptied_only_by_an_option(

@@ -14,8 +14,8 @@ from support.validation_factory import Watcher
 from tierwise import validation as validate
 from tierwise.host import cpu, ledger
 from tierwise.recording import Recording
+from tierwise.validation.rows import recording_of
 from tierwise.validation.servers import Server
-from tierwise.validation.slots import recording_of
 
 HEAD = """
 slot_s = 1

@@ -67,7 +67,7 @@ class _Bench:
 
 class _Placed:
     def __init__(self, bench: _Bench, case: validate.Case, placement: str) -> None:
-        self.placement, self._bench, self._case = placement, bench, case
+        self.placement, self._bench, self._case, self.cold = placement, bench, case, None
         self.client = self.database = self
 
     engine = "postgres"

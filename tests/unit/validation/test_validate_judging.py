@@ -22,9 +22,8 @@ from tierwise.report.charts.accuracy import accuracy_chart
 from tierwise.validation import truth
 from tierwise.validation.accuracy import Recorded, verdicts
 from tierwise.validation.answers import ANSWERS_FILE
-from tierwise.validation.rows import append_row
+from tierwise.validation.rows import append_row, recording_of
 from tierwise.validation.scores import interval_score
-from tierwise.validation.slots import recording_of
 
 EXAMPLE = RECORDINGS / "keyed-update"
 
@@ -252,7 +251,7 @@ def test_regret_compares_what_was_advised_with_the_best_for_its_price() -> None:
 
 def test_a_verdict_is_judged_by_the_predictions() -> None:
     def recorded(case: str, usable: bool) -> Recorded:
-        return Recorded(case=case, load="writes", recorded="r", block=0, round="building", usable=usable)
+        return Recorded(case=case, recorded="r", block=0, round="building", usable=usable)
 
     recordings = [recorded("good", True), recorded("wrong", True), recorded("refused", False)]
     pairs = [

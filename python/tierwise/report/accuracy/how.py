@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tierwise.report.numbers import percent
 from tierwise.validation.accuracy import (
     CONTROL_BAR,
     COVERAGE_BAR,
@@ -37,11 +38,17 @@ blocks. A recording is a slot too, with slots that are not recorded before and a
 - **The recorded placement** is a control: predicted, and compared with the slots beside the recording.
 - **Regret**: how much faster the best measured placement is than the advised one, among those that cost no
   more.
-- **Verdict**: a recording is good if all its predictions err by less than {GOOD:.0%}, wrong if one errs by
-  more than {WRONG:.0%}.
+- **Verdict**: a recording is good if all its predictions err by less than {percent(GOOD)}, wrong if one
+  errs by more than {percent(WRONG)}.
 
-Bars: error of the recorded placement {CONTROL_BAR:.0%} in the median; of others {MEDIAN_BAR:.0%} in the
-median, {NINETIETH_BAR:.0%} at the 90th percentile, {WORST_BAR:.0%} at worst; intervals hold
-{COVERAGE_BAR:.0%} and reach +{WIDTH_BAR:.0%} in the median; in order {ORDER_BAR:.0%}; no bound exceeded;
-regret within {REGRET_BAR:.0%} in {REGRET_SHARE_BAR:.0%} of the decisions.
+| bar | |
+| --- | --- |
+| error of the recorded placement, median | {percent(CONTROL_BAR)} |
+| error of other placements, median | {percent(MEDIAN_BAR)} |
+| the same at the 90th percentile, and at worst | {percent(NINETIETH_BAR)}, {percent(WORST_BAR)} |
+| intervals that hold | {percent(COVERAGE_BAR)} |
+| reach of intervals, median | +{percent(WIDTH_BAR)} |
+| pairs in order | {percent(ORDER_BAR)} |
+| bounds exceeded | none |
+| decisions with a regret within {percent(REGRET_BAR)} | {percent(REGRET_SHARE_BAR)} |
 """

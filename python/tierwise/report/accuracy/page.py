@@ -20,6 +20,7 @@ from tierwise.validation import (
     summary,
     verdicts,
 )
+from tierwise.validation.rows import Round
 
 COLUMNS = [
     "", "cases", "predictions", "median", "90 %", "worst", "bias", "reach", "holds", "score",
@@ -27,8 +28,7 @@ COLUMNS = [
 ]  # fmt: skip
 _FAR = 1.5
 _WORST = 10
-_SLOW_DISKS = ("7k2", "10k")
-_ROUNDS = {"building": "Seen while building", "prospective": "First run after the freeze"}
+_ROUNDS: dict[Round, str] = {"building": "Seen while building", "prospective": "First run after the freeze"}
 
 
 def summary_rows(accuracy: Accuracy, round: str) -> list[list[str]]:
@@ -86,14 +86,14 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
     return "\n".join(part for part in parts if part.strip())
 
 
-def _round(accuracy: Accuracy, round: str, title: str) -> list[str]:
+def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:
     pairs = [pair for pair in accuracy.pairs if pair.round == round]
     if not pairs:
         return [f"## {title}\n", "No such round has been run yet.\n"]
     models = ", ".join(dict.fromkeys(pair.model for pair in pairs))
     predictions = [pair for pair in pairs if not pair.control]
     controls = [pair for pair in pairs if pair.control]
-    rates = next((found for name, found in accuracy.rates.items() if name == round), {})
+    rates = accuracy.rates.get(round, {})
     return [
         f"## {title}\n",
         f"Model {models}. {_errors(summary(predictions, controls), summary(controls))}",
@@ -149,9 +149,7 @@ def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
         f"over {_FAR} times slower": [pair for pair in pairs if pair.ratio.value < 1 / _FAR],
         "about as fast": [pair for pair in pairs if 1 / _FAR <= pair.ratio.value <= _FAR],
         f"over {_FAR} times faster": [pair for pair in pairs if pair.ratio.value > _FAR],
-        "from a disk to anything faster": [
-            pair for pair in pairs if pair.recorded.endswith(_SLOW_DISKS) and pair.ratio.value > 1
-        ],
+        "from a disk to anything faster": [pair for pair in pairs if pair.from_disk and pair.ratio.value > 1],
     }
     return {name: own for name, own in groups.items() if own}
 

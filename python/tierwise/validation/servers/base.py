@@ -1,4 +1,4 @@
-"""Interface of a case's database: places, counters, and the target of a recording."""
+"""Interface of a case's database: places, and the target of a recording."""
 
 from __future__ import annotations
 
@@ -137,17 +137,6 @@ class Database(ABC):
     def target(self) -> Target | None:
         """Target of a recording; ``None`` for a library, which runs in its client's process."""
 
-    def counters(self) -> dict[str, float]:
-        """The engine's totals: ``commits`` and ``log_syncs``, if it counts them."""
-        return {}
-
-    def log_waiters(self) -> tuple[int, int] | None:
-        """Sessions that wait for the log now, and all sessions; ``None`` if unknown."""
-        return None
-
-    def stop_watching(self) -> None:  # noqa: B027  (a hook that few need)
-        """Close the session of :meth:`log_waiters`, so that only client sessions are recorded."""
-
     def version(self) -> str:
         """Version of the programs."""
         return ""
@@ -206,7 +195,6 @@ class Server(Database):
     def stop(self) -> None:
         """Shut it down cleanly, or kill it if that takes too long."""
         process, self._process = self._process, None
-        self.stop_watching()
         if process is not None:
             process.signal(self._stop_signal())
             process.wait_or_kill(_STOP_TIMEOUT_S)

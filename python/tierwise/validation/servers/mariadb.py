@@ -21,7 +21,6 @@ from tierwise.validation.servers.base import CLIENT, DATABASE, START_TIMEOUT_S, 
 _FOLDER = "mariadb"
 _LOG = "ib_logfile0"
 _FIXED = {"skip-name-resolve": "1", "innodb-fast-shutdown": "1"}
-_STATUS = {"Com_commit": "commits", "Innodb_os_log_fsyncs": "log_syncs", "Innodb_os_log_written": "log_bytes"}
 
 
 class MariadbServer(Server):
@@ -99,13 +98,6 @@ class MariadbServer(Server):
     def target(self) -> Target | None:
         """The server, found like ``tierwise record --engine mariadb`` does."""
         return of_pid(self.pid)
-
-    def counters(self) -> dict[str, float]:
-        """Requested commits, flushes of the log, and its bytes, since the server started."""
-        with self._connect() as connection, connection.cursor() as cursor:
-            cursor.execute("SHOW GLOBAL STATUS")
-            rows = dict(cursor.fetchall())
-        return {name: float(rows[status]) for status, name in _STATUS.items() if status in rows}
 
     def make_account(self, name: str, password: str) -> None:
         """Make an account with all rights in the clients' database and none elsewhere."""

@@ -29,15 +29,6 @@ local {DATABASE} {CLIENT} trust
 """The socket is in a directory that only the server's own account can enter."""
 _FOLDER = "postgres"
 _FIXED = {"unix_socket_permissions": "0700", "log_min_messages": "fatal", "logging_collector": "off"}
-_COUNTERS = (
-    "SELECT (SELECT sum(xact_commit) FROM pg_catalog.pg_stat_database), "
-    "(SELECT wal_sync FROM pg_catalog.pg_stat_wal), (SELECT wal_bytes FROM pg_catalog.pg_stat_wal)"
-)
-
-_WAITERS = (
-    "SELECT count(*) FILTER (WHERE lower(wait_event) IN ('walsync', 'walwrite')), count(*) "
-    f"FROM pg_catalog.pg_stat_activity WHERE datname = '{DATABASE}' AND backend_type = 'client backend'"
-)
 
 
 class PostgresServer(Server):
@@ -49,7 +40,6 @@ class PostgresServer(Server):
         """Find the programs."""
         super().__init__(checked(self.engine, settings, PostgresEngine.allowed_settings()))
         self._binaries = system()
-        self._watcher: psycopg.Connection[Any] | None = None
 
     @property
     def programs(self) -> Path:
@@ -104,25 +94,6 @@ class PostgresServer(Server):
     def target(self) -> Target | None:
         """The server, found like ``tierwise record --engine postgres`` does."""
         return of_pid(self.pid)
-
-    def counters(self) -> dict[str, float]:
-        """Commits, flushes of the log, and its bytes, since the server began."""
-        with self._connect() as connection:
-            row = connection.execute(_COUNTERS).fetchone() or (0, 0, 0)
-        return dict(zip(("commits", "log_syncs", "log_bytes"), map(float, row), strict=True))
-
-    def log_waiters(self) -> tuple[int, int] | None:
-        """Count by the wait events of the clients' sessions."""
-        if self._watcher is None:
-            self._watcher = self._connect()
-        row = self._watcher.execute(_WAITERS).fetchone()
-        return None if row is None else (int(row[0]), int(row[1]))
-
-    def stop_watching(self) -> None:
-        """Close the session that samples waits."""
-        watcher, self._watcher = self._watcher, None
-        if watcher is not None:
-            watcher.close()
 
     def _access_files(self) -> dict[str, str]:
         """Settings that name the files of access, which are out of the server's own reach."""
