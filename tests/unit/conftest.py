@@ -60,6 +60,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="module")
+def own_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What another tierwise left on this machine, or runs on it, changes no test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIERWISE_RUN_DIR", str(tmp_path_factory.mktemp("run")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
 def undrawn() -> Iterator[None]:
     """Charts are left empty, unless a test asks for ``drawn``."""
     with drawings.left_empty():
