@@ -60,7 +60,7 @@ class Answers:
         self._base = reproduced.outcomes
         rates = [self.rate_of(one) for one in self._base]
         self._base_us = run.clients * 1e6 / max(sum(rates) / len(rates), 1e-9)
-        self._residue = Residue(run.error, self._base_us, _shares(self._base))
+        self._residue = Residue(reproduced.anchored_error, self._base_us, _shares(self._base))
         latencies = zip(*(one.latency.percentiles_us for one in self._base), strict=True)
         self._base_percentiles_us = [fmean(one) for one in latencies]
         errors = (reproduced.latency_error, reproduced.p95_error, reproduced.p99_error)

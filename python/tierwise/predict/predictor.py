@@ -60,9 +60,11 @@ class Predictor:
         Rates count ``unit``; by default transactions, if the recording shows them.
         """
         self.about, self.replayer = about, replayer
-        self.work = replayer.work
         self._seeds = range(seeds)
         reproduced = replayer.reproduce(self._seeds)
+        # A bound must hold, so processor time is never taken as more than the events show.
+        demands = replayer.work.demands.with_cpu_times(min(reproduced.cpu_scale, 1.0))
+        self.work = replayer.work.model_copy(update={"demands": demands})
         self._base = reproduced.outcomes
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
         unit = counting.unit_of(self.work, unit)

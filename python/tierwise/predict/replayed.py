@@ -98,6 +98,9 @@ class Wait(_Said):
     time_us: float
 
 
+_CPU_TIMES = ("client_cpu_us", "server_cpu_us", "warm_cpu_us", "overlap_us", "flush_cpu_us")
+
+
 class Demands(_Said):
     """Demands and waits of a transaction in the recording, in µs, without the cost of recording."""
 
@@ -114,6 +117,11 @@ class Demands(_Said):
     reads: dict[Role, float] = {}
     """Calls that read from a device, by role."""
     waits: list[Wait] = []
+
+    def with_cpu_times(self, scale: float) -> Demands:
+        """The same with all processor times multiplied."""
+        times = {name: getattr(self, name) * scale for name in _CPU_TIMES}
+        return self.model_copy(update=times)
 
     def shared_by(self, requests: float) -> Demands:
         """The demands of one request, if a transaction has ``requests`` requests."""
@@ -186,7 +194,11 @@ class Reproduced(_Said):
 
     outcomes: list[Outcome]
     error: float
-    """Rate over the recorded one, less 1."""
+    """Rate over the recorded one, less 1, both with the cost of recording."""
+    cpu_scale: float = 1.0
+    """Processor time without recording over what the events show less their own cost, by the rate without."""
+    anchored_error: float
+    """Rate over that without recording, less 1, with processor time so scaled."""
     latency_error: float | None = None
     """The same of the median latency."""
     p95_error: float | None = None

@@ -85,6 +85,7 @@ class Replayer:
         self._core: Core = core
         self.fresh = fresh
         self._threads = threads or processors.usable()
+        self._cpu_scale = 1.0
         self._at_once = _REQUESTS_A_STEP
         self.progress: Progress = lambda *_: None
         self.work = WorkSummary.model_validate(_said(core.work))
@@ -124,10 +125,15 @@ class Replayer:
         return _raised(partial(self._core.predict, requests, profiles, self._threads))
 
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
-        """Replay the recorded run on its own machine, once for each seed."""
+        """Replay the recorded run on its own machine, once for each seed.
+
+        Later requests take processor time as the rate without recording shows it.
+        """
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
         said = _said(lambda: self._core.reproduce(options, self._threads))
-        return Reproduced.model_validate(_listed(said))
+        reproduced = Reproduced.model_validate(_listed(said))
+        self._cpu_scale = reproduced.cpu_scale
+        return reproduced
 
     def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
         """The outcome of each scenario under its seed, in order. Several threads may ask at the same time."""
@@ -192,7 +198,7 @@ class Replayer:
                 if device != RECORDED
             },
             "cores": scenario.cores,
-            "cpu_speed": scenario.cpu_speed,
+            "cpu_speed": scenario.cpu_speed / self._cpu_scale,
             "memory_bytes": scenario.memory_bytes,
             "misses": asked.misses,
             "clients": scenario.clients,

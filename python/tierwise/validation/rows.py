@@ -41,6 +41,8 @@ class Row(Record):
     storage: Literal["emulated", "real"]
     kind: Kind
     block: int
+    bring_up: int = 0
+    """Number of times that the case had been brought up before."""
     round: Round
     model: str
     """Commit, or version, of tierwise that ran."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import shutil
@@ -167,7 +168,8 @@ def estimate_s(case: Case, spec: ValidationSpec, rows: Sequence[Row]) -> float:
     recorded_s = (slot_s if case.laps else case.recorded_s + _SLOT_OVERHEAD_S) + 2 * slot_s
     blocks = max(1, min(case.most_blocks, _USUAL_BLOCKS) - len({row.block for row in own}))
     every_s = blocks * slot_s * len(case.placements)
-    return _SETUP_S * len(case.placements) + every_s + spec.recordings * len(case.recorded) * recorded_s
+    setup_s = math.ceil(blocks / spec.blocks_up) * _SETUP_S * len(case.placements)
+    return setup_s + every_s + spec.recordings * len(case.recorded) * recorded_s
 
 
 def model_name() -> str:

@@ -81,24 +81,35 @@ class CaseInSlots:
         Raises:
             TierwiseError: if a placement cannot be brought up.
         """
-        case, known = self.case, list(rows)
+        known = list(rows)
+        template = template_of(self.case, self.folder / "templates", self.progress)
+        while not is_done(self.case, self.spec, known):
+            for row in self._bring_up(template, known):
+                known.append(row)
+                yield row
+                if row.status == "failed":
+                    return
+
+    def _bring_up(self, template: Path, known: Sequence[Row]) -> Iterator[Row]:
+        """Bring all placements up and measure some blocks; ``known`` grows meanwhile."""
+        case = self.case
+        began = {
+            "bring_up": 1 + max((row.bring_up for row in known), default=-1),
+            "problems": _of_memory(template, len(case.placements)),
+        }
+        block = 1 + max((row.block for row in known), default=-1)
         with ExitStack() as undo:
-            template = template_of(case, self.folder / "templates", self.progress)
-            warnings = _of_memory(template, len(case.placements))
             up = {name: undo.enter_context(self._up(name, template)) for name in case.placements}
             for one in () if case.laps else up.values():
                 self.progress(f"warming {one.placement} up")
                 one.client.warm_up(one.database, case.warm_up_s)
                 one.settle()
-            block = 1 + max((row.block for row in known), default=-1)
-            while not is_done(case, self.spec, known):
-                for name, kind in self._order(block, known):
-                    row = self._slot(up[name], kind, block, warnings)
-                    known.append(row)
-                    yield row
-                    if row.status == "failed":
-                        return
-                block += 1
+            for number in range(block, block + self.spec.blocks_up):
+                if is_done(case, self.spec, known):
+                    return
+                base = self.base.model_copy(update={**began, "block": number})
+                for name, kind in self._order(number, known):
+                    yield self._slot(up[name], kind, base)
 
     def _up(self, placement: str, template: Path) -> AbstractContextManager[Placed]:
         self.progress(f"bringing {placement} up")
@@ -116,11 +127,11 @@ class CaseInSlots:
                 order += [(name, "beside"), (name, "recorded"), (name, "beside")]
         return order
 
-    def _slot(self, one: Placed, kind: Kind, block: int, warnings: Sequence[str]) -> Row:
+    def _slot(self, one: Placed, kind: Kind, base: Row) -> Row:
         self.progress(f"{kind} on {one.placement}")
         began_s = time.monotonic()
         where = {"placement": one.placement, "storage": self.spec.kind_of(one.placement)}
-        row = self.base.model_copy(update={**where, "kind": kind, "block": block})
+        row = base.model_copy(update={**where, "kind": kind})
         out = recording_of(self.folder, row) if kind == "recorded" else None
         one.prepare()
         idle = _idle_cpu_share()
@@ -132,7 +143,7 @@ class CaseInSlots:
                 **row.model_dump(),
                 **found,
                 "server": f"{one.database.engine} {one.database.version()}".strip(),
-                "problems": [*found.get("problems", []), *warnings],
+                "problems": [*found.get("problems", []), *base.problems],
                 "cold_start": one.cold,
                 "idle_cpu_share": idle,
                 "took_s": time.monotonic() - began_s,

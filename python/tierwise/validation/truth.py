@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 
 from tierwise.model.statistics import student_95
@@ -11,12 +11,16 @@ from tierwise.predict import Estimate
 from tierwise.results.measurements import Record
 from tierwise.validation.rows import Row
 
-Blocks = dict[int, dict[str, float]]
-"""Block -> placement -> rate a second."""
+Blocks = dict[tuple[int, int], dict[str, float]]
+"""Bring-up and block -> placement -> rate a second."""
 
 
 class Measured(Record):
-    """A rate or a ratio over blocks: the geometric mean, with its 95 % interval by Student's distribution."""
+    """A rate or a ratio over blocks: the geometric mean, with its 95 % interval by Student's distribution.
+
+    Blocks of one bring-up are not independent: caches, memory and the layout of files are the same. With more
+    than one bring-up, the interval is thus of the means of bring-ups.
+    """
 
     value: float
     low: float
@@ -46,18 +50,18 @@ def blocks_of(rows: Sequence[Row], placements: Sequence[str]) -> Blocks:
     blocks: Blocks = {}
     for row in rows:
         if row.kind == "slot" and row.rate_per_s:
-            blocks.setdefault(row.block, {})[row.placement] = row.rate_per_s
+            blocks.setdefault((row.bring_up, row.block), {})[row.placement] = row.rate_per_s
     return {block: rates for block, rates in sorted(blocks.items()) if rates.keys() >= set(placements)}
 
 
 def rate(blocks: Blocks, placement: str) -> Measured | None:
     """Rate of a placement over blocks; ``None`` with fewer than two."""
-    return _measured([math.log(rates[placement]) for rates in blocks.values()])
+    return _measured({key: math.log(rates[placement]) for key, rates in blocks.items()})
 
 
 def ratio(blocks: Blocks, placement: str, reference: str) -> Measured | None:
     """Rate of a placement over that of another within the same block; ``None`` with fewer than two blocks."""
-    return _measured([math.log(rates[placement] / rates[reference]) for rates in blocks.values()])
+    return _measured({key: math.log(rates[placement] / rates[reference]) for key, rates in blocks.items()})
 
 
 def beside(rows: Sequence[Row], placement: str, block: int) -> float | None:
@@ -78,10 +82,14 @@ def settled(blocks: Blocks, recorded: Sequence[str], placements: Sequence[str], 
     return all(one is not None and one.half_width <= half_width for one in found)
 
 
-def _measured(logs: Sequence[float]) -> Measured | None:
+def _measured(logs: Mapping[tuple[int, int], float]) -> Measured | None:
     if len(logs) < 2:
         return None
-    middle, spread = fmean(logs), stdev(logs)
-    half = student_95(len(logs) - 1) * spread / math.sqrt(len(logs))
+    groups: dict[int, list[float]] = {}
+    for (bring_up, _), log in logs.items():
+        groups.setdefault(bring_up, []).append(log)
+    independent = list(map(fmean, groups.values())) if len(groups) > 1 else list(logs.values())
+    middle, count = fmean(independent), len(independent)
+    half = student_95(count - 1) * stdev(independent) / math.sqrt(count)
     low, value, high = (math.exp(middle + one) for one in (-half, 0.0, half))
-    return Measured(value=value, low=low, high=high, spread=spread, blocks=len(logs))
+    return Measured(value=value, low=low, high=high, spread=stdev(logs.values()), blocks=len(logs))

@@ -193,17 +193,17 @@ def test_a_ratio_is_taken_within_blocks_and_only_of_whole_ones() -> None:
     ]
     rows += [row(placement="a", block=3, rate=9.0), row(placement="b", block=4, rate=1.0, status="failed")]
     blocks = truth.blocks_of(rows, ["a", "b"])
-    assert list(blocks) == [0, 1, 2]
+    assert list(blocks) == [(0, 0), (0, 1), (0, 2)]
     found = truth.ratio(blocks, "a", "b")
     assert found is not None
     assert (found.value, found.low, found.high) == pytest.approx((3.0, 3.0, 3.0))
     drifting = truth.rate(blocks, "a")
     assert drifting is not None and drifting.half_width > 0.5
-    assert truth.rate({0: {"a": 1.0}}, "a") is None
+    assert truth.rate({(0, 0): {"a": 1.0}}, "a") is None
 
 
 def test_an_interval_by_hand() -> None:
-    blocks = {at: {"a": math.exp(value), "b": 1.0} for at, value in enumerate((0.0, 0.1, 0.2))}
+    blocks = {(0, at): {"a": math.exp(value), "b": 1.0} for at, value in enumerate((0.0, 0.1, 0.2))}
     found = truth.ratio(blocks, "a", "b")
     assert found is not None
     half = 4.303 * 0.1 / math.sqrt(3)
@@ -211,6 +211,14 @@ def test_an_interval_by_hand() -> None:
         0.1 - half
     )
     assert truth.settled(blocks, ["b"], ["a", "b"], 0.4) and not truth.settled(blocks, ["b"], ["a", "b"], 0.2)
+
+
+def test_blocks_of_one_bring_up_count_as_one() -> None:
+    logs = {(0, 0): 0.0, (0, 1): 0.2, (1, 2): 0.2, (1, 3): 0.2, (2, 4): 0.3, (2, 5): 0.3}
+    found = truth.rate({key: {"a": math.exp(log)} for key, log in logs.items()}, "a")
+    assert found is not None and found.blocks == 6
+    assert math.log(found.value) == pytest.approx(0.2)  # Bring-ups: 0.1, 0.2 and 0.3.
+    assert math.log(found.half_width + 1) == pytest.approx(4.303 * 0.1 / math.sqrt(3))
 
 
 def test_a_summary_by_hand() -> None:

@@ -14,6 +14,14 @@ use crate::program::prepared::Program;
 
 /// Least and most measured virtual time of steady work, in nanoseconds.
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
+/// Least and most scale of processor time that the rate without recording may show. Chosen: an event costs half
+/// of a transaction's processor time at most; slower than recorded is chance or a cost that no event shows.
+const CPU_SCALES: (f64, f64) = (0.5, 1.25);
+/// The logarithm of a rate within which the replay meets it.
+const ANCHORED: f64 = 0.005;
+const ANCHOR_STEPS: usize = 3;
+/// Change of the rate's logarithm with that of processor time below which processor time does not decide it.
+const LEAST_ELASTICITY: f64 = 0.3;
 
 /// How to replay the recorded run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -51,11 +59,19 @@ impl ReproductionRequest {
             traced: false,
             ..scenario.clone()
         });
-        let scenarios: Vec<_> = freed.chain(recorded.iter().cloned()).collect();
-        let outcomes = replay_all(program, &scenarios, threads, stop);
-        let mut outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, _>>()?;
+        let freed: Vec<_> = freed.collect();
+        let replayed = |scenarios: &[Scenario]| -> Result<Vec<Outcome>, ReplayError> {
+            let outcomes = replay_all(program, scenarios, threads, stop);
+            outcomes.into_iter().collect()
+        };
+        let scenarios: Vec<_> = freed.iter().chain(&recorded).cloned().collect();
+        let mut outcomes = replayed(&scenarios)?;
         let traced = outcomes.split_off(recorded.len().min(outcomes.len()));
-        Ok(Reproduction::new(program, mode, outcomes, traced))
+        let mut reproduction = Reproduction::new(program, mode, outcomes, traced);
+        if mode != Mode::Once && program.work.observed.rate_ratio.is_some() {
+            reproduction.anchor(program, mode, &freed, &replayed)?;
+        }
+        Ok(reproduction)
     }
 }
 
@@ -66,6 +82,11 @@ pub struct Reproduction {
     pub outcomes: Vec<Outcome>,
     /// The same with tracing overhead, to be compared with observed values.
     pub traced: Vec<Outcome>,
+    /// Processor time without recording over what the events show less their own cost: found by the rate between
+    /// bursts, which no event disturbs. 1 where that rate is not known, or processor time does not decide it.
+    pub cpu_scale: f64,
+    /// Rate of `outcomes` over the rate without recording, less 1; where that is not known, `error`.
+    pub anchored_error: f64,
     /// Replayed rate of transactions over the observed one, both with tracing overhead, less 1; mean of the
     /// seeds. Uses turns where the recording has no complete transaction; for work done once, observed time
     /// over replayed time.
@@ -116,16 +137,70 @@ impl Reproduction {
             latency_error: latency_error(0.5, |outcome| outcome.latency.p50_us),
             p95_error: latency_error(0.95, |outcome| outcome.latency.p95_us),
             p99_error: latency_error(0.99, |outcome| outcome.latency.p99_us),
+            cpu_scale: 1.0,
+            anchored_error: mean(&|outcome| rate_over_observed(program, outcome, mode)) - 1.0,
             outcomes,
             traced,
         }
+    }
+
+    /// Finds the scale of processor time at which the replay without tracing meets the rate without recording.
+    ///
+    /// By secants in the logarithms of scale and rate, the first one as if processor time alone decided.
+    /// Assumption: what the events' cost leaves unexplained is processor time, in proportion to all of it.
+    fn anchor(
+        &mut self,
+        program: &Program,
+        mode: Mode,
+        freed: &[Scenario],
+        replayed: &dyn Fn(&[Scenario]) -> Result<Vec<Outcome>, ReplayError>,
+    ) -> Result<(), ReplayError> {
+        let over = |outcomes: &[Outcome]| {
+            let ratios = outcomes
+                .iter()
+                .map(|outcome| rate_over(program, outcome, mode, 1.0));
+            ratios.sum::<f64>() / outcomes.len().max(1) as f64
+        };
+        let mut elasticity = 1.0;
+        let mut excess = over(&self.outcomes).ln();
+        for _ in 0..ANCHOR_STEPS {
+            if !excess.is_finite() || excess.abs() < ANCHORED || elasticity < LEAST_ELASTICITY {
+                break;
+            }
+            let scale = self.cpu_scale * (excess / elasticity).exp();
+            let scale = scale.clamp(CPU_SCALES.0, CPU_SCALES.1);
+            let step = (scale / self.cpu_scale).ln();
+            if step.abs() < ANCHORED {
+                break;
+            }
+            let scaled: Vec<_> = freed
+                .iter()
+                .map(|scenario| Scenario {
+                    cpu_speed: 1.0 / scale,
+                    ..scenario.clone()
+                })
+                .collect();
+            let outcomes = replayed(&scaled)?;
+            let found = over(&outcomes).ln();
+            elasticity = (excess - found) / step;
+            if elasticity >= LEAST_ELASTICITY {
+                (self.cpu_scale, self.outcomes, excess) = (scale, outcomes, found);
+            }
+        }
+        self.anchored_error = excess.exp() - 1.0;
+        Ok(())
     }
 }
 
 /// Rate of a traced run over the rate observed in bursts.
 fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
+    let slowed = program.work.observed.rate_ratio.unwrap_or(1.0);
+    rate_over(program, outcome, mode, slowed)
+}
+
+/// Rate of a run over the rate without recording times `slowed`.
+fn rate_over(program: &Program, outcome: &Outcome, mode: Mode, slowed: f64) -> f64 {
     let observed = &program.work.observed;
-    let slowed = observed.rate_ratio.unwrap_or(1.0);
     let elapsed_s = outcome.elapsed_s.max(1e-9);
     if mode == Mode::Once {
         return recorded_ns(program) as f64 / 1e9 / elapsed_s;

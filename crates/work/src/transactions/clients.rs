@@ -113,9 +113,10 @@ impl Clients {
         between(states, from_ns, until_ns.max(from_ns)).cpu_ns
     }
 
-    /// Splits a session's wait for its client; an unrecorded client counts as away. While its thread served
-    /// others, on a core or ready for one, it was away from this session. Exception: if it is `own`, the
-    /// thread that the session always waits for, replay recomputes that queue.
+    /// Splits a session's wait for its client; an unrecorded client counts as away. A client whose thread slept
+    /// thinks, whichever session the thread served next. While it served others, on a core or ready for one, it
+    /// was away from this session, too. Exception: if it is `own`, the thread that the session always waits for,
+    /// replay recomputes that queue.
     pub(crate) fn part(&self, view: &View<'_>, wait: &State, own: Option<u32>) -> ClientTime {
         if view.class(wait.waker) != Some(ThreadClass::Client) {
             return ClientTime {
@@ -139,10 +140,10 @@ impl Clients {
         if from_ns == wait.start_ns {
             part.head_start_ns = head_start_ns(states, from_ns);
         }
-        if own != Some(wait.waker) {
-            let idle_ns = between(states, wait.start_ns, from_ns).away_ns;
-            part.away_ns += from_ns - wait.start_ns - idle_ns;
-        }
+        part.away_ns += match own == Some(wait.waker) {
+            true => between(states, wait.start_ns, from_ns).away_ns,
+            false => from_ns - wait.start_ns,
+        };
         part
     }
 }
