@@ -78,16 +78,26 @@ pub fn memory_bytes(pids: &[i32]) -> u64 {
     private + shared
 }
 
-/// Voluntary context switches of all threads of some processes, since each started.
-pub fn waits(pids: &[i32]) -> u64 {
-    let tasks = |pid: &i32| {
+/// What the threads of some processes did since each started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Voluntary context switches.
+    pub waits: u64,
+    /// Processor time, by the scheduler's own clock.
+    pub cpu_ns: u64,
+}
+
+/// Activity of all live threads of some processes.
+pub fn activity(pids: &[i32]) -> Activity {
+    let tasks = pids.iter().flat_map(|pid| {
         let folder = PathBuf::from(format!("/proc/{pid}/task"));
-        numbers_in(&folder)
-            .into_iter()
-            .map(move |tid| folder.join(tid.to_string()))
-    };
-    let switches = |task: PathBuf| field(&text(&task.join("status")), "voluntary_ctxt_switches:");
-    pids.iter().flat_map(tasks).map(switches).sum()
+        let numbers = numbers_in(&folder).into_iter();
+        numbers.map(move |tid| folder.join(tid.to_string()))
+    });
+    tasks.fold(Activity::default(), |sum, task| Activity {
+        waits: sum.waits + field(&text(&task.join("status")), "voluntary_ctxt_switches:"),
+        cpu_ns: sum.cpu_ns + field(&text(&task.join("schedstat")), ""),
+    })
 }
 
 /// The first number of the line that begins with a name; 0 if there is none.
@@ -129,12 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_waits_are_those_of_live_processes() {
+    fn memory_and_activity_are_those_of_live_processes() {
         let own = std::process::id().cast_signed();
         assert!(memory_bytes(&[own]) > 1 << 16);
-        assert_eq!((memory_bytes(&[1 << 30]), waits(&[1 << 30])), (0, 0));
-        let before = waits(&[own]);
+        assert_eq!(memory_bytes(&[1 << 30]), 0);
+        assert_eq!(activity(&[1 << 30]), Activity::default());
+        let before = activity(&[own]);
         std::thread::sleep(std::time::Duration::from_millis(1));
-        assert!(waits(&[own]) > before);
+        let after = activity(&[own]);
+        assert!(after.waits > before.waits && after.cpu_ns > before.cpu_ns);
     }
 }

@@ -1,31 +1,37 @@
-//! Activity of a database seen from outside: the rate at which its threads give up their core to wait.
+//! Activity of a database seen from outside: the rate at which its threads give up their core to wait, and their
+//! processor time.
 //!
-//! The rate is not a unit of work; the ratio with and without recording gives the cost of recording.
+//! The rate is not a unit of work; its ratio with and without recording gives the cost of recording, as does the
+//! ratio of the processor time for each wait.
 
 use std::time::Instant;
 
 use tierwise_recording::Cost;
 
-use crate::processes;
+use crate::processes::{self, Activity};
 
-/// A stretch of time, with its number of waits.
+/// A stretch of time, with the activity in it.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     recorded: bool,
     elapsed_s: f64,
-    waits: u64,
+    did: Activity,
 }
 
 impl Span {
-    fn rate_per_s(&self) -> f64 {
-        self.waits as f64 / self.elapsed_s.max(1e-9)
+    fn waits_per_s(&self) -> f64 {
+        self.did.waits as f64 / self.elapsed_s.max(1e-9)
+    }
+
+    fn cpu_ns_each(&self) -> f64 {
+        self.did.cpu_ns as f64 / self.did.waits.max(1) as f64
     }
 }
 
 /// Cuts time into spans, with and without recording.
 pub struct RateMeter {
     spans: Vec<Span>,
-    since: u64,
+    since: Activity,
     at: Instant,
 }
 
@@ -35,51 +41,59 @@ impl RateMeter {
     pub fn start(pids: &[i32]) -> Self {
         Self {
             spans: Vec::new(),
-            since: processes::waits(pids),
+            since: processes::activity(pids),
             at: Instant::now(),
         }
     }
 
     /// Begins the current span again; the time since the last span's end is of none.
     pub fn restart(&mut self, pids: &[i32]) {
-        (self.since, self.at) = (processes::waits(pids), Instant::now());
+        (self.since, self.at) = (processes::activity(pids), Instant::now());
     }
 
     /// Ends the current span, and begins the next.
     pub fn end(&mut self, pids: &[i32], recorded: bool) {
-        let waits = processes::waits(pids);
+        let did = processes::activity(pids);
         let now = Instant::now();
         self.spans.push(Span {
             recorded,
             elapsed_s: (now - self.at).as_secs_f64(),
-            waits: waits.saturating_sub(self.since),
+            did: Activity {
+                waits: did.waits.saturating_sub(self.since.waits),
+                cpu_ns: did.cpu_ns.saturating_sub(self.since.cpu_ns),
+            },
         });
-        (self.since, self.at) = (waits, now);
+        (self.since, self.at) = (did, now);
     }
 
     /// Cost of recording; without a comparison, only the cost of one event.
     #[must_use]
     pub fn cost(&self, event_cpu_ns: f64) -> Cost {
-        cost_of(&self.spans, event_cpu_ns).unwrap_or(Cost {
-            rate_ratio: 1.0,
-            rate_ratio_low: 0.0,
-            rate_ratio_high: 2.0,
+        let [rate, cpu] = [Span::waits_per_s, Span::cpu_ns_each]
+            .map(|figure| ratio_of(&self.spans, figure).unwrap_or([0.0, 1.0, 2.0]));
+        Cost {
+            rate_ratio: rate[1],
+            rate_ratio_low: rate[0],
+            rate_ratio_high: rate[2],
+            cpu_ratio: cpu[1],
+            cpu_ratio_low: cpu[0],
+            cpu_ratio_high: cpu[2],
             event_cpu_ns,
-        })
+        }
     }
 }
 
-/// Rate with recording over that without, with a 95 % interval; none for too few pairs.
+/// A figure with recording over that without, between the ends of its 95 % interval; none for too few pairs.
 ///
 /// Each burst is compared with the spans beside it, so that a slow change of the load cancels out.
-fn cost_of(spans: &[Span], event_cpu_ns: f64) -> Option<Cost> {
+fn ratio_of(spans: &[Span], figure: fn(&Span) -> f64) -> Option<[f64; 3]> {
     let compared = |at: usize| {
         let beside = &spans[at.saturating_sub(1)..(at + 2).min(spans.len())];
         let others = beside.iter().filter(|span| !span.recorded);
-        let rates: Vec<f64> = others.map(Span::rate_per_s).collect();
-        let known =
-            spans[at].waits > 0 && !rates.is_empty() && rates.iter().all(|rate| *rate > 0.0);
-        known.then(|| (spans[at].rate_per_s() / mean(&rates)).ln())
+        let values: Vec<f64> = others.map(figure).collect();
+        let value = figure(&spans[at]);
+        let known = value > 0.0 && !values.is_empty() && values.iter().all(|other| *other > 0.0);
+        known.then(|| (value / mean(&values)).ln())
     };
     let recorded = (0..spans.len()).filter(|&at| spans[at].recorded);
     let logs: Vec<f64> = recorded.filter_map(compared).collect();
@@ -87,12 +101,7 @@ fn cost_of(spans: &[Span], event_cpu_ns: f64) -> Option<Cost> {
         return None;
     }
     let (middle, half) = (mean(&logs), mean_half_width(&logs));
-    Some(Cost {
-        rate_ratio: middle.exp(),
-        rate_ratio_low: (middle - half).exp(),
-        rate_ratio_high: (middle + half).exp(),
-        event_cpu_ns,
-    })
+    Some([middle - half, middle, middle + half].map(f64::exp))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -121,10 +130,11 @@ mod tests {
     use super::*;
 
     fn span(recorded: bool, elapsed_s: f64, waits: u64) -> Span {
+        let cpu_ns = waits * if recorded { 50_000 } else { 40_000 };
         Span {
             recorded,
             elapsed_s,
-            waits,
+            did: Activity { waits, cpu_ns },
         }
     }
 
@@ -140,16 +150,21 @@ mod tests {
                 ]
             })
             .collect();
-        let cost = cost_of(&spans, 200.0).unwrap();
-        assert!((cost.rate_ratio - 0.9).abs() < 0.01);
-        assert!(cost.rate_ratio_low <= cost.rate_ratio && cost.rate_ratio <= cost.rate_ratio_high);
+        let [low, ratio, high] = ratio_of(&spans, Span::waits_per_s).unwrap();
+        assert!((ratio - 0.9).abs() < 0.01);
+        assert!(low <= ratio && ratio <= high);
+        let [_, ratio, _] = ratio_of(&spans, Span::cpu_ns_each).unwrap();
+        assert!((ratio - 1.25).abs() < 1e-9);
     }
 
     #[test]
-    fn there_is_no_cost_without_pairs() {
-        assert_eq!(cost_of(&[span(true, 1.0, 100)], 200.0), None);
+    fn there_is_no_ratio_without_pairs() {
+        let figures = [Span::waits_per_s, Span::cpu_ns_each];
         let idle = [span(false, 1.0, 0), span(true, 1.0, 0)].repeat(3);
-        assert_eq!(cost_of(&idle, 200.0), None);
+        for figure in figures {
+            assert_eq!(ratio_of(&[span(true, 1.0, 100)], figure), None);
+            assert_eq!(ratio_of(&idle, figure), None);
+        }
     }
 
     #[test]

@@ -218,8 +218,21 @@ pub struct Cost {
     pub rate_ratio_low: f64,
     /// Its 95 % interval.
     pub rate_ratio_high: f64,
-    /// Processor time that one event takes.
+    /// Processor time of the server for one context switch during bursts over that between them; 1 if not known.
+    #[serde(default = "one")]
+    pub cpu_ratio: f64,
+    /// Its 95 % interval; 0 if not known, and in older recordings.
+    #[serde(default)]
+    pub cpu_ratio_low: f64,
+    /// Its 95 % interval.
+    #[serde(default)]
+    pub cpu_ratio_high: f64,
+    /// Processor time that one event takes in a loop of cheap calls.
     pub event_cpu_ns: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// One check of a recording on itself.

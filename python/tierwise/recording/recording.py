@@ -79,11 +79,17 @@ class Losses(_Part):
 
 
 class Cost(_Part):
-    """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval."""
+    """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval.
+
+    ``cpu_ratio`` is the same of the server's processor time for a context switch; its low end is 0 if not known.
+    """
 
     rate_ratio: float
     rate_ratio_low: float
     rate_ratio_high: float
+    cpu_ratio: float = 1.0
+    cpu_ratio_low: float = 0.0
+    cpu_ratio_high: float = 0.0
     event_cpu_ns: float
 
 

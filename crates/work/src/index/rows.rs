@@ -7,7 +7,7 @@ use tierwise_recording::{
 };
 
 use crate::WakeupRules;
-use crate::constants::{EVENT_FACTOR, FAULT_NS, MOST_EVENT_NS};
+use crate::constants::{EVENT_FACTOR, FAULT_NS, MOST_EVENT_NS, RECORDED_MOST_WIDTH};
 use crate::engines::{EngineRules, rules_of};
 use crate::index::calls::{received, sent};
 use crate::scheduler::core_coldness::cold_starts;
@@ -25,6 +25,7 @@ pub(crate) struct Rows<'a> {
     cold_starts: Vec<f32>,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
+    event_ns: f64,
 }
 
 /// A recording is continuous if its bursts cover this share of its time.
@@ -41,6 +42,7 @@ impl<'a> Rows<'a> {
             calls: ranges(threads, &recording.calls, |call| call.thread),
             cold_starts: cold_starts(recording, &repaired.states),
             seen: devices_seen(recording),
+            event_ns: event_ns(recording, &repaired.states),
         }
     }
 
@@ -70,10 +72,7 @@ impl<'a> Rows<'a> {
 
     /// Processor time of one recorded event.
     pub(crate) fn event_ns(&self) -> f64 {
-        let cost = self.recording.about.cost.as_ref();
-        cost.map_or(0.0, |cost| {
-            EVENT_FACTOR.get() * cost.event_cpu_ns.clamp(0.0, MOST_EVENT_NS.get())
-        })
+        self.event_ns
     }
 
     /// Index of the first call of a thread, and its calls.
@@ -203,6 +202,38 @@ impl<'a> Rows<'a> {
         let own = self.own_blocks(call, BlockOp::Write);
         own.iter().any(|block| block.file == call.file)
     }
+}
+
+/// Processor time of one event: what the server took more in bursts than between them, over its events there; by
+/// the cost in a loop of cheap calls where that was not measured.
+///
+/// Assumption: all events cost the same, and a switch and a call have two each.
+fn event_ns(recording: &Recording, states: &[State]) -> f64 {
+    let Some(cost) = &recording.about.cost else {
+        return 0.0;
+    };
+    let most_ns = EVENT_FACTOR.get() * MOST_EVENT_NS.get();
+    let known = cost.cpu_ratio_low > 0.0
+        && cost.cpu_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.cpu_ratio_low;
+    if !known {
+        return (EVENT_FACTOR.get() * cost.event_cpu_ns).clamp(0.0, most_ns);
+    }
+    let of_server = |thread: u32| {
+        use ThreadClass::{Background, LogWriter, Session};
+        let thread = recording.threads.get(thread as usize);
+        thread.is_some_and(|thread| matches!(thread.class, Session | LogWriter | Background))
+    };
+    let runs = states
+        .iter()
+        .filter(|state| state.kind == StateKind::Cpu && of_server(state.thread));
+    let (mut cpu_ns, mut events) = (0, 0);
+    for run in runs {
+        (cpu_ns, events) = (cpu_ns + run.end_ns - run.start_ns, events + 2);
+    }
+    let calls = recording.calls.iter();
+    events += 2 * calls.filter(|call| of_server(call.thread)).count() as u64;
+    let more_ns = cpu_ns as f64 * (1.0 - 1.0 / cost.cpu_ratio);
+    (more_ns / events.max(1) as f64).clamp(0.0, most_ns)
 }
 
 /// Range of each thread's rows in a table sorted by thread.
