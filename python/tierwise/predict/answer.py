@@ -73,8 +73,10 @@ class Answers:
 
     def rates(self, scenario: Scenario, outcome: Outcome) -> list[float]:
         """The same with the residue: in proportion, then under every other assumption."""
-        if scenario.rate_per_s and not _is_saturated(scenario, outcome):
-            return [self.rate_of(outcome)] * len(self._scales(scenario, outcome))
+        arrivals = self._work.arrivals_per_s(scenario)
+        if arrivals and not _is_saturated(arrivals, outcome):
+            rate = self.rate_of(outcome) if scenario.rate_per_s else arrivals
+            return [rate] * len(self._scales(scenario, outcome))
         clients = scenario.clients or self._run.clients
         replayed_us = self._response_us(scenario, outcome)
         residue_us = self._residue.error * self._base_us
@@ -118,10 +120,12 @@ class Answers:
         ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
         plain = estimates.spanning(ratios)
         speedup = plain.value if plain else 1.0
-        saturated = any(_is_saturated(scenario, outcome) for outcome in outcomes)
+        arrivals = self._work.arrivals_per_s(scenario)
+        saturated = any(_is_saturated(arrivals, outcome) for outcome in outcomes)
         widths = [*uncertainty.half_widths, self._half_width(scenario, "rate", speedup)]
-        if scenario.rate_per_s and not saturated:
-            widths = []
+        if arrivals and not saturated:
+            # The recorded rate of arrivals is of a sample.
+            widths = [] if scenario.rate_per_s else [self._work.chance]
         bound = self.bound(scenario)
         rate = estimates.spanning(series, widths)
         times = estimates.spanning(ratios, widths) if scenario.changes else _ONE
@@ -221,6 +225,11 @@ class Answers:
             warnings.append(
                 "transactions arrive at random, at an even rate: real ones that come in bursts wait longer"
             )
+        elif arrivals := self._work.arrivals_per_s(scenario):
+            warnings.append(
+                f"transactions arrived by a schedule, {arrivals:,.4g} a second, whether or not earlier ones "
+                "were done: a faster device answers them sooner, and does not make more of them"
+            )
         engine, path = self._run.engine, self._path(scenario)
         if self._error.find(engine, path, "rate") is None:
             elsewhere = self._error.nearest(engine, path, "rate") is not None
@@ -271,9 +280,9 @@ def _moved(series: Sequence[float], ends: Sequence[float]) -> list[list[float]]:
     return [[figure * end / series[0] for figure in series] for end in ends if series[0] > 0]
 
 
-def _is_saturated(scenario: Scenario, outcome: Outcome) -> bool:
+def _is_saturated(arrivals_per_s: float | None, outcome: Outcome) -> bool:
     """Whether more transactions wait for a session than chance explains."""
-    arrived = (scenario.rate_per_s or 0.0) * outcome.elapsed_s
+    arrived = (arrivals_per_s or 0.0) * outcome.elapsed_s
     return outcome.waiting > _LEAST_WAITING + _MOST_WAITING_SHARE * arrived
 
 

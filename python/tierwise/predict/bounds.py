@@ -16,7 +16,8 @@ five engines (docs/evidence/bounds.md) and in each round of ``tierwise validate`
 
 With more clients than were recorded the latter
 is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench
--N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). More memory has no bound where
+-N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). The recorded pauses of clients are a
+sample: a bound takes them as shorter by what chance explains, 3 % or twice the standard error of a Poisson count. More memory has no bound where
 reads were recorded: a read that memory answers takes less processor time (pgbench -S: 106 µs a transaction
 with 256 MiB, 38 µs at most with 1 GiB), and the recording does not tell how much.
 """
@@ -60,7 +61,7 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
     devices_us = sum(wait.time_us for wait in demands.waits if wait.category in DEVICES)
     cpu_us = _least_cpu_us(work, devices_us - stay_us)
     path_us = max(cpu_us - demands.overlap_us, 0.0) / scenario.cpu_speed
-    think_us = 0.0 if scenario.rate_per_s else demands.think_us
+    think_us = 0.0 if work.arrivals_per_s(scenario) else demands.think_us * (1 - work.chance)
     cycle_us = max(think_us + path_us + stay_us, 1e-3)
     by_waits = (scenario.clients or work.sessions) * 1e6 / cycle_us
     cores = scenario.cores or work.cores

@@ -41,7 +41,7 @@ def rate_per_s(
     clients = scenario.clients or work.sessions
     if (
         work.once
-        or scenario.rate_per_s
+        or work.arrivals_per_s(scenario)
         or demands.warm_cpu_us <= 0
         or simulated_per_s <= 0
         or outcome.transactions == 0

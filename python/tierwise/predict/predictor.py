@@ -70,7 +70,8 @@ class Predictor:
         unit = counting.unit_of(self.work, unit)
         if unit == "requests" and self.work.transactions > 0:
             shared = self.work.demands.shared_by(self.work.turns / self.work.transactions)
-            self.work = self.work.model_copy(update={"demands": shared})
+            observed = self.work.observed.model_copy(update={"arrive": False})  # at a rate of transactions
+            self.work = self.work.model_copy(update={"demands": shared, "observed": observed})
         observed = self.work.observed
         rate = observed.transactions_per_s if unit == "transactions" else observed.turns_per_s
         self.run = RecordedRun(

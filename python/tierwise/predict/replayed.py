@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from pydantic import BaseModel, ConfigDict
 
 from tierwise.model.roles import Role
+from tierwise.predict.residue import CHANCE
+from tierwise.predict.scenario import Scenario
 
 
 class _Said(BaseModel):
@@ -67,6 +71,8 @@ class Observed(_Said):
     p50_us: float | None = None
     p95_us: float | None = None
     p99_us: float | None = None
+    arrive: bool = False
+    """Whether transactions arrive by a schedule of their own, rather than when a client got its answer."""
     commits_per_flush: float = 0.0
     busy_share: float = 0.0
     shares: dict[str, float] = {}
@@ -187,6 +193,20 @@ class WorkSummary(_Said):
     """Limits of the recording, as sentences."""
     from_waits: bool = False
     """Whether it comes from sampled waits alone, without events of the kernel."""
+
+    @property
+    def chance(self) -> float:
+        """Error of the recorded rate that chance explains: twice the standard error of a Poisson count."""
+        return max(CHANCE, 2.0 / math.sqrt(max(self.transactions, 4)))
+
+    def arrivals_per_s(self, scenario: Scenario) -> float | None:
+        """Rate of transactions that arrive whether or not earlier ones are done; ``None`` if clients wait.
+
+        As the scenario says, else as recorded, unless the scenario has another number of clients.
+        """
+        if scenario.rate_per_s or scenario.clients or self.once or not self.observed.arrive:
+            return scenario.rate_per_s
+        return self.observed.transactions_per_s or None
 
 
 class Reproduced(_Said):

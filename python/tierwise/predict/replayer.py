@@ -202,7 +202,7 @@ class Replayer:
             "memory_bytes": scenario.memory_bytes,
             "misses": asked.misses,
             "clients": scenario.clients,
-            "rate_per_s": scenario.rate_per_s,
+            "rate_per_s": self.work.arrivals_per_s(scenario),
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
             "enough": asked.enough,
             "seed": asked.seed,

@@ -3,7 +3,7 @@
 All placements of a case are up at once, each with its own server and devices. The client runs against one at
 a time, for some seconds, in random order within blocks. The host's drift thus falls on all placements alike,
 and rates are compared within a block. Recordings are slots too: the slots just before and after one, against
-the same placement, tell the rate without recording.
+the same placement and as long, tell the rate without recording.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class CaseInSlots:
         out = recording_of(self.folder, row) if kind == "recorded" else None
         one.prepare()
         idle = _idle_cpu_share()
-        found = one.run(self.case.recorded_s if kind == "recorded" else self.case.slot_s, out)
+        found = one.run(self.case.slot_s if kind == "slot" else self.case.recorded_s, out)
         if not self.case.laps:
             one.settle()
         return Row.model_validate(

@@ -21,7 +21,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 RECORDING = ROOT / "examples" / "recordings" / "order-entry"
-ONE_STATEMENT = ROOT / "docs/evidence/validation/building/recordings/hot-row-8/all-7k2/recorded-1"
+ONE_STATEMENT = ROOT / "docs/evidence/validation/building/recordings/select-cold-8/all-7k2/recorded-1"
 """Eight clients, one statement a transaction."""
 ONCE = ROOT / "examples" / "recordings" / "keyed-update"
 

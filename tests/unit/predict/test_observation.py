@@ -94,13 +94,13 @@ def test_the_observed_run_is_reproduced(tmp_path: Path) -> None:
 def test_a_log_that_takes_no_time_leaves_the_rest_of_the_cycle(tmp_path: Path) -> None:
     """100 ms without 50 ms for the log: twice the rate, and at most without the reads beside it too.
 
-    Of 4 ms on processors, 60 % may go with the waits.
+    Of 4 ms on processors, 60 % may go with the waits, and of 20 ms of pauses 3 % by chance.
     """
     (answer,) = opened(tmp_path).predict([Scenario(placement={"log": "zero"})])
     assert answer.speedup and answer.bound and answer.from_waits
     assert answer.speedup.value == pytest.approx(2.0, rel=0.1)
     assert answer.speedup.low < 1.8 and answer.speedup.high > 3
-    assert answer.speedup.high <= answer.bound.speedup == pytest.approx(100 / (24 - 0.6 * 4), rel=0.01)
+    assert answer.speedup.high <= answer.bound.speedup == pytest.approx(100 / (0.97 * 20 + 0.4 * 4), rel=0.01)
 
 
 def test_named_devices_narrow_an_answer(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -242,6 +243,30 @@ def test_a_rate_is_kept_or_saturated() -> None:
     assert lost.rate_per_s.high > 1.2 * lost.rate_per_s.low
     assert "all are done, half of them within" in answer_sentence(kept)
     assert "saturated, no more than" in answer_sentence(lost)
+
+
+def test_arrivals_are_answered_sooner_and_not_more_often() -> None:
+    observed = {"turns_per_s": 300.0, "transactions_per_s": 100.0, "arrive": True}
+    asked: list[dict[str, Any]] = []
+
+    class Arriving(FakeReplay):
+        def predict(self, scenarios: str, profiles: Any, threads: int) -> str:
+            asked.extend(json.loads(scenarios))
+            return super().predict(scenarios, profiles, threads)
+
+    faster = Scenario(placement={"log": "nvme-dc"})
+    of_clients = faster.model_copy(update={"clients": 8})
+    found = predictor(Arriving(error=-0.3, observed=observed))
+    same, more = found.predict([faster, of_clients])
+    assert {one["rate_per_s"] for one in asked} == {100.0, None}
+    assert found.as_recorded.rate_per_s and found.as_recorded.rate_per_s.value == pytest.approx(100.0)
+    assert same.rate_per_s and same.rate_per_s.value == pytest.approx(100.0)
+    assert same.rate_per_s.high < 1.08 * same.rate_per_s.low
+    assert same.speedup and same.speedup.value == pytest.approx(1.0)
+    assert same.p50_us and found.as_recorded.p50_us and same.p50_us.high < found.as_recorded.p50_us.low
+    assert any("arrived by a schedule, 100 a second" in said for said in same.warnings)
+    assert more.rate_per_s and more.rate_per_s.value > 200.0
+    assert not any("by a schedule" in said for said in more.warnings)
 
 
 def test_devices_are_worn_in_unless_asked_otherwise() -> None:

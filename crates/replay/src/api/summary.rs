@@ -79,6 +79,8 @@ pub struct ObservedSummary {
     pub p95_us: Option<f64>,
     /// 99th percentile.
     pub p99_us: Option<f64>,
+    /// Whether transactions arrive by a schedule of their own.
+    pub arrive: bool,
     /// Commits per flush.
     pub commits_per_flush: f64,
     /// Share of the cores that were busy.
@@ -159,6 +161,7 @@ impl Program {
             p50_us: self.observed_latency_us(0.5),
             p95_us: self.observed_latency_us(0.95),
             p99_us: self.observed_latency_us(0.99),
+            arrive: observed.arrive,
             commits_per_flush: observed.commits_per_flush,
             busy_share: observed.busy_share,
             shares: observed.shares.iter().cloned().collect(),

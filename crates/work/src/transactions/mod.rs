@@ -3,6 +3,7 @@
 //! Nothing here writes steps.
 
 pub(crate) mod active_span;
+pub(crate) mod arrivals;
 pub(crate) mod clients;
 pub(crate) mod coldness_cost;
 pub(crate) mod commits;

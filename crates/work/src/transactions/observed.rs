@@ -14,6 +14,7 @@ use crate::timeline::time_category::TimeCategory;
 use crate::timeline::time_use::TimeUse;
 use crate::timeline::wait::WaitCause;
 use crate::transactions::active_span::{active_span, within_bursts};
+use crate::transactions::arrivals::arrive;
 use crate::transactions::counted::{Counted, rate_ratio};
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
@@ -56,6 +57,7 @@ pub(crate) fn observed(
         commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
         rate_ratio: measured,
+        arrive: arrive(view, sessions, meanings),
         shares: shares(&times),
         waits: waits(times),
     }
@@ -98,7 +100,7 @@ fn latencies(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
 }
 
 /// When a session began to wait for its client's next request.
-fn replied_ns(turn: &RawTurn) -> u64 {
+pub(crate) fn replied_ns(turn: &RawTurn) -> u64 {
     let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
     let for_client = turn.segments.iter().find(|segment| {
         let client = matches!(
