@@ -81,7 +81,7 @@ class Losses(_Part):
 class Cost(_Part):
     """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval.
 
-    ``cpu_ratio`` is the same of the server's processor time for a context switch; its low end is 0 if not known.
+    ``cpu_ratio`` is the same of the processor time for a context switch; its low end is 0 if not known.
     """
 
     rate_ratio: float
