@@ -14,12 +14,12 @@ entry on two engines; 2 cores). A read of a device costs more of it: 30 % was le
 from a cold 7,200 rpm disk, so 20 % stays where transactions read devices. Whether bounds hold is measured on
 five engines (docs/evidence/bounds.md) and in each round of ``tierwise validate``.
 
-With more clients than were recorded the latter is no bound: a transaction then takes less processor time, as
-flushes are shared and cores stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients
-than with 1). The recorded pauses of clients are a sample: a bound takes them as shorter by what chance explains
-(``WorkSummary.chance``). More memory has no bound where reads were recorded: a read that memory answers takes
-less processor time (pgbench -S: 106 µs a transaction with 256 MiB, 38 µs at most with 1 GiB), and the recording
-does not tell how much.
+With more clients than were recorded the latter is no bound: a transaction then takes less processor time,
+as flushes are shared and cores stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4
+clients than with 1). The recorded pauses of clients are a sample: a bound takes them as shorter by what
+chance explains (``WorkSummary.chance``). More memory has no bound where reads were recorded: a read that
+memory answers takes less processor time (pgbench -S: 106 µs a transaction with 256 MiB, 38 µs at most with
+1 GiB), and the recording does not tell how much.
 """
 
 from __future__ import annotations
