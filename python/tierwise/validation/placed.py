@@ -65,20 +65,29 @@ class Placed:
             if self.limit is not None and isinstance(self.database, servers.Server):
                 self.limit.confine(self.database.pid)
 
+    def warm_up(self) -> None:
+        """Run the client unmeasured, so that caches hold on every storage what they hold after long use."""
+        with self._at_memory_speed():
+            self.client.warm_up(self.database, self.case.warm_up_s)
+            self._write_out()
+
     def prepare(self) -> None:
         """Reach the state in which a slot begins: a job's data restored, and caches as asked."""
         if self.case.laps:
             self.fill()
-            self.client.warm_up(self.database, self.case.warm_up_s)
+            self.warm_up()
         if self.case.spec.caches == "cold":
             with self._at_memory_speed():
                 self.cold = page_cache.forget(self.storage.places.items(), drop_caches=self.drop_caches)
 
     def settle(self) -> None:
         """Write dirty pages of emulated disks out at memory speed: later slots do not pay for them."""
+        with self._at_memory_speed():
+            self._write_out()
+
+    def _write_out(self) -> None:
         if self.storage.emulated:
-            with self._at_memory_speed():
-                page_cache.write_out(self.storage.places.values())
+            page_cache.write_out(self.storage.places.values())
 
     def run(self, seconds: float, out: Path | None = None) -> dict[str, Any]:
         """Run the client; give the fields of a row. A client that fails makes a failed slot.

@@ -102,8 +102,7 @@ class CaseInSlots:
             up = {name: undo.enter_context(self._up(name, template)) for name in case.placements}
             for one in () if case.laps else up.values():
                 self.progress(f"warming {one.placement} up")
-                one.client.warm_up(one.database, case.warm_up_s)
-                one.settle()
+                one.warm_up()
             for number in range(block, block + self.spec.blocks_up):
                 if is_done(case, self.spec, known):
                     return
