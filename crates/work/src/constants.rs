@@ -157,6 +157,9 @@ constants! {
     /// the tracer's code and buffer in the first-level caches. Measured: 2.1 to 3, by the rates of PostgreSQL
     /// with and without recording, order entry, 1 to 32 clients, 2 cores of an EPYC in a virtual machine.
     EVENT_FACTOR: f64 = 2.5;
+    /// Largest ratio of the upper to the lower end of the interval of the processor time in bursts over that
+    /// between them for it to tell the cost of events. Chosen: 7 % to either side.
+    CPU_MOST_WIDTH: f64 = 1.15;
     /// Upper limit of an event's cost in that loop. Measured: 270 to 400 ns, 2 cores of an EPYC in a virtual
     /// machine.
     MOST_EVENT_NS: f64 = 2_000.0;

@@ -7,7 +7,7 @@ use tierwise_recording::{
 };
 
 use crate::WakeupRules;
-use crate::constants::{EVENT_FACTOR, FAULT_NS, MOST_EVENT_NS, RECORDED_MOST_WIDTH};
+use crate::constants::{CPU_MOST_WIDTH, EVENT_FACTOR, FAULT_NS, MOST_EVENT_NS};
 use crate::engines::{EngineRules, rules_of};
 use crate::index::calls::{received, sent};
 use crate::scheduler::core_coldness::cold_starts;
@@ -214,7 +214,7 @@ fn event_ns(recording: &Recording, states: &[State]) -> f64 {
     };
     let most_ns = EVENT_FACTOR.get() * MOST_EVENT_NS.get();
     let known = cost.cpu_ratio_low > 0.0
-        && cost.cpu_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.cpu_ratio_low;
+        && cost.cpu_ratio_high <= CPU_MOST_WIDTH.get() * cost.cpu_ratio_low;
     if !known {
         return (EVENT_FACTOR.get() * cost.event_cpu_ns).clamp(0.0, most_ns);
     }
