@@ -23,6 +23,9 @@ const ANCHOR_STEPS: usize = 3;
 /// Change of the rate's logarithm with that of processor time below which processor time does not decide it.
 const LEAST_ELASTICITY: f64 = 0.3;
 
+/// Outcomes of some scenarios, in order, or the first that cannot be.
+type Replayed = Result<Vec<Outcome>, ReplayError>;
+
 /// How to replay the recorded run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,16 +63,13 @@ impl ReproductionRequest {
             ..scenario.clone()
         });
         let freed: Vec<_> = freed.collect();
-        let replayed = |scenarios: &[Scenario]| -> Result<Vec<Outcome>, ReplayError> {
-            let outcomes = replay_all(program, scenarios, threads, stop);
-            outcomes.into_iter().collect()
-        };
+        let replayed = |scenarios: &[Scenario]| replayed(program, scenarios, threads, stop);
         let scenarios: Vec<_> = freed.iter().chain(&recorded).cloned().collect();
         let mut outcomes = replayed(&scenarios)?;
         let traced = outcomes.split_off(recorded.len().min(outcomes.len()));
         let mut reproduction = Reproduction::new(program, mode, outcomes, traced);
         if mode != Mode::Once && program.work.observed.rate_ratio.is_some() {
-            reproduction.anchor(program, mode, &freed, &replayed)?;
+            reproduction.anchor(program, mode, &freed, replayed)?;
         }
         Ok(reproduction)
     }
@@ -153,7 +153,7 @@ impl Reproduction {
         program: &Program,
         mode: Mode,
         freed: &[Scenario],
-        replayed: &dyn Fn(&[Scenario]) -> Result<Vec<Outcome>, ReplayError>,
+        replayed: impl Fn(&[Scenario]) -> Replayed,
     ) -> Result<(), ReplayError> {
         let over = |outcomes: &[Outcome]| {
             let ratios = outcomes
@@ -190,6 +190,16 @@ impl Reproduction {
         self.anchored_error = excess.exp() - 1.0;
         Ok(())
     }
+}
+
+fn replayed(
+    program: &Program,
+    scenarios: &[Scenario],
+    threads: usize,
+    stop: &AtomicBool,
+) -> Replayed {
+    let outcomes = replay_all(program, scenarios, threads, stop);
+    outcomes.into_iter().collect()
 }
 
 /// Rate of a traced run over the rate observed in bursts.
