@@ -80,7 +80,7 @@ class ValidationSpec(Record):
     """Time for which the client runs against one placement."""
     fewest_blocks: PositiveInt = Field(default=4, ge=2)
     most_blocks: PositiveInt = 20
-    blocks_up: PositiveInt = 2
+    blocks_up: PositiveInt = 3
     """Blocks after which all placements are brought up anew: each bring-up has an effect of its own."""
     half_width: PositiveFloat = 0.03
     """A case ends when the 95 % interval of each ratio is no wider than this to either side, as a share."""

@@ -25,7 +25,7 @@ def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> No
     assert len(programs) >= 9
     assert {case.study.clients for case in cases} >= {1, 4, 8, 20, 50}
     paced = [case for case in cases if case.spec.load in {"think time", "arrivals"}]
-    assert len(paced) >= 9
+    assert 3 * len(paced) >= len(cases)
     recorded = {place for case in cases for place in case.recorded}
     assert recorded == {"own", "all-nvme", "all-gp3", "all-7k2"}
     assert all(len(case.placements) >= 3 for case in cases)
@@ -34,4 +34,5 @@ def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> No
     assert untouched == {"go-tpc", "mariadb-jobs"}, "families that a building round never meets"
     quick, _ = validate.cases_of(spec, spec.quick)
     assert len(quick) == 4
-    assert sum(validate.estimate_s(case, spec, []) for case in cases) < 4 * 3600
+    of_30_s = 30 / len(cases) * sum(validate.estimate_s(case, spec, []) for case in cases)
+    assert of_30_s < 4 * 3600
