@@ -28,8 +28,8 @@ PREFIX = "tierwise-record-"
 MOST_BYTES = 10_000_000
 LOAD_S = 16.0
 ALIKE = 0.25
-"""Largest difference of rates that counts as alike: the bursts of two recordings lie at different moments, each slows
-the other's, and the speed of a shared host varies."""
+"""Largest difference of rates that counts as alike: the bursts of two recordings lie at different
+moments, each slows the other's, and the speed of a shared host varies."""
 WITHOUT_TMP = ["unshare", "--mount", "sh", "-c"]
 WITHOUT_TMP += ['mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && exec "$0" "$@"']
 """Starts a program that cannot write to /tmp."""
