@@ -34,7 +34,7 @@ const WHOLE: f64 = 0.9;
 impl<'a> Rows<'a> {
     pub(crate) fn new(recording: &'a Recording, repaired: &'a RepairedStates) -> Self {
         let threads = recording.threads.len();
-        Self {
+        let mut rows = Self {
             recording,
             engine: rules_of(&recording.about.engine),
             repaired,
@@ -42,8 +42,10 @@ impl<'a> Rows<'a> {
             calls: ranges(threads, &recording.calls, |call| call.thread),
             cold_starts: cold_starts(recording, &repaired.states),
             seen: devices_seen(recording),
-            event_ns: event_ns(recording, &repaired.states),
-        }
+            event_ns: 0.0,
+        };
+        rows.event_ns = rows.measured_event_ns();
+        rows
     }
 
     pub(crate) fn states(&self, thread: u32) -> &'a [State] {
@@ -73,6 +75,33 @@ impl<'a> Rows<'a> {
     /// Processor time of one recorded event.
     pub(crate) fn event_ns(&self) -> f64 {
         self.event_ns
+    }
+
+    /// Processor time of one event: what the server took more in bursts than between them, over its events there;
+    /// by the cost in a loop of cheap calls where that was not measured.
+    ///
+    /// Assumption: all events cost the same, and a switch and a call have two each.
+    fn measured_event_ns(&self) -> f64 {
+        let Some(cost) = &self.recording.about.cost else {
+            return 0.0;
+        };
+        let most_ns = EVENT_FACTOR.get() * MOST_EVENT_NS.get();
+        let known = cost.cpu_ratio_low > 0.0
+            && cost.cpu_ratio_high <= CPU_MOST_WIDTH.get() * cost.cpu_ratio_low;
+        if !known {
+            return (EVENT_FACTOR.get() * cost.event_cpu_ns).clamp(0.0, most_ns);
+        }
+        use ThreadClass::{Background, LogWriter, Session};
+        let classes = [Session, LogWriter, Background].into_iter();
+        let (mut cpu_ns, mut events) = (0, 0);
+        for thread in classes.flat_map(|class| self.threads(class)) {
+            let states = self.states(thread).iter();
+            let runs = states.filter(|state| state.kind == StateKind::Cpu).count();
+            cpu_ns += self.cpu_ns(thread);
+            events += 2 * (runs + self.calls(thread).1.len());
+        }
+        let more_ns = cpu_ns as f64 * (1.0 - 1.0 / cost.cpu_ratio);
+        (more_ns / events.max(1) as f64).clamp(0.0, most_ns)
     }
 
     /// Index of the first call of a thread, and its calls.
@@ -202,38 +231,6 @@ impl<'a> Rows<'a> {
         let own = self.own_blocks(call, BlockOp::Write);
         own.iter().any(|block| block.file == call.file)
     }
-}
-
-/// Processor time of one event: what the server took more in bursts than between them, over its events there; by
-/// the cost in a loop of cheap calls where that was not measured.
-///
-/// Assumption: all events cost the same, and a switch and a call have two each.
-fn event_ns(recording: &Recording, states: &[State]) -> f64 {
-    let Some(cost) = &recording.about.cost else {
-        return 0.0;
-    };
-    let most_ns = EVENT_FACTOR.get() * MOST_EVENT_NS.get();
-    let known = cost.cpu_ratio_low > 0.0
-        && cost.cpu_ratio_high <= CPU_MOST_WIDTH.get() * cost.cpu_ratio_low;
-    if !known {
-        return (EVENT_FACTOR.get() * cost.event_cpu_ns).clamp(0.0, most_ns);
-    }
-    let of_server = |thread: u32| {
-        use ThreadClass::{Background, LogWriter, Session};
-        let thread = recording.threads.get(thread as usize);
-        thread.is_some_and(|thread| matches!(thread.class, Session | LogWriter | Background))
-    };
-    let runs = states
-        .iter()
-        .filter(|state| state.kind == StateKind::Cpu && of_server(state.thread));
-    let (mut cpu_ns, mut events) = (0, 0);
-    for run in runs {
-        (cpu_ns, events) = (cpu_ns + run.end_ns - run.start_ns, events + 2);
-    }
-    let calls = recording.calls.iter();
-    events += 2 * calls.filter(|call| of_server(call.thread)).count() as u64;
-    let more_ns = cpu_ns as f64 * (1.0 - 1.0 / cost.cpu_ratio);
-    (more_ns / events.max(1) as f64).clamp(0.0, most_ns)
 }
 
 /// Range of each thread's rows in a table sorted by thread.

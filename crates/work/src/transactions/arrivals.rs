@@ -9,11 +9,10 @@
 //! like a schedule; so pauses that hardly vary are no arrivals.
 
 use crate::index::view::View;
-use crate::timeline::segments::{Segment, SegmentKind};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::observed::replied_ns;
 use crate::transactions::turn_meaning::Meaning;
-use crate::transactions::turns::RawTurn;
+use crate::transactions::turns::{RawTurn, waits_for};
 
 /// Fewer begins tell nothing. Chosen.
 const LEAST_BEGINS: usize = 100;
@@ -41,27 +40,17 @@ struct Change {
     to: State,
 }
 
-/// What tells a schedule from pauses.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    pauses_ns: Vec<f64>,
-    changes: Vec<Change>,
-}
-
 /// Whether the recorded transactions arrived by a schedule of their own.
 pub(crate) fn arrive(
     view: &View<'_>,
     sessions: &[Vec<RawTurn>],
     meanings: &[Vec<Meaning>],
 ) -> bool {
-    let mut bursts = vec![Seen::default(); view.recording.about.bursts.len()];
+    let mut bursts = vec![Vec::new(); view.recording.about.bursts.len()];
+    let mut pauses = Vec::new();
     for (turns, meanings) in sessions.iter().zip(meanings) {
-        add_session(&mut bursts, turns, meanings);
+        add_session(&mut bursts, &mut pauses, turns, meanings);
     }
-    let pauses: Vec<f64> = bursts
-        .iter()
-        .flat_map(|one| one.pauses_ns.clone())
-        .collect();
     if pauses.len() < LEAST_BEGINS {
         return false;
     }
@@ -80,11 +69,16 @@ pub(crate) fn arrive(
 }
 
 /// Adds when a session became idle and busy, and its pauses. It is idle at first.
-fn add_session(bursts: &mut [Seen], turns: &[RawTurn], meanings: &[Meaning]) {
+fn add_session(
+    bursts: &mut [Vec<Change>],
+    pauses_ns: &mut Vec<f64>,
+    turns: &[RawTurn],
+    meanings: &[Meaning],
+) {
     let mut burst = None;
     let (mut idle, mut since_ns) = (true, None);
     for (turn, meaning) in turns.iter().zip(meanings) {
-        let seen = &mut bursts[turn.burst as usize];
+        let changes = &mut bursts[turn.burst as usize];
         let time_ns = turn.start_ns();
         let first = burst.replace(turn.burst) != Some(turn.burst);
         if first {
@@ -95,50 +89,41 @@ fn add_session(bursts: &mut [Seen], turns: &[RawTurn], meanings: &[Meaning]) {
         }
         if idle {
             let to = if first { State::Busy } else { State::Begins };
-            seen.changes.push(Change { time_ns, to });
+            changes.push(Change { time_ns, to });
             let paused = since_ns
                 .take()
                 .map(|since_ns| time_ns.saturating_sub(since_ns));
-            seen.pauses_ns
-                .extend(paused.map(|pause_ns| pause_ns as f64));
+            pauses_ns.extend(paused.map(|pause_ns| pause_ns as f64));
             idle = false;
         }
         if meaning.ends && turn.reply_ns.is_some() {
             let time_ns = replied_ns(turn);
             let to = State::Idle;
-            seen.changes.push(Change { time_ns, to });
+            changes.push(Change { time_ns, to });
             (idle, since_ns) = (true, Some(time_ns));
         }
     }
 }
 
-/// Whether a turn begins with the wait for its client's request, and shows no more of it.
+/// Whether a turn shows only the wait for its client's request.
 fn awaits_its_client(turn: &RawTurn) -> bool {
-    let waits = |segment: &Segment| {
-        matches!(
-            segment.kind,
-            SegmentKind::Wait {
-                cause: WaitCause::Client,
-                ..
-            }
-        )
-    };
-    turn.reply_ns.is_none() && turn.segments.iter().any(waits)
+    let mut segments = turn.segments.iter();
+    turn.reply_ns.is_none() && segments.any(|segment| waits_for(segment, WaitCause::Client))
 }
 
 /// Logarithm of the odds of a schedule over pauses: for each begin, of its likelihood under either.
-fn odds_ln(bursts: impl Iterator<Item = ((u64, u64), Seen)>, sessions: usize) -> f64 {
+fn odds_ln(bursts: impl Iterator<Item = ((u64, u64), Vec<Change>)>, sessions: usize) -> f64 {
     let (mut begins, mut logs) = (0.0, 0.0);
     let (mut open_ns, mut idle_ns) = (0.0, 0.0);
-    for ((start_ns, end_ns), mut seen) in bursts {
-        seen.changes.sort_by_key(|change| change.time_ns);
+    for ((start_ns, end_ns), mut changes) in bursts {
+        changes.sort_by_key(|change| change.time_ns);
         let (mut idle, mut at_ns) = (sessions as f64, start_ns);
         let mut pass = |idle: f64, from_ns: u64, to_ns: u64| {
             let time_ns = to_ns.saturating_sub(from_ns) as f64;
             idle_ns += idle * time_ns;
             open_ns += if idle > 0.0 { time_ns } else { 0.0 };
         };
-        for change in seen.changes {
+        for change in changes {
             pass(idle, at_ns, change.time_ns);
             at_ns = change.time_ns;
             match change.to {
@@ -180,7 +165,7 @@ mod tests {
     /// Ten seconds of sessions that serve for 20 ms, simulated from end to end.
     fn odds(mut next_ns: impl FnMut(&mut Draw, u64) -> u64) -> f64 {
         let mut draw = Draw(7);
-        let mut seen = Seen::default();
+        let mut changes = Vec::new();
         let mut free_ns = [0_u64; SESSIONS];
         for free in &mut free_ns {
             *free = next_ns(&mut draw, 0);
@@ -193,11 +178,11 @@ mod tests {
                 break;
             }
             for (time_ns, to) in [(begins_ns, State::Begins), (ends_ns, State::Idle)] {
-                seen.changes.push(Change { time_ns, to });
+                changes.push(Change { time_ns, to });
             }
             free_ns[session] = next_ns(&mut draw, ends_ns);
         }
-        odds_ln([((0, 10 * SECOND_NS), seen)].into_iter(), SESSIONS)
+        odds_ln([((0, 10 * SECOND_NS), changes)].into_iter(), SESSIONS)
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::transactions::active_span::{active_span, within_bursts};
 use crate::transactions::arrivals::arrive;
 use crate::transactions::counted::{Counted, rate_ratio};
 use crate::transactions::turn_meaning::Meaning;
-use crate::transactions::turns::RawTurn;
+use crate::transactions::turns::{RawTurn, waits_for};
 
 /// Observed values of all sessions.
 pub(crate) fn observed(
@@ -102,16 +102,9 @@ fn latencies(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
 /// When a session began to wait for its client's next request.
 pub(crate) fn replied_ns(turn: &RawTurn) -> u64 {
     let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
-    let for_client = turn.segments.iter().find(|segment| {
-        let client = matches!(
-            segment.kind,
-            SegmentKind::Wait {
-                cause: WaitCause::Client,
-                ..
-            }
-        );
-        client && segment.start_ns >= reply_ns
-    });
+    let mut segments = turn.segments.iter();
+    let for_client = segments
+        .find(|segment| waits_for(segment, WaitCause::Client) && segment.start_ns >= reply_ns);
     for_client.map_or(turn.end_ns(), |segment| segment.start_ns)
 }
 

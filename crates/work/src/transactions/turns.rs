@@ -64,7 +64,8 @@ pub(crate) fn turns_of(
         rows.call(call)
             .is_some_and(|call| received(call) || sent(call))
     };
-    let served = segments.iter().any(talks) || segments.iter().any(|p| waits(p, WaitCause::Client));
+    let served =
+        segments.iter().any(talks) || segments.iter().any(|p| waits_for(p, WaitCause::Client));
     let (segments, starts) = if served {
         let starts = at_requests(rows, &segments);
         (segments, starts)
@@ -93,7 +94,7 @@ pub(crate) fn turns_of(
 /// Whether the reply was seen and only the client's time follows it.
 fn waits_for_request(turn: &RawTurn) -> bool {
     let last = turn.segments.last();
-    turn.reply_ns.is_some() && last.is_some_and(|segment| waits(segment, WaitCause::Client))
+    turn.reply_ns.is_some() && last.is_some_and(|segment| waits_for(segment, WaitCause::Client))
 }
 
 /// Index of the first segment after the call that begins with a segment; at the latest, the next call's.
@@ -102,7 +103,8 @@ fn after_call(segments: &[Segment], index: usize, end_ns: u64) -> usize {
     index + 1 + segments[index + 1..].iter().take_while(within).count()
 }
 
-fn waits(segment: &Segment, for_what: WaitCause) -> bool {
+/// Whether a segment is a wait of this cause.
+pub(crate) fn waits_for(segment: &Segment, for_what: WaitCause) -> bool {
     matches!(segment.kind, SegmentKind::Wait { cause, .. } if cause == for_what)
 }
 
@@ -114,11 +116,11 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
     let mut times = segments.iter().filter(|segment| segment.time_ns() > 0);
     let mut replied = times
         .next()
-        .is_some_and(|segment| waits(segment, WaitCause::Client));
+        .is_some_and(|segment| waits_for(segment, WaitCause::Client));
     let mut waited = None;
     let mut ended = None;
     for (index, segment) in segments.iter().enumerate() {
-        if waits(segment, WaitCause::Client) && replied {
+        if waits_for(segment, WaitCause::Client) && replied {
             waited = Some(index + 1);
         }
         let SegmentKind::Call { call } = segment.kind else {
@@ -139,7 +141,7 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
                 .take_while(|p| p.start_ns < call.end_ns);
             let blocked = inside
                 .enumerate()
-                .filter(|(_, p)| waits(p, WaitCause::Client))
+                .filter(|(_, p)| waits_for(p, WaitCause::Client))
                 .last();
             let start = blocked
                 .map(|(ahead, _)| index + ahead + 1)
