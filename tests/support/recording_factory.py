@@ -70,7 +70,7 @@ def about(**changes: Any) -> dict[str, Any]:
         "settings": {"shared_buffers": "128MB"},
         "machine": machine,
         "duration_s": 0.01,
-        "bursts": [{"start_ns": 0, "end_ns": 10_000_000, "log_delay_us": 0.0}],
+        "bursts": [{"start_ns": 0, "end_ns": 10_000_000}],
         "devices": [device],
         "losses": {"recorded_events": 13, "lost_events": 0},
         "cost": None,

@@ -1,28 +1,123 @@
-//! Parts of the recorder without Python, for the one in Python.
+//! Facts about files, devices and processes, as the recorder finds them.
 
-use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use tierwise_capture::RateMeter;
-use tierwise_recording::Role;
+use serde::Serialize;
+use tierwise_capture::{BlockLayer, Devices, EmulatedPartition, KnownExtents};
+use tierwise_recording::ChainLink;
 
-/// CPU time of one event, in ns, by an instance of this name.
-#[pyfunction]
-pub fn measure_event_cpu_ns(py: Python<'_>, tracefs: PathBuf, instance: &str) -> f64 {
-    py.detach(|| tierwise_capture::measure_event_cpu_ns(&tracefs, instance))
+/// First sector, number of sectors and offset in bytes of each extent of files; one that was not written since it was
+/// asked for is not asked again.
+#[pyclass(frozen, name = "Extents", module = "tierwise._core")]
+#[derive(Default)]
+pub struct PyExtents(Mutex<KnownExtents>);
+
+#[pymethods]
+impl PyExtents {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of a file; none if it is gone or its file system does not tell.
+    fn of(&self, py: Python<'_>, path: PathBuf) -> Vec<(u64, u64, u64)> {
+        let extents = py.detach(|| {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            fs::metadata(&path).map(|status| known.of(&path, &status, 0))
+        });
+        let placed = extents.unwrap_or_default().into_iter();
+        placed
+            .map(|one| (one.sector, one.sectors, one.offset_bytes))
+            .collect()
+    }
 }
 
-/// First sector, number of sectors and offset in bytes of each extent of a file.
+/// File systems and devices below a path or a block device.
+#[derive(Serialize)]
+struct Layers {
+    /// An overlay, then its upper directory's; empty for a raw device or an unknown file system.
+    file_systems: Vec<String>,
+    /// Folders in sysfs; several for btrfs, none for memory and network file systems.
+    devices: Vec<PathBuf>,
+    /// Names of the physical devices.
+    disks: Vec<String>,
+    /// Each before those below it.
+    chain: Vec<ChainLink>,
+}
+
+/// What is below a path or a block device, as JSON; empty if it is missing. `emulated` has the partitions of emulated
+/// disks, as JSON.
 #[pyfunction]
-pub fn file_extents(py: Python<'_>, path: PathBuf) -> Vec<(u64, u64, u64)> {
-    let extents = py.detach(|| tierwise_capture::extents_of(&path, 0));
-    let placed = extents.into_iter();
-    placed
-        .map(|one| (one.sector, one.sectors, one.offset_bytes))
-        .collect()
+pub fn layers_under(py: Python<'_>, path: PathBuf, emulated: &str) -> PyResult<String> {
+    let emulated = partitions(emulated)?;
+    let layers = py.detach(|| {
+        let layer = BlockLayer::with_emulated(emulated);
+        let device = fs::metadata(&path).ok();
+        let device = device.filter(|device| device.file_type().is_block_device());
+        let base = match device {
+            Some(device) => layer.under(device.rdev(), None),
+            None => layer.under_path(&path),
+        };
+        let disks = base.devices.iter().flat_map(|device| layer.disks(device));
+        let mut disks: Vec<_> = disks.collect();
+        disks.sort_unstable();
+        disks.dedup();
+        Layers {
+            disks,
+            chain: layer.chain(&base),
+            file_systems: base.file_systems,
+            devices: base.devices,
+        }
+    });
+    json(&layers)
+}
+
+/// A block device and its sectors on the devices that block events name.
+#[derive(Serialize)]
+struct DeviceText<'a> {
+    name: &'a str,
+    /// Kind of the device that takes its requests, if the kernel does not trace them.
+    untold: Option<&'a str>,
+    /// Whether its file system reports the location of a file on it.
+    tells_places: bool,
+    /// Number, first sector, sectors, and offset of the range on this device, in sectors.
+    stretches: Vec<(u32, u64, u64, u64)>,
+}
+
+/// The devices that hold these directories, and for each directory the index of its own or none, as JSON.
+#[pyfunction]
+pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyResult<String> {
+    let emulated = partitions(emulated)?;
+    let (devices, indices) = py.detach(|| {
+        let mut devices = Devices::new(None, BlockLayer::with_emulated(emulated));
+        let index =
+            |place: &PathBuf| devices.index_of(fs::metadata(place).ok()?.dev(), place, None);
+        let indices: Vec<Option<u32>> = places.iter().map(index).collect();
+        (devices, indices)
+    });
+    let told = devices.known.iter().map(|device| {
+        let stretches = device.stretches().iter();
+        let stretch = stretches.map(|one| {
+            (
+                one.number,
+                one.first_sector,
+                one.sectors,
+                one.offset_sectors,
+            )
+        });
+        DeviceText {
+            name: &device.described().name,
+            untold: device.untold(),
+            tells_places: device.tells_places(),
+            stretches: stretch.collect(),
+        }
+    });
+    json(&(told.collect::<Vec<_>>(), indices))
 }
 
 /// A path as a process with that root has it.
@@ -31,83 +126,16 @@ pub fn path_within(py: Python<'_>, root: PathBuf, path: PathBuf) -> PathBuf {
     py.detach(|| tierwise_capture::within(&root, &path))
 }
 
-/// Size of all files in the working directory of a process with that root, and sizes by role; none if it is gone.
-///
-/// `role_of` gives the name of a role, or none, for the path of a file under that root.
-#[pyfunction]
-pub fn working_directory_sizes(
-    py: Python<'_>,
-    pid: i32,
-    root: PathBuf,
-    role_of: Py<PyAny>,
-) -> PyResult<Option<(u64, BTreeMap<&'static str, u64>)>> {
-    let mut failed = None;
-    let asked = |path: &str| -> PyResult<Option<Role>> {
-        let name: Option<String> = Python::attach(|py| role_of.call1(py, (path,))?.extract(py))?;
-        Ok(Role::ALL
-            .into_iter()
-            .find(|role| name.as_deref() == Some(role.name())))
-    };
-    let sizes = py.detach(|| {
-        tierwise_capture::working_directory_sizes(pid, &root, |path| {
-            asked(path).unwrap_or_else(|error| {
-                failed = Some(error);
-                None
-            })
-        })
-    });
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    Ok(sizes.map(|sizes| {
-        let roles = sizes.role_bytes.into_iter();
-        let named = roles.map(|(role, size_bytes)| (role.name(), size_bytes));
-        (sizes.all_bytes, named.collect())
-    }))
-}
-
-/// Memory that processes hold, each byte that they share once.
-#[pyfunction]
-pub fn processes_bytes(py: Python<'_>, pids: Vec<i32>) -> u64 {
-    py.detach(|| tierwise_capture::memory_bytes(&pids))
-}
-
 /// Lowest memory limit of the control groups that a process is in.
 #[pyfunction]
 pub fn memory_limit_bytes(py: Python<'_>, pid: i32) -> Option<u64> {
     py.detach(|| tierwise_capture::memory_limit_bytes(pid))
 }
 
-/// Waits of processes, with and without recording.
-#[pyclass(frozen, name = "RateMeter", module = "tierwise._core")]
-pub struct PyRateMeter(Mutex<RateMeter>);
-
-#[pymethods]
-impl PyRateMeter {
-    #[new]
-    fn new(pids: Vec<i32>) -> Self {
-        Self(Mutex::new(RateMeter::start(&pids)))
-    }
-
-    /// Begins the current span again.
-    fn restart(&self, pids: Vec<i32>) {
-        self.with(|meter| meter.restart(&pids));
-    }
-
-    /// Ends the current span, and begins the next.
-    fn end(&self, pids: Vec<i32>, recorded: bool) {
-        self.with(|meter| meter.end(&pids, recorded));
-    }
-
-    /// Cost of recording, as JSON.
-    fn cost(&self, event_cpu_ns: f64) -> PyResult<String> {
-        let cost = self.with(|meter| meter.cost(event_cpu_ns));
-        serde_json::to_string(&cost).map_err(|error| PyRuntimeError::new_err(error.to_string()))
-    }
+fn partitions(emulated: &str) -> PyResult<Vec<EmulatedPartition>> {
+    serde_json::from_str(emulated).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-impl PyRateMeter {
-    fn with<T>(&self, action: impl FnOnce(&mut RateMeter) -> T) -> T {
-        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

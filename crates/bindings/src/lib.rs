@@ -33,10 +33,7 @@ mod _core {
     use super::breakdown::profile_recording;
 
     #[pymodule_export]
-    use super::capture::{
-        PyRateMeter, file_extents, measure_event_cpu_ns, memory_limit_bytes, path_within,
-        processes_bytes, working_directory_sizes,
-    };
+    use super::capture::{PyExtents, devices_of, layers_under, memory_limit_bytes, path_within};
 
     #[pymodule_export]
     use super::confine::confine;

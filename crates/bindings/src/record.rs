@@ -1,232 +1,192 @@
 //! The recorder, for Python.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde::Deserialize;
-use tierwise_record::capture::Options;
-use tierwise_record::timeline::{DeviceRange, Extent, FileFacts};
-use tierwise_record::{Recorder, RecorderError, measure_host as measured};
-use tierwise_recording::{About, Role, Rules};
+use serde::{Deserialize, Serialize};
+use tierwise_capture::{Devices, EmulatedPartition, Places, RecordError, RoleOf, Session, Subject};
+use tierwise_record::measure_host as measured;
+use tierwise_recording::{About, Role};
 
 use crate::interrupt::user_error;
+use crate::rules::PyRules;
 
-/// How often the kernel's buffers are emptied.
-const POLL: Duration = Duration::from_millis(20);
-
-/// Inputs and destination of a recording; see [`Options`].
+/// Subject and places of a recording; see [`Subject`] and [`Places`].
 #[derive(Deserialize)]
 struct OptionsText {
-    directory: PathBuf,
+    first_pid: Option<i32>,
+    pids: Vec<i32>,
+    root: PathBuf,
+    /// The process whose mounts count; this one if none is given.
+    mounts_of: Option<i32>,
+    emulated: Vec<EmulatedPartition>,
+    disk_server_pids: Option<Vec<i32>>,
     tracefs: PathBuf,
     instance: String,
-    spool_dir: PathBuf,
-    pids: Vec<i32>,
-    disk_server_pids: Vec<i32>,
     buffer_mb: u64,
-    rules: String,
-    rules_file: String,
-    devices: Vec<DeviceText>,
+    spool_dir: PathBuf,
+    directory: PathBuf,
+    whole: bool,
 }
 
-/// The part of a device that identifies its requests.
-#[derive(Deserialize)]
-struct DeviceText {
-    stretches: Vec<StretchText>,
-}
-
-/// Contiguous sectors on the disk that block events name.
-#[derive(Deserialize)]
-struct StretchText {
-    number: u32,
-    first_sector: u64,
-    sectors: u64,
-    offset_sectors: u64,
-}
-
-/// Facts about a file, found by Python.
-#[derive(Deserialize)]
-struct FactsText {
-    role: Option<Role>,
-    device: Option<u32>,
-    size_bytes: u64,
-    /// Device, first sector, sectors, and offset in bytes.
-    extents: Vec<(u32, u64, u64, u64)>,
-}
+/// The first exception of Python's own `role_of`, raised by the next call that ends something.
+type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// A recording under way; its methods may be called from several threads.
 #[pyclass(frozen, name = "Recorder", module = "tierwise._core")]
-pub struct PyRecorder(Recorder);
+pub struct PyRecorder {
+    session: Mutex<Session>,
+    raised: Raised,
+}
 
 #[pymethods]
 impl PyRecorder {
-    /// Attaches; `options` is JSON.
+    /// Attaches; `options` is JSON. `role_of` gives the name of a role, or none, for the path of a file, in place of
+    /// the roles of the rules.
     #[new]
-    fn new(py: Python<'_>, options: &str) -> PyResult<Self> {
-        let told: OptionsText = parsed(options)?;
-        let rules = Rules::parse(&told.rules, &told.rules_file)
-            .map_err(|error| user_error(py, &error.message, &error.fix))?;
-        let devices = told.devices.iter().zip(0..).flat_map(ranges_of).collect();
-        let options = Options {
-            tracefs: told.tracefs,
-            instance: told.instance,
-            spool_dir: told.spool_dir,
-            pids: told.pids,
-            buffer_bytes: told.buffer_mb << 20,
-            poll: POLL,
-            disk_server_pids: told.disk_server_pids,
-        };
-        py.detach(|| Recorder::attach(options, rules, devices, &told.directory))
-            .map(Self)
-            .map_err(|error| raised(py, &error))
-    }
-
-    /// Traces other processes from the next burst on.
-    fn set_processes(&self, py: Python<'_>, pids: Vec<i32>) -> PyResult<()> {
-        py.detach(|| self.0.set_processes(pids))
-            .map_err(|error| raised(py, &error))
+    #[pyo3(signature = (options, rules, role_of = None))]
+    fn new(
+        py: Python<'_>,
+        options: &str,
+        rules: &PyRules,
+        role_of: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let options: OptionsText = parsed(options)?;
+        let (raised, rules) = (Raised::default(), rules.0.clone());
+        let role_of = role_of.map(|role_of| asking(role_of, Arc::clone(&raised)));
+        let attached = py.detach(|| {
+            let subject = Subject {
+                first_pid: options.first_pid,
+                pids: options.pids,
+                rules,
+                role_of,
+                root: options.root,
+                devices: Devices::mounted(options.mounts_of, options.emulated),
+                disk_server_pids: options.disk_server_pids,
+            };
+            let places = Places {
+                tracefs: options.tracefs,
+                instance: options.instance,
+                buffer_bytes: options.buffer_mb << 20,
+                spool_dir: options.spool_dir,
+                out: options.directory,
+                whole: options.whole,
+            };
+            Session::attach(subject, places)
+        });
+        let session = Mutex::new(attached.map_err(|error| failed(py, &error))?);
+        Ok(Self { session, raised })
     }
 
     /// Follows the scheduling of these threads, which are clients.
     fn set_clients(&self, py: Python<'_>, tids: Vec<i32>) -> PyResult<()> {
-        py.detach(|| self.0.set_clients(tids))
-            .map_err(|error| raised(py, &error))
+        self.with(py, |session| session.set_clients(tids))
     }
 
     /// Finds the clients by their wake-ups in this number of seconds; returns the number of clients.
     fn find_clients(&self, py: Python<'_>, seconds: f64) -> PyResult<usize> {
         let duration = Duration::try_from_secs_f64(seconds)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        py.detach(|| self.0.find_clients(duration))
-            .map(|trial| trial.clients)
-            .map_err(|error| raised(py, &error))
+        let trial = self.with(py, |session| session.find_clients(duration))?;
+        Ok(trial.clients)
     }
 
-    /// Begins a burst; when this returns, events are taken.
-    fn begin(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.begin())
-            .map_err(|error| raised(py, &error))
+    /// Time without recording begins again: what passed since the last burst does not count.
+    fn begin_unrecorded(&self, py: Python<'_>) {
+        py.detach(|| lock(&self.session).begin_unrecorded());
     }
 
-    /// Ends it, and returns its immediate facts, as JSON.
-    #[pyo3(signature = (log_delay_us = 0.0))]
-    fn end(&self, py: Python<'_>, log_delay_us: f64) -> PyResult<String> {
-        let summary = py
-            .detach(|| self.0.end(log_delay_us))
-            .map_err(|error| raised(py, &error))?;
-        let told = summary.map(|one| {
-            serde_json::json!({
-                "start_ns": one.start_ns,
-                "end_ns": one.end_ns,
-                "events": one.events,
-                "lost": one.lost,
-                "bytes": one.bytes,
-                "paths": one.paths,
-            })
-        });
-        told.map(|told| told.to_string())
+    /// Time without recording ends.
+    fn end_unrecorded(&self, py: Python<'_>) {
+        py.detach(|| lock(&self.session).end_unrecorded());
+    }
+
+    /// Begins a burst of these processes; when this returns, events are taken.
+    fn begin(&self, py: Python<'_>, pids: Vec<i32>) -> PyResult<()> {
+        self.with(py, |session| session.begin_burst(pids))
+    }
+
+    /// Ends it, of processes that are these now; returns the number of its events.
+    fn end(&self, py: Python<'_>, pids: Vec<i32>) -> PyResult<u64> {
+        let burst = self.with(py, |session| session.end_burst(pids))?;
+        burst
+            .map(|burst| burst.events)
             .ok_or_else(|| PyValueError::new_err("no burst was begun"))
     }
 
-    /// Decodes the oldest burst that waits; returns the number of its events, or none if no burst waits.
-    fn decode(&self, py: Python<'_>, resolve: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-        let resolve = resolve.clone().unbind();
-        let decoded = py.detach(|| {
-            self.0.decode(|paths| {
-                Python::attach(|py| facts_of(&resolve, py, &paths)).map_err(Failure::Python)
-            })
-        });
-        decoded.map_err(|failure| match failure {
-            Failure::Python(error) => error,
-            Failure::Recorder(error) => raised(py, &error),
-        })
-    }
-
-    /// Writes the bursts decoded by now to another directory; completes `about`, which is JSON, and returns
-    /// it.
+    /// Writes the recording so far to another directory; completes `about`, which is JSON, and returns it.
     fn snapshot(&self, py: Python<'_>, about: &str, directory: PathBuf) -> PyResult<String> {
         let about: About = parsed(about)?;
-        let about = py
-            .detach(|| self.0.snapshot(about, &directory))
-            .map_err(|error| raised(py, &error))?;
-        serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        let about = self.with(py, |session| session.snapshot(about, &directory))?;
+        self.told(&about)
     }
 
-    /// Detaches and ends the recording; completes `about`, which is JSON, and returns it.
+    /// Detaches, decodes what waits and ends the recording; completes `about`, which is JSON, and returns it.
     fn finish(&self, py: Python<'_>, about: &str) -> PyResult<String> {
         let about: About = parsed(about)?;
-        let about = py
-            .detach(|| self.0.finish(about))
-            .map_err(|error| raised(py, &error))?;
-        serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        let about = self.with(py, |session| session.finish(about))?;
+        self.told(&about)
     }
 
     /// Detaches. No error if already detached.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.0.close());
+        py.detach(|| lock(&self.session).close());
     }
+}
+
+impl PyRecorder {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        action: impl FnOnce(&mut Session) -> Result<T, RecordError> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| action(&mut lock(&self.session)))
+            .map_err(|error| failed(py, &error))
+    }
+
+    fn told(&self, about: &About) -> PyResult<String> {
+        match lock(&self.raised).take() {
+            Some(error) => Err(error),
+            None => json(about),
+        }
+    }
+}
+
+/// Asks Python for the roles of files.
+fn asking(role_of: Py<PyAny>, raised: Raised) -> RoleOf {
+    Box::new(move |path| {
+        let asked = Python::attach(|py| role_of.call1(py, (path,))?.extract(py));
+        let name: Option<String> = asked.unwrap_or_else(|error| {
+            lock(&raised).get_or_insert(error);
+            None
+        });
+        let mut roles = Role::ALL.into_iter();
+        roles.find(|role| name.as_deref() == Some(role.name()))
+    })
 }
 
 /// Costs of this host, as JSON; none where it has no idle core.
 #[pyfunction]
 pub fn measure_host(py: Python<'_>) -> PyResult<Option<String>> {
-    let host = py.detach(measured);
-    host.map(|host| serde_json::to_string(&host))
-        .transpose()
-        .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    py.detach(measured).map(|host| json(&host)).transpose()
 }
 
-/// Errors while a burst is decoded.
-enum Failure {
-    Python(PyErr),
-    Recorder(RecorderError),
+/// Ignores poisoning: each step leaves the state whole, so a panic of another thread does no harm.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl From<RecorderError> for Failure {
-    fn from(error: RecorderError) -> Self {
-        Self::Recorder(error)
-    }
-}
-
-fn ranges_of((device, index): (&DeviceText, u32)) -> impl Iterator<Item = DeviceRange> {
-    device.stretches.iter().map(move |stretch| DeviceRange {
-        number: stretch.number,
-        first_sector: stretch.first_sector,
-        sectors: stretch.sectors,
-        offset_sectors: stretch.offset_sectors,
-        device: index,
-    })
-}
-
-fn facts_of(resolve: &Py<PyAny>, py: Python<'_>, paths: &[String]) -> PyResult<Vec<FileFacts>> {
-    let asked =
-        serde_json::to_string(paths).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    let answer: String = resolve.call1(py, (asked,))?.extract(py)?;
-    let told: Vec<FactsText> = parsed(&answer)?;
-    Ok(told.into_iter().map(described).collect())
-}
-
-fn described(told: FactsText) -> FileFacts {
-    let extent = |(device, sector, sectors, offset_bytes)| Extent {
-        device,
-        sector,
-        sectors,
-        offset_bytes,
-    };
-    FileFacts {
-        role: told.role,
-        device: told.device,
-        size_bytes: told.size_bytes,
-        extents: told.extents.into_iter().map(extent).collect(),
-    }
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn raised(py: Python<'_>, error: &RecorderError) -> PyErr {
-    user_error(py, error, error.fix())
+fn failed(py: Python<'_>, error: &RecordError) -> PyErr {
+    user_error(py, error, &error.fix)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tierwise_recording::{About, ClientProgram, Machine, Role};
+use tierwise_recording::{About, Role};
 
 use crate::devices::Devices;
 use crate::target::Target;
@@ -22,29 +22,8 @@ pub fn prepared(target: &Target) -> About {
     }
 }
 
-/// Completes it when the recording ends.
-pub fn completed(
-    about: About,
-    devices: &Devices,
-    clients: Vec<ClientProgram>,
-    processes_bytes: u64,
-) -> About {
-    let mut warnings = about.warnings;
-    warnings.extend(warnings_of(devices));
-    About {
-        machine: Machine {
-            processes_bytes,
-            ..about.machine
-        },
-        devices: devices.described(),
-        clients,
-        warnings,
-        ..about
-    }
-}
-
 /// Warnings that only the recorder can give and every use of the recording must repeat; free of names.
-fn warnings_of(devices: &Devices) -> Vec<String> {
+pub fn warnings_of(devices: &Devices) -> Vec<String> {
     let used: Vec<_> = devices
         .known
         .iter()

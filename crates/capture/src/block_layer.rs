@@ -1,12 +1,12 @@
-//! Block devices that are built on others, read from sysfs: volumes, encryption, arrays, partitions.
-//!
-//! tierwise's `host/block_layer.py` is the same for the laboratory, where it knows emulated disks too.
+//! Block devices that are built on others, read from sysfs: volumes, encryption, arrays, partitions, emulated disks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::Deserialize;
 use tierwise_recording::ChainLink;
 
 use crate::mounts::{Mount, mount_of};
@@ -45,10 +45,27 @@ pub struct Base {
     pub devices: Vec<PathBuf>,
 }
 
+/// A loop device that is a partition of an emulated disk; sysfs does not tell.
+#[derive(Clone, Debug, Deserialize)]
+pub struct EmulatedPartition {
+    /// Name of the loop device.
+    #[serde(rename = "loop")]
+    pub loop_device: String,
+    /// Name of the emulated disk.
+    pub disk: String,
+    /// First sector of the partition on the disk.
+    pub first_sector: u64,
+    /// Profile of the disk, as TOML.
+    pub profile: String,
+    /// Process that serves the disk.
+    pub server_pid: Option<i32>,
+}
+
 /// The block devices of a machine. A device is identified by its sysfs folder.
 pub struct BlockLayer {
     sys: PathBuf,
     dm_table: fn(&str) -> Option<String>,
+    emulated: Vec<EmulatedPartition>,
 }
 
 impl Default for BlockLayer {
@@ -56,6 +73,7 @@ impl Default for BlockLayer {
         Self {
             sys: PathBuf::from("/sys"),
             dm_table,
+            emulated: Vec::new(),
         }
     }
 }
@@ -80,6 +98,54 @@ fn dm_table(number: &str) -> Option<String> {
 }
 
 impl BlockLayer {
+    /// Of a sysfs elsewhere, with tables that a test gives.
+    #[cfg(test)]
+    pub fn of_test(sys: PathBuf, dm_table: fn(&str) -> Option<String>) -> Self {
+        Self {
+            sys,
+            dm_table,
+            emulated: Vec::new(),
+        }
+    }
+
+    /// Of this machine, with the emulated disks that it has.
+    pub fn with_emulated(emulated: Vec<EmulatedPartition>) -> Self {
+        Self::default().with_partitions(emulated)
+    }
+
+    /// The same, with these emulated disks.
+    pub fn with_partitions(self, emulated: Vec<EmulatedPartition>) -> Self {
+        Self { emulated, ..self }
+    }
+
+    /// The partition of an emulated disk that a device of this name is.
+    pub fn emulated(&self, name: &str) -> Option<&EmulatedPartition> {
+        let mut partitions = self.emulated.iter();
+        partitions.find(|partition| partition.loop_device == name)
+    }
+
+    /// Kind and label of a device.
+    fn kind_of(&self, folder: &Path) -> (String, Option<String>) {
+        match self.emulated(&name_of(folder)) {
+            Some(emulated) => ("emulated disk".to_owned(), Some(emulated.disk.clone())),
+            None => kind(folder),
+        }
+    }
+
+    /// Physical devices below a device. A loop device counts as physical: its requests are its own. Partitions of an
+    /// emulated disk share one.
+    pub fn disks(&self, folder: &Path) -> BTreeSet<String> {
+        let below = below(folder);
+        if !below.is_empty() {
+            return below.iter().flat_map(|device| self.disks(device)).collect();
+        }
+        let name = name_of(folder);
+        BTreeSet::from([match self.emulated(&name) {
+            Some(emulated) => format!("emulated {}", emulated.disk),
+            None => name,
+        }])
+    }
+
     /// The sysfs folder of a device by its number.
     fn folder(&self, (major, minor): (u32, u32)) -> Option<PathBuf> {
         fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}"))).ok()
@@ -123,7 +189,7 @@ impl BlockLayer {
     }
 
     /// File systems and devices that hold a path, as this process sees it; empty if it is missing.
-    fn under_path(&self, path: &Path) -> Base {
+    pub fn under_path(&self, path: &Path) -> Base {
         let found = fs::metadata(path).and_then(|found| Ok((found.dev(), mount_of(path, None)?)));
         found.map_or_else(
             |_| Base::default(),
@@ -149,7 +215,7 @@ impl BlockLayer {
     }
 
     fn add_links(&self, folder: &Path, depth: u32, links: &mut Vec<ChainLink>) {
-        let (kind, label) = kind(folder);
+        let (kind, label) = self.kind_of(folder);
         let below_loop = (kind == "loop" && depth < DEEPEST).then(|| label.clone());
         links.push(ChainLink {
             depth,

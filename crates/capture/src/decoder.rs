@@ -59,6 +59,13 @@ impl Decoder {
         let _ = self.bursts.send(Told::Burst(burst));
     }
 
+    /// Leaves the bursts that wait undecoded, and waits for the one that is being decoded.
+    pub fn abandon(self) {
+        drop(self.bursts);
+        // A failure matters to nobody.
+        let _ = self.thread.join();
+    }
+
     /// Decodes the remaining bursts at full speed.
     pub fn finish(self) -> Result<Files, RecordError> {
         let _ = self.bursts.send(Told::End);

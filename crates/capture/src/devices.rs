@@ -6,10 +6,10 @@ use std::path::Path;
 use tierwise_record::timeline::DeviceRange;
 use tierwise_recording::{ChainLink, Device, Role};
 
-use crate::block_layer::{Base, BlockLayer, Stretch};
+use crate::block_layer::{Base, BlockLayer, EmulatedPartition, Stretch};
 use crate::mounts::{self, Mount};
 use crate::processes::text;
-use crate::sysfs::{disks, name_of, number_in, numbers_in, whole_disk};
+use crate::sysfs::{name_of, number_in, numbers_in, whole_disk};
 
 const NEVER_WRITTEN: [&str; 3] = ["squashfs", "iso9660", "erofs"];
 /// File systems whose extents are their own addresses, not sectors of a device.
@@ -22,9 +22,21 @@ pub struct BlockDevice {
     disks: BTreeSet<String>,
     stretches: Vec<Stretch>,
     roles: BTreeSet<Role>,
+    /// Process that serves the emulated disk that it is.
+    server_pid: Option<i32>,
 }
 
 impl BlockDevice {
+    /// As `about.json` has it, without the roles and the devices that share its disks.
+    pub fn described(&self) -> &Device {
+        &self.described
+    }
+
+    /// Its sectors on the devices that block events name.
+    pub fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
     /// Roles of the files that were seen on it.
     pub fn roles(&self) -> &BTreeSet<Role> {
         &self.roles
@@ -79,15 +91,20 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Every device that is mounted where the process sees it; this process if none is given.
-    pub fn mounted(pid: Option<i32>) -> Self {
-        let mut devices = Self {
+    /// None yet, of those that the process sees; this process if none is given.
+    pub fn new(pid: Option<i32>, layer: BlockLayer) -> Self {
+        Self {
             known: Vec::new(),
             without: BTreeMap::new(),
             pid,
-            layer: BlockLayer::default(),
+            layer,
             by_number: HashMap::new(),
-        };
+        }
+    }
+
+    /// Every device that is mounted where the process sees it; this process if none is given.
+    pub fn mounted(pid: Option<i32>, emulated: Vec<EmulatedPartition>) -> Self {
+        let mut devices = Self::new(pid, BlockLayer::with_emulated(emulated));
         for mount in mounts::mounts(pid) {
             if !NEVER_WRITTEN.contains(&mount.file_system.as_str()) {
                 let (major, minor) = mount.device;
@@ -150,6 +167,13 @@ impl Devices {
         described.collect()
     }
 
+    /// Servers of the emulated disks that hold files with roles.
+    pub fn disk_servers(&self) -> Vec<i32> {
+        let used = self.known.iter().filter(|device| !device.roles.is_empty());
+        let pids: BTreeSet<i32> = used.filter_map(|device| device.server_pid).collect();
+        pids.into_iter().collect()
+    }
+
     /// A number for each device; devices that share a physical device have the same number.
     fn shared(&self) -> Vec<u32> {
         let mut groups: Vec<BTreeSet<String>> = Vec::new();
@@ -196,6 +220,8 @@ impl Devices {
             1 => self.layer.stretches(first),
             _ => Vec::new(),
         };
+        let lowest = stretches.first();
+        let emulated = lowest.and_then(|lowest| self.layer.emulated(&lowest.name));
         let (major, minor) = numbers_in(&first.join("dev"));
         let cache = text(&whole_disk(first).join("queue/write_cache"));
         let sizes = base
@@ -207,21 +233,25 @@ impl Devices {
             major,
             minor,
             mount: mount.map(|mount| mount.point.to_string_lossy().into_owned()),
-            first_sector: stretches.first().map_or(0, |one| one.first_sector),
+            first_sector: lowest.map_or(0, |lowest| lowest.first_sector)
+                + emulated.map_or(0, |emulated| emulated.first_sector),
             sectors: sizes.sum(),
+            profile: emulated.map(|emulated| emulated.profile.clone()),
             write_cache: cache == "write back",
             chain: self.layer.chain(base),
             ..Device::default()
         };
+        let disks = base.devices.iter();
         BlockDevice {
             described,
-            disks: base
-                .devices
-                .iter()
-                .flat_map(|device| disks(device))
-                .collect(),
+            disks: disks.flat_map(|device| self.layer.disks(device)).collect(),
+            server_pid: emulated.and_then(|emulated| emulated.server_pid),
             stretches,
             roles: BTreeSet::new(),
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tests/devices.rs"]
+mod tests;

@@ -10,16 +10,21 @@ use tierwise_recording::{Role, Rules};
 
 use crate::devices::Devices;
 use crate::extents::KnownExtents;
-use crate::paths::within;
+use crate::paths::{TreeSizes, within, working_directory_sizes};
 use crate::plain_files;
 
 const DELETED: &str = " (deleted)";
+
+/// Roles of files by their paths, given by whoever knows them better than rules do.
+pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
 
 /// Answers the recorder's questions about files, by their paths as the recorded processes see them.
 pub struct Files {
     /// Each device found.
     pub devices: Devices,
     rules: Rules,
+    /// In place of the rules' own roles.
+    role_of: Option<RoleOf>,
     /// Root of the recorded processes' file system, `/proc/PID/root` for a container's.
     root: PathBuf,
     extents: KnownExtents,
@@ -31,9 +36,23 @@ impl Files {
         Self {
             devices,
             rules,
+            role_of: None,
             root,
             extents: KnownExtents::default(),
         }
+    }
+
+    /// The same, with roles in place of those of the rules.
+    pub fn with_roles(self, role_of: Option<RoleOf>) -> Self {
+        Self { role_of, ..self }
+    }
+
+    /// Sizes in the working directory of a server, if that is the data directory; none if it is gone.
+    pub fn working_directory_sizes(&self, pid: i32) -> Option<TreeSizes> {
+        let works = self.rules.works_in_data_directory;
+        let sizes =
+            works.then(|| working_directory_sizes(pid, &self.root, |path| self.by_path(path)));
+        sizes.flatten()
     }
 
     /// Earlier facts where known, else current ones.
@@ -68,7 +87,8 @@ impl Files {
             return FileFacts::default();
         }
         let role = self.role_of(&place, seen);
-        let role = role.or_else(|| role_of_content(&self.rules, &place));
+        let by_rules = self.role_of.is_none();
+        let role = role.or_else(|| by_rules.then(|| role_of_content(&self.rules, &place))?);
         let device = self.device(&place, status.as_ref(), role);
         let tells = |device: u32| self.devices.known[device as usize].tells_places();
         let extents = match (status.as_ref(), device) {
@@ -89,9 +109,14 @@ impl Files {
     fn role_of(&self, place: &Path, seen: &str) -> Option<Role> {
         let real = place.strip_prefix(&self.root).unwrap_or(place);
         let real = format!("/{}", real.to_string_lossy().trim_start_matches('/'));
-        self.rules
-            .role_of(&real)
-            .or_else(|| self.rules.role_of(seen))
+        self.by_path(&real).or_else(|| self.by_path(seen))
+    }
+
+    fn by_path(&self, path: &str) -> Option<Role> {
+        match &self.role_of {
+            Some(role_of) => role_of(path),
+            None => self.rules.role_of(path),
+        }
     }
 
     /// Device of the file, or of its nearest existing parent directory if it is gone.
@@ -138,7 +163,11 @@ mod tests {
             content = [{ offset = 1, hex = "4142", role = "data" }]
         "#;
         let rules = Rules::parse(rules, "toy").unwrap();
-        let mut files = Files::new(Devices::mounted(None), rules, PathBuf::from("/"));
+        let mut files = Files::new(
+            Devices::mounted(None, Vec::new()),
+            rules,
+            PathBuf::from("/"),
+        );
         let shown = file.to_string_lossy().into_owned();
         let here = files.of(&shown);
         assert_eq!((here.role, here.size_bytes), (Some(Role::Log), 1000));

@@ -1,261 +1,220 @@
-//! One recording: attaches, takes bursts, decodes, describes, detaches.
+//! A recording under way: bursts taken, decoded beside the database, and described. The caller decides when.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tierwise_record::capture::{Options, open_files};
-use tierwise_record::{Recorder, measure_host};
-use tierwise_recording::{About, ClientProgram, Role};
+use tierwise_record::{BurstSummary, Recorder, Trial, measure_host};
+use tierwise_recording::{About, Host, Machine, Rules};
 
-use crate::about;
 use crate::decoder::Decoder;
 use crate::devices::Devices;
-use crate::disk_space::{self, DiskSpace};
-use crate::files::Files;
-use crate::output::Output;
+use crate::files::{Files, RoleOf};
 use crate::rates::RateMeter;
-use crate::sockets::Sockets;
-use crate::target::{Target, Wanted};
-use crate::tracing::Tracing;
-use crate::{RecordError, Schedule, clients, event_cost, ledger, machine, paths, processes};
+use crate::{RecordError, about, event_cost, processes};
 
-/// Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives.
-const BUFFER_BYTES: u64 = 16 << 20;
 /// How often the kernel's buffers are emptied.
 const POLL: Duration = Duration::from_millis(20);
-/// Length of the burst that is not kept, in which clients show themselves.
-const TRIAL: Duration = Duration::from_millis(100);
-/// Interval of the checks whether the recording is over.
-const LOOKS_EACH: Duration = Duration::from_millis(200);
 
-/// What is to be recorded, and how.
-#[derive(Clone, Debug)]
-pub struct Order {
-    /// Which database.
-    pub wanted: Wanted,
-    /// Rules in place of those of its program: an engine's name or a TOML file.
-    pub rules: Option<String>,
-    /// Roles of files, before those of the rules: pattern of a path, role.
-    pub roles: Vec<(String, Role)>,
-    /// Directory of the recording, new or empty.
+/// The database, and where its recording goes.
+pub struct Subject {
+    /// Its first process, if that is known.
+    pub first_pid: Option<i32>,
+    /// Its processes when the recording begins; their children belong to it too.
+    pub pids: Vec<i32>,
+    /// Rules of its files and threads.
+    pub rules: Rules,
+    /// Roles of its files in place of those of the rules.
+    pub role_of: Option<RoleOf>,
+    /// Root of its files, as seen by this process; a container has its own.
+    pub root: PathBuf,
+    /// Devices that it may use.
+    pub devices: Devices,
+    /// Servers of emulated disks, whose processor time counts as storage; by default those of the disks that it uses.
+    pub disk_server_pids: Option<Vec<i32>>,
+}
+
+/// Where events come from and where they go.
+pub struct Places {
+    /// Root of a mounted tracefs.
+    pub tracefs: PathBuf,
+    /// Name of the tracer's instances.
+    pub instance: String,
+    /// Size of a buffer of the kernel for one core.
+    pub buffer_bytes: u64,
+    /// Directory for bursts that wait to be decoded.
+    pub spool_dir: PathBuf,
+    /// Directory of the recording, empty or new.
     pub out: PathBuf,
-    /// When events are taken.
-    pub schedule: Schedule,
-    /// The recording ends early when it has reached this size.
-    pub limit_bytes: u64,
+    /// Every event of the work is recorded: there is no unrecorded time in which the same work ran.
+    pub whole: bool,
 }
 
-/// Records until the time is over, `stop` is set or the database ends; what was recorded is kept. Gives the
-/// description. `say` gets sentences for whoever waits.
-///
-/// # Errors
-/// If nothing can be recorded here, there is no such database, or the file system refuses.
-pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<About, RecordError> {
-    let tracing = Tracing::open()?;
-    tracing.sweep();
-    ledger::sweep()?;
-    let target = Target::find(&order.wanted, order.rules.as_deref(), &order.roles)?;
-    let output = Output::begin(&order.out, &tracing.name)?;
-    let made = record_to(&output, order, &target, &tracing, stop, say)
-        .map_err(|error| output.explain(error))?;
-    output.keep()?;
-    Ok(made)
-}
-
-fn record_to(
-    output: &Output,
-    order: &Order,
-    target: &Target,
-    tracing: &Tracing,
-    stop: &AtomicBool,
-    say: &dyn Fn(&str),
-) -> Result<About, RecordError> {
-    say(&format!("attaching to {}", target.server()));
-    let about = About {
-        host: measure_host(),
-        ..about::prepared(target)
-    };
-    let event_cpu_ns = event_cost::measure_event_cpu_ns(&tracing.path(), &tracing.name);
-    let files = files_of(target);
-    let recorder = Arc::new(attach(target, tracing, &files, output)?);
-    let _attached = Attached(&recorder);
-    let trial = recorder.find_clients(TRIAL)?;
-    let space = DiskSpace::expected(&trial, &order.schedule);
-    say(&space.sentence(order.limit_bytes));
-    space.require(machine::free_bytes(&output.path()).unwrap_or(u64::MAX))?;
-    let mut session = Session {
-        order,
-        stop,
-        say,
-        decoder: Decoder::start(Arc::clone(&recorder), files),
-        meter: RateMeter::start(&target.processes()),
-        recorder: &recorder,
-        target,
-        output,
-        began: Instant::now(),
-        events: 0,
-        bursts: 0,
-        processes_bytes: 0,
-        clients: Vec::new(),
-    };
-    session.take_bursts()?;
-    session.finish(about, event_cpu_ns)
-}
-
-fn files_of(target: &Target) -> Files {
-    let devices = Devices::mounted(target.mounts_of());
-    let mut files = Files::new(devices, target.rules.clone(), target.root.clone());
-    for file in target.processes().into_iter().flat_map(open_files) {
-        files.of(&file.path);
-    }
-    files
-}
-
-fn attach(
-    target: &Target,
-    tracing: &Tracing,
-    files: &Files,
-    output: &Output,
-) -> Result<Recorder, RecordError> {
-    let options = Options {
-        tracefs: tracing.path(),
-        instance: tracing.name.clone(),
-        pids: vec![target.pid],
-        buffer_bytes: BUFFER_BYTES,
-        poll: POLL,
-        spool_dir: output.path(),
-        disk_server_pids: Vec::new(),
-    };
-    let ranges = files.devices.ranges();
-    Ok(Recorder::attach(
-        options,
-        target.rules.clone(),
-        ranges,
-        &output.path(),
-    )?)
-}
-
-/// Detaches when it is dropped, also while the decoder still holds the recorder.
-struct Attached<'a>(&'a Recorder);
-
-impl Drop for Attached<'_> {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-struct Session<'a> {
-    order: &'a Order,
-    stop: &'a AtomicBool,
-    say: &'a dyn Fn(&str),
-    recorder: &'a Recorder,
-    decoder: Decoder,
-    target: &'a Target,
-    output: &'a Output,
+/// One recording, until [`Session::finish`]. Dropping it detaches.
+pub struct Session {
+    recorder: Arc<Recorder>,
+    decoder: Option<Decoder>,
     meter: RateMeter,
-    began: Instant,
-    events: u64,
-    bursts: u32,
+    host: Option<Host>,
+    event_cpu_ns: f64,
     processes_bytes: u64,
-    clients: Vec<ClientProgram>,
+    first_pid: Option<i32>,
+    pids: Vec<i32>,
+    whole: bool,
 }
 
-impl Session<'_> {
-    fn take_bursts(&mut self) -> Result<(), RecordError> {
-        let schedule = self.order.schedule;
-        for gap in schedule.gaps() {
-            if self.over_after(gap) || self.full() {
-                break;
-            }
-            self.meter.end(&self.target.processes(), false);
-            if let Err(error) = self.recorder.begin() {
-                if self.target.alive() {
-                    return Err(error.into());
-                }
-                break;
-            }
-            self.over_after(schedule.burst);
-            self.end_burst()?;
+impl Session {
+    /// Measures the host, and attaches; nothing is traced yet.
+    ///
+    /// # Errors
+    /// If nothing can be traced here, or the file system refuses.
+    pub fn attach(subject: Subject, places: Places) -> Result<Self, RecordError> {
+        let host = measure_host();
+        let event_cpu_ns = event_cost::measure_event_cpu_ns(&places.tracefs, &places.instance);
+        let files = Files::new(subject.devices, subject.rules.clone(), subject.root);
+        let mut files = files.with_roles(subject.role_of);
+        for file in subject.pids.iter().flat_map(|&pid| open_files(pid)) {
+            files.of(&file.path);
         }
-        if self.target.alive() {
-            self.meter.end(&self.target.processes(), false);
-        }
-        Ok(())
-    }
-
-    fn end_burst(&mut self) -> Result<(), RecordError> {
-        let burst = self.recorder.end(0.0)?;
-        let pids = self.target.processes();
-        self.processes_bytes = self.processes_bytes.max(processes::memory_bytes(&pids));
-        self.meter.end(&pids, true);
-        self.bursts += 1;
-        // Seldom, because it reads every descriptor of the host.
-        if self.bursts.is_power_of_two() {
-            let seen = clients::clients_of(&pids, &Sockets::now());
-            clients::merge(&mut self.clients, seen);
-        }
-        if let Some(burst) = burst {
-            self.events += burst.events;
-            (self.say)(&format!(
-                "recording: {} events in the last burst",
-                burst.events
-            ));
-            self.decoder.burst_ended(burst);
-        }
-        Ok(())
-    }
-
-    /// Waits, at most until the recording is over; gives whether it is over.
-    fn over_after(&self, time: Duration) -> bool {
-        let ends = self.began + self.order.schedule.length;
-        let until = (Instant::now() + time).min(ends);
-        while !self.stop.load(Ordering::Relaxed) && self.target.alive() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return until >= ends;
-            }
-            thread::sleep(left.min(LOOKS_EACH));
-        }
-        true
-    }
-
-    fn full(&self) -> bool {
-        let reached = self
-            .output
-            .size_bytes()
-            .max(disk_space::size_of(self.events));
-        let full = reached >= self.order.limit_bytes;
-        if full {
-            let limit = disk_space::megabytes(self.order.limit_bytes);
-            (self.say)(&format!("the recording has reached its limit of {limit}"));
-        }
-        full
-    }
-
-    fn finish(self, about: About, event_cpu_ns: f64) -> Result<About, RecordError> {
-        let duration_s = self.began.elapsed().as_secs_f64();
-        (self.say)("decoding");
-        let files = self.decoder.finish()?;
-        let sizes = |target: &Target| {
-            let role_of = |path: &str| target.rules.role_of(path);
-            paths::working_directory_sizes(target.pid, &target.root, role_of)
+        let servers = subject.disk_server_pids;
+        let options = Options {
+            tracefs: places.tracefs,
+            instance: places.instance,
+            pids: subject.pids.clone(),
+            buffer_bytes: places.buffer_bytes,
+            poll: POLL,
+            spool_dir: places.spool_dir,
+            disk_server_pids: servers.unwrap_or_else(|| files.devices.disk_servers()),
         };
-        let known = self
-            .target
-            .rules
-            .works_in_data_directory
-            .then_some(self.target);
-        let sizes = known.and_then(sizes);
-        let about = About {
-            duration_s,
-            cost: Some(self.meter.cost(event_cpu_ns)),
+        let ranges = files.devices.ranges();
+        let recorder = Recorder::attach(options, subject.rules, ranges, &places.out)?;
+        let recorder = Arc::new(recorder);
+        Ok(Self {
+            decoder: Some(Decoder::start(Arc::clone(&recorder), files)),
+            meter: RateMeter::start(&subject.pids),
+            recorder,
+            host,
+            event_cpu_ns,
+            processes_bytes: 0,
+            first_pid: subject.first_pid.or_else(|| subject.pids.first().copied()),
+            pids: subject.pids,
+            whole: places.whole,
+        })
+    }
+
+    /// Finds the clients by their wake-ups in a burst that is not kept.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or no process is left.
+    pub fn find_clients(&self, duration: Duration) -> Result<Trial, RecordError> {
+        Ok(self.recorder.find_clients(duration)?)
+    }
+
+    /// Follows the scheduling of these threads, which are clients, from the next burst on.
+    ///
+    /// # Errors
+    /// If the recording has ended.
+    pub fn set_clients(&self, tids: Vec<i32>) -> Result<(), RecordError> {
+        Ok(self.recorder.set_clients(tids)?)
+    }
+
+    /// Time without recording begins again: what passed since the last burst does not count.
+    pub fn begin_unrecorded(&mut self) {
+        self.meter.restart(&self.pids);
+    }
+
+    /// Time without recording ends.
+    pub fn end_unrecorded(&mut self) {
+        self.meter.end(&self.pids, false);
+    }
+
+    /// Begins a burst of these processes.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or no process is left.
+    pub fn begin_burst(&mut self, pids: Vec<i32>) -> Result<(), RecordError> {
+        self.pids = pids;
+        self.recorder.set_processes(self.pids.clone())?;
+        self.end_unrecorded();
+        Ok(self.recorder.begin()?)
+    }
+
+    /// Ends a burst of processes that are these now; none if none was begun.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn end_burst(&mut self, pids: Vec<i32>) -> Result<Option<BurstSummary>, RecordError> {
+        let burst = self.recorder.end()?;
+        self.pids = pids;
+        let held_bytes = processes::memory_bytes(&self.pids);
+        self.processes_bytes = self.processes_bytes.max(held_bytes);
+        self.meter.end(&self.pids, true);
+        if let (Some(decoder), Some(burst)) = (&self.decoder, &burst) {
+            decoder.burst_ended(burst.clone());
+        }
+        Ok(burst)
+    }
+
+    /// Writes the recording so far to another directory; `about` is completed.
+    ///
+    /// # Errors
+    /// If the file system refuses, or the recording has ended.
+    pub fn snapshot(&mut self, about: About, directory: &Path) -> Result<About, RecordError> {
+        let files = self.decoded()?;
+        let about = self.completed(about, &files);
+        self.decoder = Some(Decoder::start(Arc::clone(&self.recorder), files));
+        Ok(self.recorder.snapshot(about, directory)?)
+    }
+
+    /// Detaches, decodes the bursts that wait, and writes the recording; `about` is completed.
+    ///
+    /// # Errors
+    /// If the file system refuses, or it was ended before.
+    pub fn finish(&mut self, about: About) -> Result<About, RecordError> {
+        let files = self.decoded()?;
+        let about = self.completed(about, &files);
+        Ok(self.recorder.finish(about)?)
+    }
+
+    /// Detaches, and leaves the bursts that wait undecoded. No error if already detached.
+    pub fn close(&mut self) {
+        self.recorder.close();
+        if let Some(decoder) = self.decoder.take() {
+            decoder.abandon();
+        }
+    }
+
+    fn decoded(&mut self) -> Result<Files, RecordError> {
+        let ended = || RecordError::new("the recording has ended", "attach again for another");
+        self.decoder.take().ok_or_else(ended)?.finish()
+    }
+
+    fn completed(&self, about: About, files: &Files) -> About {
+        let uncompared = RateMeter::start(&[]);
+        let meter = if self.whole { &uncompared } else { &self.meter };
+        let first = self.first_pid;
+        let sizes = first.and_then(|pid| files.working_directory_sizes(pid));
+        let mut warnings = about.warnings;
+        warnings.extend(about::warnings_of(&files.devices));
+        About {
+            host: self.host.clone(),
+            machine: Machine {
+                processes_bytes: self.processes_bytes,
+                ..about.machine
+            },
+            devices: files.devices.described(),
+            cost: Some(meter.cost(self.event_cpu_ns)),
             data_directory_bytes: sizes.as_ref().map(|sizes| sizes.all_bytes),
             role_bytes: sizes.map_or_else(Default::default, |sizes| sizes.role_bytes),
-            ..about::completed(about, &files.devices, self.clients, self.processes_bytes)
-        };
-        Ok(self.recorder.finish(about)?)
+            warnings,
+            ..about
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
     }
 }

@@ -1,6 +1,5 @@
 //! Facts about one block device, by its folder in sysfs.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,14 +13,6 @@ const DM_KINDS: [(&str, &str); 4] = [
     ("mpath-", "multipath"),
     ("part", "partition"),
 ];
-/// Physical devices below a device. A loop device counts as physical: its requests are its own.
-pub fn disks(folder: &Path) -> BTreeSet<String> {
-    let below = below(folder);
-    if below.is_empty() {
-        return BTreeSet::from([name_of(folder)]);
-    }
-    below.iter().flat_map(|device| disks(device)).collect()
-}
 
 /// Devices directly below a device, in order.
 pub fn below(folder: &Path) -> Vec<PathBuf> {

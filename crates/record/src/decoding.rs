@@ -36,7 +36,7 @@ impl Decoding {
     }
 
     /// Puts a burst's events on the timeline; gives their number.
-    pub fn push(&mut self, raw: &RawBurst, log_delay_us: f64, decoder: &Decoder) -> u64 {
+    pub fn push(&mut self, raw: &RawBurst, decoder: &Decoder) -> u64 {
         for thread in &raw.threads {
             let class = self.class_of(thread, raw);
             self.timeline
@@ -51,7 +51,6 @@ impl Decoding {
         self.bursts.push(Burst {
             start_ns: raw.start_ns,
             end_ns: raw.end_ns,
-            log_delay_us,
             storage_cpu: raw.cpu.storage,
         });
         self.opens.0 += decoded.opens;

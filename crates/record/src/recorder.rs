@@ -18,15 +18,9 @@ use crate::timeline::{DeviceRange, FileFacts};
 /// A recording under way.
 pub struct Recorder {
     capture: Mutex<Option<Capture>>,
-    waiting: Mutex<VecDeque<Taken>>,
+    waiting: Mutex<VecDeque<RawBurst>>,
     decoding: Mutex<Option<Decoding>>,
     decoder: Arc<Decoder>,
-}
-
-/// A burst that waits to be decoded, and the delay that the log had in it.
-struct Taken {
-    raw: RawBurst,
-    log_delay_us: f64,
 }
 
 /// Facts about a burst at the moment it ended.
@@ -163,11 +157,11 @@ impl Recorder {
         with(&self.capture, |capture| Ok(capture.begin()?))
     }
 
-    /// Ends a burst, in which each flush of the log was made later by `log_delay_us`; none if none was begun.
+    /// Ends a burst; none if none was begun.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn end(&self, log_delay_us: f64) -> Result<Option<BurstSummary>, RecorderError> {
+    pub fn end(&self) -> Result<Option<BurstSummary>, RecorderError> {
         let Some(raw) = with(&self.capture, |capture| Ok(capture.end()?))? else {
             return Ok(None);
         };
@@ -179,7 +173,7 @@ impl Recorder {
             bytes: raw.bytes(),
             paths: raw.paths().into_iter().collect(),
         };
-        lock(&self.waiting).push_back(Taken { raw, log_delay_us });
+        lock(&self.waiting).push_back(raw);
         Ok(Some(summary))
     }
 
@@ -193,13 +187,13 @@ impl Recorder {
         resolve: impl FnOnce(Vec<String>) -> Result<Vec<FileFacts>, E>,
     ) -> Result<Option<u64>, E> {
         let mut decoding = lock(&self.decoding);
-        let Some(taken) = lock(&self.waiting).pop_front() else {
+        let Some(raw) = lock(&self.waiting).pop_front() else {
             return Ok(None);
         };
         let decoding = decoding.as_mut().ok_or_else(ended)?;
-        let events = decoding.push(&taken.raw, taken.log_delay_us, &self.decoder);
+        let events = decoding.push(&raw, &self.decoder);
         decoding.describe(resolve)?;
-        decoding.write(&taken.raw).map_err(RecorderError::from)?;
+        decoding.write(&raw).map_err(RecorderError::from)?;
         Ok(Some(events))
     }
 

@@ -91,8 +91,6 @@ pub struct Burst {
     pub start_ns: u64,
     /// To.
     pub end_ns: u64,
-    /// Delay added to each flush of the log in this burst, see `--two-speed`.
-    pub log_delay_us: f64,
     /// Processor time of storage itself; none in recordings from before it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_cpu: Option<StorageCpu>,

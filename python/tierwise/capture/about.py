@@ -7,10 +7,8 @@ from importlib import metadata
 from typing import Any
 
 from tierwise import _core
-from tierwise.capture.devices import Devices
 from tierwise.capture.target import Target
 from tierwise.host import machine
-from tierwise.model.roles import Role
 
 
 def prepared(target: Target) -> dict[str, Any]:
@@ -41,50 +39,3 @@ def prepared(target: Target) -> dict[str, Any]:
         "checks": [],
         "warnings": target.rules.parsed.warnings(target.role_of == target.rules.role_of),
     }
-
-
-def devices_json(devices: Devices) -> list[dict[str, Any]]:
-    """Devices as ``about.json`` has them."""
-    known = zip(devices.known, devices.shared, strict=True)
-    return [{**device.described, "shared": shared} for device, shared in known]
-
-
-def warnings_of(devices: Devices) -> list[str]:
-    """Warnings that only the recorder can give and every use of the recording must repeat; free of names."""
-    used = [device for device in devices.known if device.roles]
-    if not used:
-        return ["no file of the database lies on a block device"]
-    found = [
-        f"files of {_listed(roles)} lie on {kind}, which tierwise knows no block device of"
-        for kind, roles in devices.without.items()
-    ]
-    for device in used:
-        roles, untold = _listed(device.roles), device.untold
-        if untold is not None:
-            found.append(
-                f"requests for {roles} are not recorded: the kernel tells none to {untold}, "
-                "and what is below it has other sectors"
-            )
-        elif not device.tells_places:
-            found.append(
-                f"requests for {roles} may be counted for wrong files: "
-                f"{device.chain[0].kind} does not tell where a file lies"
-            )
-    return found
-
-
-def _listed(roles: set[Role]) -> str:
-    return ", ".join(str(role) for role in Role if role in roles)
-
-
-def directory_sizes(pid: int, target: Target) -> dict[str, Any]:
-    """Size of all files in the working directory of a server, and by role; nothing if it is gone.
-
-    The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
-
-    Args:
-        pid: first process of the server.
-        target: the server.
-    """
-    sizes = _core.working_directory_sizes(pid, target.root, target.role_of)
-    return {} if sizes is None else {"data_directory_bytes": sizes[0], "role_bytes": sizes[1]}

@@ -23,8 +23,6 @@ class Schedule:
     seconds: float | None = 60.0
     duty: float = 0.1
     burst_s: float = 0.5
-    two_speed: bool = False
-    """Slow the log's flushes in every other burst."""
 
     def __post_init__(self) -> None:
         """Refuse an invalid schedule.

@@ -13,16 +13,12 @@ from typing import Any, Self
 
 from tierwise import _core
 from tierwise.capture import about
-from tierwise.capture.decoder import Burst, Decoder
-from tierwise.capture.devices import Devices
 from tierwise.capture.engine_counters import EngineCounters, described
-from tierwise.capture.facts import FileFacts
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.session_clients import SessionClients
 from tierwise.capture.target import Target
-from tierwise.capture.two_speed import SlowLog
 from tierwise.host import ledger
-from tierwise.host.files import open_files
+from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
@@ -62,8 +58,6 @@ class Session:
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._stopping = threading.Event()
-        self._delay_us = 0.0
-        self._processes_bytes = 0
         self._clients = SessionClients(target.processes)
         self._in_burst = False
         self._finished = False
@@ -76,24 +70,12 @@ class Session:
             tracing = undo.enter_context(Tracing.open())
             make_folder(out)
             undo.callback(self._discard_unfinished)
-            host = _core.measure_host()
-            self._event_cpu_ns = _core.measure_event_cpu_ns(tracing.mount, tracing.instance)
-            self._devices = Devices(target.mounts_of)
-            self._devices.meet_all()
-            self._facts = FileFacts(self._devices, target.role_of, target.root, target.content_role_of)
-            for file in open_files(target.processes()):
-                self._facts.of(str(file.path))
-            self._about = about.prepared(target) | {"host": host and json.loads(host)}
+            self._about = about.prepared(target)
             self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
-            self._recorder = _core.Recorder(json.dumps(self._options(tracing, spool)))
+            options = json.dumps(self._options(tracing, spool))
+            self._recorder = _core.Recorder(options, target.rules.parsed, target.own_role_of)
             undo.callback(self._recorder.close)
-            self._decoder = Decoder(self._recorder, self._facts)
-            undo.callback(self._abandon_decoding)
-            undo.callback(self._recorder.close)  # tracing ends first
-            self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
-            self._pids = target.processes()
-            self._meter = _core.RateMeter(self._pids)
             self._undo = undo.pop_all()
 
     def run(self, begun: Callable[[], None] = lambda: None, seconds: float | None = None) -> None:
@@ -110,13 +92,13 @@ class Session:
         began_s = time.monotonic()
         length_s = self._schedule.seconds if seconds is None else seconds
         self._ends_s = began_s + (_LONGEST_S if length_s is None else length_s)
-        self._meter.restart(self._pids)
+        self._recorder.begin_unrecorded()
         try:
             self._take_bursts(begun)
         finally:
             self._elapsed_s += time.monotonic() - began_s
             if self.alive:
-                self._meter.end(self._pids, recorded=False)
+                self._recorder.end_unrecorded()
             if self._counters is not None:
                 self._counters.end()
 
@@ -127,7 +109,7 @@ class Session:
                 self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
         while not self._wait(next(self._gaps_s)):
             try:
-                self.begin_burst(slow_s=self._burst_s if self._bursts % 2 == 1 else None)
+                self.begin_burst()
             except TierwiseError:
                 if self.alive:
                     raise
@@ -151,36 +133,19 @@ class Session:
             self._stopping.wait(min(left_s, _LOOKS_EACH_S))
         return True
 
-    def begin_burst(self, slow_s: float | None = None) -> None:
-        """Record events from now on, of all current processes of the target.
-
-        Args:
-            slow_s: how long the log is slowed, if the schedule has two speeds.
-        """
+    def begin_burst(self) -> None:
+        """Record events from now on, of all current processes of the target."""
         self._bursts += 1
-        self._pids = self._target.processes()
-        self._recorder.set_processes(self._pids)
         if self._target.clients is not None:
             self._recorder.set_clients(self._target.clients())
-        self._delay_us = 0.0
-        if self._slow_log is not None and slow_s is not None:
-            self._delay_us = self._slow_log.begin(slow_s)
-        self._meter.end(self._pids, recorded=False)
-        self._recorder.begin()
+        self._recorder.begin(self._target.processes())
         self._in_burst = True
 
     def end_burst(self) -> None:
         """Record no more events until the next burst."""
-        told = json.loads(self._recorder.end(self._delay_us))
+        events = self._recorder.end(self._target.processes())
         self._in_burst = False
-        self._pids = self._target.processes()
-        held = _core.processes_bytes(self._pids)
-        self._processes_bytes = max(self._processes_bytes, held)
-        self._meter.end(self._pids, recorded=True)
-        if self._slow_log is not None:
-            self._slow_log.end()
-        self._decoder.burst_ended(Burst(told["bytes"], told["paths"]))
-        self._say(f"recording: {told['events']:,} events in the last burst")
+        self._say(f"recording: {events:,} events in the last burst")
 
     def stop(self) -> None:
         """End the current burst and take no more; may be called from any thread."""
@@ -194,44 +159,29 @@ class Session:
             elapsed_s: that time; the total of all windows when left out.
         """
         self._say("decoding")
-        self._decoder.finish()
         told = self._told(transactions, self._elapsed_s if elapsed_s is None else elapsed_s)
-        self._say("writing")
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
         self._finished = True
         return made
 
     def snapshot(self, directory: Path) -> None:
         """Write the data so far as a separate recording; call between two windows."""
-        self._decoder.finish()
-        told = self._told(None, self._elapsed_s)
-        self._recorder.snapshot(json.dumps(told), directory)
-        self._decoder = Decoder(self._recorder, self._facts)
+        self._recorder.snapshot(json.dumps(self._told(None, self._elapsed_s)), directory)
 
     def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
         """The recording's description, without the facts from the bursts."""
         told = {
             **self._about,
-            "machine": {**self._about["machine"], "processes_bytes": self._processes_bytes},
             "duration_s": elapsed_s,
             "transactions": transactions,
-            "cost": self._cost(),
             "clients": self._clients.described,
-            "devices": about.devices_json(self._devices),
-            **self._directory_sizes(),
         }
-        warnings = [*told["warnings"], *about.warnings_of(self._devices)]
         if self._counters is None:
-            return told | {"warnings": warnings}
+            return told
         settings = {**told["settings"], **self._counters.settings}
         told |= {"settings": settings, "engine_version": self._counters.version or told["engine_version"]}
-        return told | described(self._counters) | {"warnings": [*warnings, *self._counters.warnings]}
-
-    def _directory_sizes(self) -> dict[str, Any]:
-        pids = self._target.processes()
-        if not pids or not self._target.rules.works_in_data_directory:
-            return {}
-        return about.directory_sizes(pids[0], self._target)
+        warnings = [*told["warnings"], *self._counters.warnings]
+        return told | described(self._counters) | {"warnings": warnings}
 
     def __enter__(self) -> Self:
         """Give the session."""
@@ -244,33 +194,19 @@ class Session:
     def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
         servers = self._target.disk_servers
         return {
-            "directory": str(self._out),
+            "first_pid": self._target.pid,
+            "pids": self._target.processes(),
+            "root": str(self._target.root),
+            "mounts_of": self._target.mounts_of,
+            "emulated": json.loads(emulated_partitions()),
+            "disk_server_pids": None if servers is None else servers(),
             "tracefs": str(tracing.mount),
             "instance": tracing.instance,
-            "spool_dir": str(spool),
-            "pids": self._target.processes(),
-            "disk_server_pids": self._devices.disk_servers if servers is None else servers(),
-            "root": "" if self._target.root == Path("/") else str(self._target.root),
-            "engine": self._target.rules.engine,
-            "rules": self._target.rules.text,
-            "rules_file": self._target.rules.file,
             "buffer_mb": _BURST_BUFFER_MB if self._schedule.duty < 1 else _BUFFER_MB,
-            "clients": True,
-            "devices": [{"stretches": list(map(vars, one.stretches))} for one in self._devices.known],
+            "spool_dir": str(spool),
+            "directory": str(self._out),
+            "whole": self._schedule.duty == 1,
         }
-
-    def _cost(self) -> dict[str, Any]:
-        """Cost of recording; without a comparison, only the cost of one event.
-
-        With a duty of 1 there is no unrecorded time in which the same work ran.
-        """
-        meter = self._meter if self._schedule.duty < 1 else _core.RateMeter([])
-        cost: dict[str, Any] = json.loads(meter.cost(self._event_cpu_ns))
-        return cost
-
-    def _abandon_decoding(self) -> None:
-        """Abandon the current decoder: a snapshot has replaced the first one."""
-        self._decoder.abandon()
 
     def _discard_unfinished(self) -> None:
         """Remove a directory without ``about.json``: it is not a recording and would block the next one."""

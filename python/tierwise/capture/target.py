@@ -9,12 +9,13 @@ from pathlib import Path
 from tierwise import _core
 from tierwise.capture import client_programs
 from tierwise.capture import rules as rule_files
-from tierwise.capture.facts import RoleOf
 from tierwise.capture.rules import Rules
 from tierwise.capture.server_processes import first_processes, program_of, root_of, server_at
 from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+
+RoleOf = Callable[[str], Role | None]
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,10 @@ class Target:
     pid: int | None = None
     """Its first process, if that is known."""
 
-    def content_role_of(self, place: Path) -> Role | None:
-        """Role of a file by its first bytes, if rules give the roles of this target's files."""
-        return self.rules.role_of_content(place) if self.role_of == self.rules.role_of else None
+    @property
+    def own_role_of(self) -> RoleOf | None:
+        """Roles of files in place of those of the rules; ``None`` if the rules give them."""
+        return None if self.role_of == self.rules.role_of else self.role_of
 
     @property
     def mounts_of(self) -> int | None:

@@ -64,9 +64,6 @@ Burst = Annotated[
     str | None,
     typer.Option(help="length of one burst; default 500ms, or a quarter of what --each and --duty record"),
 ]
-TwoSpeed = Annotated[
-    bool, typer.Option("--two-speed", help="slow the emulated disk of the log in every other burst")
-]
 Dsn = Annotated[
     str | None,
     typer.Option(
@@ -96,7 +93,6 @@ def record(
     until_usable: UntilUsable = None,
     duty: Duty = None,
     burst: Burst = None,
-    two_speed: TwoSpeed = False,
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
     format: FormatOption = Format.TEXT,
@@ -119,13 +115,13 @@ def record(
     roles = role or []
     if every is not None:
         pid = pid if pid is not None else recorder.pid_of_engine(engine or "")
-        plan = _day(duration, every, each, duty, burst, two_speed)
+        plan = _day(duration, every, each, duty, burst)
         source = data_sources.find(dsn, dsn_file)
         server = recorder.Server(pid, chosen, roles)
         _say_which(server.target())
         record_day(server, output, plan, lambda target: _counters(source, target), format)
         return
-    schedule = _schedule(duration, duty, burst, two_speed, whole=command is not None)
+    schedule = _schedule(duration, duty, burst, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
     source = data_sources.find(dsn, dsn_file)
     console = progress_console(to_stderr=True)
@@ -160,15 +156,12 @@ def record(
         raise typer.Exit(1)
 
 
-def _schedule(
-    duration: str | None, duty: str | None, burst: str | None, two_speed: bool, *, whole: bool
-) -> recorder.Schedule:
+def _schedule(duration: str | None, duty: str | None, burst: str | None, *, whole: bool) -> recorder.Schedule:
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
     return recorder.Schedule(
         seconds=_DEFAULT_S if seconds is None and not whole else seconds,
         duty=recorder.parse_duty(duty or ("1" if whole else recorder.DEFAULT_DUTY)),
         burst_s=_DEFAULT_BURST_S if burst is None else parse_duration_s(burst, "--burst"),
-        two_speed=two_speed,
     )
 
 
@@ -178,7 +171,6 @@ def _day(
     each: str | None,
     duty: str | None,
     burst: str | None,
-    two_speed: bool,
 ) -> recorder.DayPlan:
     every_s = parse_duration_s(every, "--every")
     each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")
@@ -188,7 +180,7 @@ def _day(
     return recorder.DayPlan(
         seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
         every_s=every_s,
-        each=recorder.Schedule(seconds=each_s, duty=share, burst_s=burst_s, two_speed=two_speed),
+        each=recorder.Schedule(seconds=each_s, duty=share, burst_s=burst_s),
     )
 
 

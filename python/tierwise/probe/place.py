@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from tierwise import _core
 from tierwise.host import mounts
-from tierwise.host.block_layer import Base, BlockLayer, whole_disk
-from tierwise.model.device_chain import in_words
+from tierwise.host.disk.partitions import emulated_partitions
+from tierwise.model.device_chain import ChainLink, in_words
 from tierwise.model.errors import TierwiseError
 
 _MIB = 1 << 20
@@ -33,7 +35,7 @@ _VIRTUAL_MODELS = (
 )
 
 
-_LAYER = BlockLayer()
+_SYSFS = Path("/sys/class/block")
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,10 @@ def look(path: Path) -> Place:
         raise TierwiseError(f"{path}: {error.strerror}", "name a directory or a block device") from error
     if stat.S_ISBLK(mode.st_mode):
         _require_unmounted(path, mode.st_rdev)
-        return _place(path, _LAYER.under(mode.st_rdev, None))
+        return _place(path)
     if not path.is_dir() or not os.access(path, os.W_OK):
         raise TierwiseError(f"{path} is not a directory that you may write", "name one, or a block device")
-    return _place(path, _LAYER.under_path(path))
+    return _place(path)
 
 
 def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int) -> int:
@@ -115,13 +117,14 @@ def capacity_bytes(place: Place) -> int:
     return 0 if place.is_device else shutil.disk_usage(place.path).total
 
 
-def _place(path: Path, base: Base) -> Place:
-    block = whole_disk(base.devices[0]) if base.devices else None
-    disks = {disk for device in base.devices for disk in _LAYER.disks(device)}
+def _place(path: Path) -> Place:
+    below = json.loads(_core.layers_under(path, emulated_partitions()))
+    block = _whole_disk(Path(below["devices"][0])) if below["devices"] else None
+    disks = [_SYSFS / name for name in below["disks"]]
     name = block.name if block else None
     rotational = _read(block, "queue/rotational") if block else None
     fua = _read(block, "queue/fua") if block else None
-    file_system = base.file_systems[-1] if base.file_systems else None
+    file_system = below["file_systems"][-1] if below["file_systems"] else None
     return Place(
         path=path,
         block=name,
@@ -132,8 +135,13 @@ def _place(path: Path, base: Base) -> Place:
         write_cache=_read(block, "queue/write_cache") if block else None,
         fua=None if fua is None else fua == "1",
         disks=len(disks),
-        chain=in_words(_LAYER.chain(base)),
+        chain=in_words([ChainLink.model_validate(link) for link in below["chain"]]),
     )
+
+
+def _whole_disk(folder: Path) -> Path:
+    """The disk of a partition; a disk is its own. Request queues belong to disks."""
+    return folder.parent if (folder / "partition").exists() else folder
 
 
 def _require_unmounted(path: Path, number: int) -> None:

@@ -49,7 +49,6 @@ class Burst(_Part):
 
     start_ns: int
     end_ns: int
-    log_delay_us: float
 
 
 class Device(_Part):

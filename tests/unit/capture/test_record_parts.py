@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from pathlib import Path
 
 import pytest
 
+from tierwise import _core
 from tierwise.capture import target
-from tierwise.capture.devices import Devices
-from tierwise.capture.extents import extents_of
-from tierwise.capture.facts import FileFacts
 from tierwise.capture.schedule import Schedule, parse_duty
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
 from tierwise.model.units import parse_duration_s
 
 
@@ -60,35 +56,19 @@ def test_bursts_take_their_share_of_the_time() -> None:
     assert len({round(gap, 6) for gap in gaps_s}) > 100
 
 
-def test_facts_of_files(tmp_path: Path) -> None:
-    file = tmp_path / "1.log"
-    file.write_bytes(b"x" * 100_000)
-    os.sync()
-    devices = Devices()
-    facts = FileFacts(devices, lambda path: Role.LOG if path.endswith(".log") else None)
-    deleted = str(tmp_path / "2.log") + " (deleted)"
-    found = json.loads(
-        facts.resolve(json.dumps([str(file), deleted, "socket:[1]", "/dev/null", str(tmp_path)]), {})
-    )
-    assert [one["role"] for one in found] == ["log", "log", None, None, None]
-    assert [one["size_bytes"] for one in found] == [100_000, 0, 0, 0, 0]
-    assert found[0]["device"] == found[1]["device"]
-    if found[0]["device"] is not None:
-        assert devices.known[found[0]["device"]].roles == {Role.LOG}
-
-
 def test_extents_cover_the_file(tmp_path: Path) -> None:
     file = tmp_path / "file"
     with file.open("wb") as output:
         output.write(b"x" * 300_000)
         output.flush()
         os.fsync(output.fileno())
-    extents = extents_of(file)
+    known = _core.Extents()
+    extents = known.of(file)
     if not extents:
         pytest.skip("this file system tells no extents")
     assert sum(sectors for _, sectors, _ in extents) * 512 >= 300_000
     assert extents[0][2] == 0
-    assert extents_of(tmp_path / "none") == []
+    assert known.of(tmp_path / "none") == []
 
 
 def test_targets_that_are_none() -> None:

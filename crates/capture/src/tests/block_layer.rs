@@ -1,66 +1,7 @@
 //! Devices as sysfs would show them, in a directory of the test's own.
 
-use std::collections::BTreeSet;
-use std::os::unix::fs::symlink;
-
 use super::*;
-use crate::sysfs::disks;
-
-struct Sysfs(PathBuf);
-
-impl Sysfs {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tierwise-sys-{name}-{}", std::process::id()));
-        fs::create_dir_all(path.join("dev/block")).unwrap();
-        Self(path)
-    }
-
-    /// A device with these files, as `NAME=TEXT`.
-    fn add(&self, path: &str, number: &str, files: &[&str]) -> PathBuf {
-        let folder = self.0.join("devices").join(path);
-        let own = [format!("dev={number}")];
-        for file in own.iter().map(String::as_str).chain(files.iter().copied()) {
-            let (name, text) = file.split_once('=').unwrap();
-            let file = folder.join(name);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
-        }
-        symlink(&folder, self.0.join("dev/block").join(number)).unwrap();
-        fs::canonicalize(folder).unwrap()
-    }
-
-    fn layer(&self, dm_table: fn(&str) -> Option<String>) -> BlockLayer {
-        BlockLayer {
-            sys: self.0.clone(),
-            dm_table,
-        }
-    }
-
-    fn disk_with_partition(&self) -> (PathBuf, PathBuf) {
-        let disk = self.add(
-            "sda",
-            "8:0",
-            &["size=5000", "queue/rotational=1", "device/model=BIG"],
-        );
-        fs::create_dir(disk.join("mq")).unwrap();
-        let files = ["size=1000", "partition=1", "start=2048"];
-        (disk, self.add("sda/sda1", "8:1", &files))
-    }
-
-    fn volume_on(&self, below: &Path) -> PathBuf {
-        let files = ["size=600", "dm/uuid=LVM-x", "dm/name=pg-log"];
-        let volume = self.add("dm-0", "254:0", &files);
-        fs::create_dir(volume.join("slaves")).unwrap();
-        symlink(below, volume.join("slaves/sda1")).unwrap();
-        volume
-    }
-}
-
-impl Drop for Sysfs {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
+use crate::tests::Sysfs;
 
 #[test]
 fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
@@ -89,7 +30,7 @@ fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
         kinds,
         expected.map(|(depth, kind)| (depth, kind.to_owned()))
     );
-    assert_eq!(disks(&volume), BTreeSet::from(["sda".to_owned()]));
+    assert_eq!(layer.disks(&volume), BTreeSet::from(["sda".to_owned()]));
 }
 
 #[test]

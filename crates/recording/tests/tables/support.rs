@@ -43,7 +43,6 @@ pub fn about_of(bursts: u64) -> About {
             .map(|burst| Burst {
                 start_ns: burst * 1000,
                 end_ns: burst * 1000 + 500,
-                log_delay_us: 0.0,
                 storage_cpu: None,
             })
             .collect(),

@@ -83,7 +83,6 @@ fn recorded() -> Recording {
     made.recording.about.bursts.push(Burst {
         start_ns: 0,
         end_ns: 1_000_000,
-        log_delay_us: 0.0,
         storage_cpu: None,
     });
     made.file("/db/log", Role::Log);

@@ -175,7 +175,6 @@ impl Made {
         recording.about.bursts = vec![Burst {
             start_ns: BEGIN_NS,
             end_ns,
-            log_delay_us: 0.0,
             storage_cpu: None,
         }];
         recording

@@ -34,7 +34,6 @@ class Recordings:
     duty: float = 0.1
     """Duty of mixes; the timed laps of a run are recorded whole, a burst each."""
     burst_s: float = 0.5
-    two_speed: bool = False
 
 
 class RunRecording:
@@ -95,7 +94,7 @@ def recording_of(
     out = path_in(recordings.directory, *run_id.split("/"))
     if out.exists():
         remove_recording(out)
-    schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s, recordings.two_speed)
+    schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s)
     try:
         with Session(recording_target(engine, storage), out, schedule, progress) as session:
             yield RunRecording(session, laps or recordings.duty >= 1)

@@ -11,14 +11,14 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tierwise import _core
-from tierwise.capture.devices import Devices
-from tierwise.capture.extents import KnownExtents
+from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -54,21 +54,20 @@ class RoleRequests:
         Raises:
             TierwiseError: if nothing can be traced here, or a device has no requests of its own.
         """
-        devices = Devices()
+        devices, indices = json.loads(_core.devices_of(list(places.values()), emulated_partitions()))
         self._places = [
-            (role, place, _index(devices, place.stat().st_dev, place)) for role, place in places.items()
+            (role, place, _traced(devices, index, place))
+            for (role, place), index in zip(places.items(), indices, strict=True)
         ]
         self._numbers = {index: place.stat().st_dev for _, place, index in self._places}
         ranges = [
-            (index, one.number, one.first_sector, one.sectors, one.offset_sectors)
-            for index, device in enumerate(devices.known)
-            for one in device.stretches
+            (index, *stretch) for index, device in enumerate(devices) for stretch in device["stretches"]
         ]
         tracing = undo.enter_context(Tracing.open())
         self._counter = _core.RequestCounter(str(tracing.mount), f"{tracing.instance}-roles", ranges)
         undo.callback(self._counter.close)
         undo.callback(self._stop_looking)
-        self._extents = KnownExtents()
+        self._extents = _core.Extents()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._failure: TierwiseError | None = None
@@ -121,8 +120,8 @@ class RoleRequests:
     def _look(self) -> None:
         """Register where each role's files lie now, before the requests completed so far are counted."""
         for owner, (_, place, device) in enumerate(self._places):
-            for path, status in _files(place):
-                self._counter.place(owner, device, self._extents.of(path, status))
+            for path in _files(place):
+                self._counter.place(owner, device, self._extents.of(path))
 
     def _stop_looking(self) -> None:
         self._stopping.set()
@@ -131,33 +130,32 @@ class RoleRequests:
             self._thread = None
 
 
-def _index(devices: Devices, number: int, place: Path) -> int:
+def _traced(devices: Sequence[Mapping[str, Any]], index: int | None, place: Path) -> int:
     """Index of the device under a place.
 
     Raises:
         TierwiseError: if its requests are not traced.
     """
-    index = devices.index_of(number, place)
     if index is None:
         raise TierwiseError(f"{place}: no block device is under it", "use a directory on ext4 or xfs")
-    device = devices.known[index]
-    if device.untold is not None:
+    device = devices[index]
+    if device["untold"] is not None:
         raise TierwiseError(
-            f"{device.name}: the kernel tells no requests to {device.untold}", "use a directory without it"
+            f"{device['name']}: the kernel tells no requests to {device['untold']}",
+            "use a directory without it",
         )
-    if not device.tells_places:
+    if not device["tells_places"]:
         raise TierwiseError(
             f"{place}: its file system has addresses of its own", "use a directory on ext4 or xfs"
         )
     return index
 
 
-def _files(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _files(directory: Path) -> Iterator[Path]:
     """Files below a directory; links are not followed, since they lead to other roles' places."""
     for folder, _, names in os.walk(directory):
         for name in names:
             path = Path(folder, name)
             with contextlib.suppress(OSError):
-                status = path.lstat()
-                if stat.S_ISREG(status.st_mode):
-                    yield path, status
+                if stat.S_ISREG(path.lstat().st_mode):
+                    yield path
