@@ -9,5 +9,5 @@ if [ -d "$(rustc --print sysroot)/lib/rustlib/$machine-unknown-linux-musl" ] && 
 fi
 # At fixed addresses, as ldd calls no other program static.
 RUSTFLAGS="-C target-feature=+crt-static -C relocation-model=static" \
-    cargo build --quiet --locked --profile recorder --target "$target" -p tierwise-capture >&2
+    cargo build --quiet --locked --profile recorder --target "$target" -p tierwise-recorder >&2
 echo "$(realpath "${CARGO_TARGET_DIR:-target}")/$target/recorder/tierwise-record"

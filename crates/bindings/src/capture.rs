@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
-use tierwise_capture::{BlockLayer, Devices, EmulatedPartition, KnownExtents};
+use tierwise_recorder::{BlockLayer, Devices, EmulatedPartition, KnownExtents};
 use tierwise_recording::ChainLink;
 
 /// First sector, number of sectors and offset in bytes of each extent of files; one that was not written since it was
@@ -123,13 +123,13 @@ pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyRes
 /// A path as a process with that root has it.
 #[pyfunction]
 pub fn path_within(py: Python<'_>, root: PathBuf, path: PathBuf) -> PathBuf {
-    py.detach(|| tierwise_capture::within(&root, &path))
+    py.detach(|| tierwise_recorder::within(&root, &path))
 }
 
 /// Lowest memory limit of the control groups that a process is in.
 #[pyfunction]
 pub fn memory_limit_bytes(py: Python<'_>, pid: i32) -> Option<u64> {
-    py.detach(|| tierwise_capture::memory_limit_bytes(pid))
+    py.detach(|| tierwise_recorder::memory_limit_bytes(pid))
 }
 
 fn partitions(emulated: &str) -> PyResult<Vec<EmulatedPartition>> {

@@ -7,8 +7,10 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use tierwise_capture::{Devices, EmulatedPartition, Places, RecordError, RoleOf, Session, Subject};
-use tierwise_record::measure_host as measured;
+use tierwise_recorder::measure_host as measured;
+use tierwise_recorder::{
+    Devices, EmulatedPartition, Places, RecordError, RoleOf, Session, Subject,
+};
 use tierwise_recording::{About, Role};
 
 use crate::interrupt::user_error;

@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tierwise_record::capture::CaptureError;
-use tierwise_record::timeline::{DeviceRange, Extent};
-use tierwise_record::{OwnedRequests, RequestCounter};
+use tierwise_recorder::timeline::{DeviceRange, Extent};
+use tierwise_recorder::tracer::TracerError;
+use tierwise_recorder::{OwnedRequests, RequestCounter};
 
 use crate::interrupt::user_error;
 
@@ -86,7 +86,7 @@ impl PyRequestCounter {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        action: impl FnOnce(&mut RequestCounter) -> Result<T, CaptureError> + Send,
+        action: impl FnOnce(&mut RequestCounter) -> Result<T, TracerError> + Send,
     ) -> PyResult<T> {
         let done = py.detach(|| {
             let mut counter = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tierwise_capture::{role_by_path, role_of_content, roles_of};
+use tierwise_recorder::{role_by_path, role_of_content, roles_of};
 use tierwise_recording::{Role, Rules};
 
 /// Roles of an engine's files, by the text of its rules file.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
-use tierwise_capture::{Peer, Server, Sockets};
+use tierwise_recorder::{Peer, Server, Sockets};
 use tierwise_recording::ClientProgram;
 
 use crate::rules::PyRules;
@@ -42,7 +42,7 @@ pub fn server_of(py: Python<'_>, pid: i32, rules: &PyRules, root: PathBuf) -> Py
 /// Servers in words, with all that tells them apart.
 #[pyfunction]
 pub fn servers_listed(py: Python<'_>, pids: Vec<i32>) -> String {
-    py.detach(|| tierwise_capture::listed(&pids))
+    py.detach(|| tierwise_recorder::listed(&pids))
 }
 
 /// Settings of a server from its command line and its files.
@@ -53,13 +53,13 @@ pub fn settings_of(
     rules: &PyRules,
     root: PathBuf,
 ) -> BTreeMap<String, String> {
-    py.detach(|| tierwise_capture::settings_of(pid, &rules.0, &root))
+    py.detach(|| tierwise_recorder::settings_of(pid, &rules.0, &root))
 }
 
 /// What a program is by its name; none if the name says nothing.
 #[pyfunction]
 pub fn client_kind(name: &str) -> PyResult<Option<String>> {
-    let kind = tierwise_capture::kind_of_name(name);
+    let kind = tierwise_recorder::kind_of_name(name);
     let text = kind.map(|kind| json(&kind)).transpose()?;
     Ok(text.map(|text| text.trim_matches('"').to_owned()))
 }
@@ -69,15 +69,15 @@ pub fn client_kind(name: &str) -> PyResult<Option<String>> {
 pub fn clients_seen(py: Python<'_>, known: &str, pids: Vec<i32>) -> PyResult<String> {
     let mut known: Vec<ClientProgram> =
         serde_json::from_str(known).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let seen = py.detach(|| tierwise_capture::clients_of(&pids, &Sockets::now()));
-    tierwise_capture::merge(&mut known, seen);
+    let seen = py.detach(|| tierwise_recorder::clients_of(&pids, &Sockets::now()));
+    tierwise_recorder::merge(&mut known, seen);
     json(&known)
 }
 
 /// First processes of the servers on this host that some processes are connected to, and whether there is one elsewhere.
 #[pyfunction]
 pub fn servers_of(py: Python<'_>, pids: Vec<i32>) -> (Vec<i32>, bool) {
-    let found = py.detach(|| tierwise_capture::servers_of_now(&pids));
+    let found = py.detach(|| tierwise_recorder::servers_of_now(&pids));
     (found.pids.into_iter().collect(), found.elsewhere)
 }
 

@@ -1,0 +1,84 @@
+//! `tierwise-record`: records a running database on a host without Python.
+
+mod arguments;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tierwise_recorder::{RecordError, megabytes, record};
+use tierwise_recording::About;
+
+use arguments::Asked;
+
+/// Set by the signals that end a recording early.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+fn main() -> ExitCode {
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let order = match arguments::parse(words) {
+        Ok(Asked::Help) => {
+            print!("{}", arguments::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Ok(Asked::Version) => {
+            println!("tierwise-record {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        Ok(Asked::Recording(order)) => order,
+        Err(error) => return refused(&error, 2),
+    };
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the function only stores to an atomic.
+        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+    match record(&order, &STOP, &|told| eprintln!("{told}")) {
+        Ok(about) => {
+            print_summary(&order.out, &about);
+            ExitCode::SUCCESS
+        }
+        Err(error) => refused(&error, 1),
+    }
+}
+
+fn refused(error: &RecordError, status: u8) -> ExitCode {
+    eprintln!("error: {error}\nfix: {}", error.fix);
+    ExitCode::from(status)
+}
+
+fn print_summary(out: &std::path::Path, about: &About) {
+    let files = std::fs::read_dir(out).into_iter().flatten().flatten();
+    let size_bytes: u64 = files
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum();
+    let out = out.display();
+    println!(
+        "{out}: {:.1} s of {}, {} bursts, {} events, {} lost, {}",
+        about.duration_s,
+        about.engine,
+        about.bursts.len(),
+        about.losses.recorded_events,
+        about.losses.lost_events,
+        megabytes(size_bytes)
+    );
+    for client in about
+        .clients
+        .iter()
+        .filter(|client| !client.program.is_empty())
+    {
+        println!("client: {}, {} sessions", client.program, client.sessions);
+    }
+    let failed = about.checks.iter().filter(|check| !check.passed);
+    let failed = failed.map(|check| format!("{}: {}", check.name, check.detail));
+    for warning in about.warnings.iter().cloned().chain(failed) {
+        println!("warning: {warning}");
+    }
+    println!(
+        "not known without a connection: settings changed at run time, the engine's own counters"
+    );
+    println!("copy the directory to where tierwise is installed, then: tierwise profile {out}");
+}

@@ -1,0 +1,201 @@
+//! The programs at the other end of a server's sessions, and whether a program is a client itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::IpAddr;
+
+use crate::tracer::Family;
+use tierwise_recording::{ClientKind, ClientProgram};
+
+use crate::database::client_names::{SERVER_PORTS, kind_of_name};
+use crate::database::rules;
+use crate::host::processes;
+use crate::host::sockets::{Listening, Peer, Sockets, inodes_of};
+
+/// The programs that hold sessions of a server, those with most sessions first; peers on other hosts last.
+#[must_use]
+pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
+    let mut held: BTreeMap<i32, u32> = BTreeMap::new();
+    let mut addresses: BTreeSet<IpAddr> = BTreeSet::new();
+    let mut remote = 0;
+    for peer in sockets.accepted(pids) {
+        match peer {
+            // A connection that a fork inherited is that of the process that opened it, the older one.
+            Peer::Processes(there) => {
+                *held
+                    .entry(there.into_iter().min().unwrap_or(0))
+                    .or_default() += 1;
+            }
+            Peer::Address(address, _) => {
+                addresses.insert(address);
+                remote += 1;
+            }
+        }
+    }
+    let mut programs: BTreeMap<String, ClientProgram> = BTreeMap::new();
+    for (pid, sessions) in held {
+        let (program, kind) = described(pid, sockets);
+        let one = programs.entry(program.clone()).or_insert(ClientProgram {
+            program,
+            kind,
+            ..ClientProgram::default()
+        });
+        one.processes += 1;
+        one.sessions += sessions;
+        one.served += sockets.accepted(&[pid]).len() as u32;
+    }
+    let mut found: Vec<ClientProgram> = programs.into_values().collect();
+    found.sort_by_key(|one| std::cmp::Reverse(one.sessions));
+    if remote > 0 {
+        found.push(ClientProgram {
+            kind: ClientKind::Remote,
+            processes: addresses.len() as u32,
+            sessions: remote,
+            ..ClientProgram::default()
+        });
+    }
+    found
+}
+
+/// Adds what another look saw: of each program the most of both.
+pub fn merge(known: &mut Vec<ClientProgram>, seen: Vec<ClientProgram>) {
+    for one in seen {
+        let same =
+            |known: &&mut ClientProgram| (known.kind, &known.program) == (one.kind, &one.program);
+        match known.iter_mut().find(same) {
+            Some(known) if known.sessions >= one.sessions => {}
+            Some(known) => *known = one,
+            None => known.push(one),
+        }
+    }
+    known.sort_by_key(|one| {
+        (
+            one.kind == ClientKind::Remote,
+            std::cmp::Reverse(one.sessions),
+        )
+    });
+}
+
+/// Name and kind of a client; a program that takes connections as a database does is a pooler.
+fn described(pid: i32, sockets: &Sockets) -> (String, ClientKind) {
+    let name = processes::program_of(pid);
+    let known = names_of(pid).into_iter();
+    if let Some(known) = known
+        .filter_map(|name| Some((kind_of_name(&name)?, name)))
+        .next()
+    {
+        return (known.1, known.0);
+    }
+    match is_database(&sockets.listening(&[pid])) {
+        true => (name, ClientKind::Pooler),
+        false => (name, ClientKind::Application),
+    }
+}
+
+/// Names that a process may go by: the kernel's, which is cut to 15 letters, and that of its file.
+fn names_of(pid: i32) -> Vec<String> {
+    let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let file = file.and_then(|file| Some(file.file_name()?.to_str()?.to_owned()));
+    let file = file.map(|name| name.trim_end_matches(" (deleted)").to_owned());
+    std::iter::once(processes::program_of(pid))
+        .chain(file)
+        .collect()
+}
+
+fn is_database(listening: &Listening) -> bool {
+    let socket = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        name.starts_with(".s.PGSQL.") || name.starts_with("mysql") || name.starts_with("proxysql")
+    };
+    let port = |port: &u16| SERVER_PORTS.contains(port);
+    listening.paths.iter().any(socket) || listening.ports.iter().any(port)
+}
+
+/// Servers that some processes are connected to as clients: first processes on this host, and ports elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServersOf {
+    /// First processes of servers on this host, behind poolers too.
+    pub pids: BTreeSet<i32>,
+    /// Whether one is connected to a server on another host, or one that cannot be seen.
+    pub elsewhere: bool,
+}
+
+/// Servers that some processes are connected to; quick if they have no socket open.
+#[must_use]
+pub fn servers_of_now(pids: &[i32]) -> ServersOf {
+    match pids.iter().all(|&pid| inodes_of(pid).is_empty()) {
+        true => ServersOf::default(),
+        false => servers_of(pids, &Sockets::now(), &Family::now()),
+    }
+}
+
+fn servers_of(pids: &[i32], sockets: &Sockets, family: &Family) -> ServersOf {
+    let mut found = ServersOf::default();
+    let (mut looked_at, mut waiting) = (BTreeSet::new(), sockets.opened(pids));
+    while let Some(peer) = waiting.pop() {
+        match peer {
+            Peer::Processes(there) => {
+                for pid in there {
+                    if let Some(server) = family.first_of(pid, is_server) {
+                        found.pids.insert(server);
+                    } else if looked_at.insert(pid)
+                        && described(pid, sockets).1 == ClientKind::Pooler
+                    {
+                        waiting.extend(sockets.opened(&[pid]));
+                    }
+                }
+            }
+            Peer::Address(_, port) => found.elsewhere |= SERVER_PORTS.contains(&port),
+        }
+    }
+    found
+}
+
+fn is_server(program: &str) -> bool {
+    rules::of_program(program).is_some_and(|rules| rules.is_server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(name: &str, kind: ClientKind, sessions: u32) -> ClientProgram {
+        ClientProgram {
+            program: name.to_owned(),
+            kind,
+            sessions,
+            processes: 1,
+            served: 0,
+        }
+    }
+
+    #[test]
+    fn of_several_looks_the_one_with_most_sessions_counts() {
+        let mut known = vec![program("api", ClientKind::Application, 2)];
+        merge(
+            &mut known,
+            vec![
+                program("", ClientKind::Remote, 9),
+                program("api", ClientKind::Application, 1),
+                program("pgbouncer", ClientKind::Pooler, 8),
+            ],
+        );
+        merge(&mut known, vec![program("api", ClientKind::Application, 3)]);
+        let shown: Vec<_> = known
+            .iter()
+            .map(|one| (&one.program[..], one.sessions))
+            .collect();
+        assert_eq!(shown, [("pgbouncer", 8), ("api", 3), ("", 9)]);
+    }
+
+    #[test]
+    fn what_listens_as_a_database_does_is_one() {
+        let listening = |path: &str, port: u16| Listening {
+            paths: BTreeSet::from([path.to_owned()]),
+            ports: BTreeSet::from([port]),
+        };
+        assert!(is_database(&listening("/tmp/.s.PGSQL.7000", 80)));
+        assert!(is_database(&listening("/tmp/app", 6432)));
+        assert!(!is_database(&listening("/tmp/app", 8080)));
+    }
+}

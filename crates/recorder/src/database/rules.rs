@@ -1,0 +1,140 @@
+//! Rules for the roles of files: the ones that tierwise ships, and a user's own.
+
+use std::io;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use tierwise_input::Links;
+use tierwise_recording::{Role, Rules};
+
+use crate::RecordError;
+use crate::database::settings::escaped;
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../python/tierwise/data/rules/", $name, ".toml")))),*]
+    };
+}
+
+/// Longest file of rules.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Text by engine: the files that `tierwise record` reads.
+const SHIPPED: [(&str, &str); 9] = shipped![
+    "ase",
+    "duckdb",
+    "mariadb",
+    "oracle",
+    "postgres",
+    "rocksdb",
+    "sqlite",
+    "sqlserver",
+    "versant",
+];
+
+/// Engines with shipped rules, separated by commas.
+pub fn names() -> String {
+    SHIPPED.map(|(name, _)| name).join(", ")
+}
+
+/// The rules of an engine by its name, or from a user's TOML file.
+pub fn load(name: &str) -> Result<Rules, RecordError> {
+    if name.ends_with(".toml") {
+        let file = Path::new(name);
+        let read = tierwise_input::read(file, Links::Follow, MOST_BYTES);
+        let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        let text =
+            text.map_err(|error| RecordError::at(file, error, "name a readable file of rules"))?;
+        return Ok(Rules::parse(&text, name)?);
+    }
+    let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
+        return Err(RecordError::new(
+            format!("there are no rules for engine {name:?}"),
+            format!("use one of {}, or a TOML file", names()),
+        ));
+    };
+    Ok(Rules::parse(text, name)?)
+}
+
+/// The rules of all engines, parsed once.
+pub fn all() -> impl Iterator<Item = &'static Rules> {
+    static PARSED: OnceLock<Vec<Rules>> = OnceLock::new();
+    let parsed = PARSED.get_or_init(|| {
+        let shipped = SHIPPED.iter();
+        shipped
+            .filter_map(|(name, text)| Rules::parse(text, name).ok())
+            .collect()
+    });
+    parsed.iter()
+}
+
+/// The rules of the engine whose processes have that name, if any.
+pub fn of_program(program: &str) -> Option<&'static Rules> {
+    all().find(|rules| rules.programs.iter().any(|known| known == program))
+}
+
+/// A role given as `PATH=ROLE`, as a pattern of paths and the role. The path may be a directory; `*` stands for any
+/// letters but `/`.
+///
+/// # Errors
+/// If it is no absolute path, or no role.
+pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
+    let known = Role::ALL.map(Role::name).join(", ");
+    let fix = || format!("write for example --role /srv/log/b.*=archive; roles are {known}");
+    let wrong = |message: String| RecordError::new(message, fix());
+    let Some((path, name)) = text.rsplit_once('=') else {
+        return Err(wrong(format!("--role: {text:?} has no role")));
+    };
+    if !path.starts_with('/') {
+        return Err(wrong(format!("--role: {path:?} is no absolute path")));
+    }
+    let Some(role) = Role::ALL.into_iter().find(|role| role.name() == name) else {
+        return Err(wrong(format!("--role: {name:?} is no role")));
+    };
+    let parts = path.trim_end_matches('/').split('*');
+    let parts: Vec<String> = parts.map(|part| escaped(Path::new(part))).collect();
+    Ok((format!("^{}(/.*)?$", parts.join("[^/]*")), role))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_file_is_in_the_program_and_can_be_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/data/rules");
+        let files = std::fs::read_dir(folder).unwrap().flatten();
+        let mut found: Vec<_> = files
+            .map(|file| file.path().file_stem().unwrap().to_owned())
+            .collect();
+        found.sort();
+        assert_eq!(found, SHIPPED.map(|(name, _)| name));
+        assert_eq!(all().count(), SHIPPED.len());
+    }
+
+    #[test]
+    fn a_role_is_given_by_path() {
+        let given = ["/srv/l/b.*=archive", "/srv/fast/=log"];
+        let given: Vec<_> = given.map(|text| role_by_path(text).unwrap()).into();
+        let rules = load("mariadb").unwrap().after(&given, "--role").unwrap();
+        assert_eq!(rules.role_of("/srv/l/b.x1"), Some(Role::Archive));
+        assert_eq!(rules.role_of("/srv/l/bax"), None);
+        assert_eq!(rules.role_of("/srv/fast/deep/t.ibd"), Some(Role::Log));
+        assert_eq!(rules.role_of("/srv/faster/t.ibd"), Some(Role::Data));
+        for wrong in ["/srv/l", "l=log", "/l=logs"] {
+            assert!(
+                role_by_path(wrong)
+                    .unwrap_err()
+                    .message
+                    .starts_with("--role")
+            );
+        }
+    }
+
+    #[test]
+    fn an_engine_is_known_by_its_program() {
+        assert_eq!(of_program("postmaster").unwrap().engine, "postgres");
+        assert!(of_program("bash").is_none());
+        assert!(load("postgers").unwrap_err().fix.contains("postgres"));
+    }
+}

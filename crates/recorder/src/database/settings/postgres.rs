@@ -1,0 +1,245 @@
+//! PostgreSQL: postgresql.conf with its includes, postgresql.auto.conf, then the command line.
+//!
+//! Source: PostgreSQL documentation, 'Setting Parameters'; src/backend/utils/misc/guc-file.l.
+
+use std::path::{Path, PathBuf};
+
+use tierwise_recording::Role;
+
+use super::{DEEPEST, Files, Settings, escaped};
+use crate::host::paths;
+
+/// Units of numbers that are written without one. Source: the column `unit` of `pg_settings`.
+const UNITS: [(&str, u64, &str); 10] = [
+    ("shared_buffers", 8, "kB"),
+    ("wal_buffers", 8, "kB"),
+    ("work_mem", 1, "kB"),
+    ("max_wal_size", 1, "MB"),
+    ("min_wal_size", 1, "MB"),
+    ("wal_keep_size", 1, "MB"),
+    ("max_slot_wal_keep_size", 1, "MB"),
+    ("checkpoint_timeout", 1, "s"),
+    ("wal_writer_delay", 1, "ms"),
+    ("bgwriter_delay", 1, "ms"),
+];
+
+pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_>) -> Settings {
+    let given = options(words);
+    let mut settings = Settings::new();
+    let directory = given
+        .get("data_directory")
+        .map(PathBuf::from)
+        .or(directory.map(Path::to_owned));
+    if let Some(directory) = directory {
+        let main = given.get("config_file").map(PathBuf::from);
+        let main = main.unwrap_or_else(|| directory.join("postgresql.conf"));
+        read(&directory.join(main), files, &mut settings, 0);
+        read(
+            &directory.join("postgresql.auto.conf"),
+            files,
+            &mut settings,
+            0,
+        );
+    }
+    settings.extend(given);
+    for (name, value) in &mut settings {
+        *value = with_unit(name, value);
+    }
+    settings
+}
+
+fn read(path: &Path, files: &mut Files<'_>, settings: &mut Settings, depth: u32) {
+    let Some(text) = files.read(path).filter(|_| depth <= DEEPEST) else {
+        return;
+    };
+    let beside = path.parent().unwrap_or(Path::new("/"));
+    for (name, value) in text.lines().filter_map(line) {
+        match name.as_str() {
+            "include" | "include_if_exists" => {
+                read(&beside.join(value), files, settings, depth + 1);
+            }
+            "include_dir" => {
+                for file in files.listed(&beside.join(value), ".conf") {
+                    read(&file, files, settings, depth + 1);
+                }
+            }
+            _ => {
+                settings.insert(name, value);
+            }
+        }
+    }
+}
+
+/// Name and value of a line; none of a comment.
+fn line(text: &str) -> Option<(String, String)> {
+    let text = text.trim_start();
+    let end = text.find(|letter: char| letter.is_whitespace() || letter == '=')?;
+    let (name, rest) = text.split_at(end);
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.';
+    let named = !name.is_empty() && name.chars().all(fits);
+    named.then(|| (name.to_ascii_lowercase(), value(rest)))
+}
+
+/// A value with or without quotes, up to a comment.
+fn value(text: &str) -> String {
+    let Some(quoted) = text.strip_prefix('\'') else {
+        let end = text.find(|letter: char| letter == '#' || letter.is_whitespace());
+        return text[..end.unwrap_or(text.len())].to_owned();
+    };
+    let (mut value, mut letters) = (String::new(), quoted.chars().peekable());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' if letters.peek() != Some(&'\'') => break,
+            '\'' | '\\' => value.extend(letters.next()),
+            letter => value.push(letter),
+        }
+    }
+    value
+}
+
+/// Settings of the command line: `-c name=value`, `--name=value`, and the letters that stand for some.
+fn options(words: &[String]) -> Settings {
+    let mut given = Settings::new();
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let pair = if let Some(long) = word.strip_prefix("--") {
+            long.split_once('=')
+                .map(|(name, value)| (name.replace('-', "_"), value.to_owned()))
+        } else if word == "-F" {
+            Some(("fsync".to_owned(), "off".to_owned()))
+        } else if let Some(rest) = ["-c", "-B", "-D", "-S"]
+            .iter()
+            .find_map(|it| word.strip_prefix(it))
+        {
+            let letter = word[1..].chars().next();
+            let text = match rest {
+                "" => words.next().cloned().unwrap_or_default(),
+                rest => rest.to_owned(),
+            };
+            match letter {
+                Some('B') => Some(("shared_buffers".to_owned(), text)),
+                Some('D') => Some(("data_directory".to_owned(), text)),
+                Some('S') => Some(("work_mem".to_owned(), text)),
+                _ => text
+                    .split_once('=')
+                    .map(|(name, value)| (name.replace('-', "_"), value.to_owned())),
+            }
+        } else {
+            None
+        };
+        given.extend(pair.map(|(name, value)| (name.to_ascii_lowercase(), value)));
+    }
+    given
+}
+
+/// The value with its unit, as `SHOW` gives it.
+fn with_unit(name: &str, value: &str) -> String {
+    let known = UNITS.iter().find(|(known, _, _)| *known == name);
+    let (Some((_, each, unit)), Ok(number)) = (known, value.parse::<u64>()) else {
+        return value.to_owned();
+    };
+    format!("{}{unit}", number.saturating_mul(*each))
+}
+
+/// Files of the log are those where `pg_wal` leads. Others of such names are copies: an archive.
+pub fn roles(directory: &Path, root: &Path) -> Vec<(String, Role)> {
+    let place = paths::within(root, &directory.join("pg_wal"));
+    let Ok(seen) = place.strip_prefix(root) else {
+        return Vec::new();
+    };
+    if !place.is_dir() {
+        return Vec::new();
+    }
+    let log = Path::new("/").join(seen);
+    vec![
+        (format!("^{}/", escaped(&log)), Role::Log),
+        (r"/pg_wal/".to_owned(), Role::Log),
+        (
+            r"/[0-9A-F]{24}(\.partial)?(\.(gz|lz4|zst|bz2|xz))?$".to_owned(),
+            Role::Archive,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_line_is_read_as_the_server_reads_it() {
+        let read = |text| line(text).map(|(name, value)| format!("{name}|{value}"));
+        assert_eq!(
+            read("commit_delay = 20000").as_deref(),
+            Some("commit_delay|20000")
+        );
+        assert_eq!(read("  FSync off # no").as_deref(), Some("fsync|off"));
+        assert_eq!(
+            read("a='it''s \\'x\\' # y' # z").as_deref(),
+            Some("a|it's 'x' # y")
+        );
+        assert_eq!(read("a=''").as_deref(), Some("a|"));
+        assert_eq!(read("# a = 1"), None);
+        assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn the_last_one_counts_and_the_command_line_comes_last() {
+        let root = std::env::temp_dir().join(format!("tierwise-pg-{}", std::process::id()));
+        for folder in ["data", "etc/conf.d"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+        write(
+            "etc/main.conf",
+            "shared_buffers = 16384\ncommit_delay = 1\nfsync=on\ninclude_dir 'conf.d'\ninclude 'loop.conf'\n",
+        );
+        write("etc/loop.conf", "include 'loop.conf'\n");
+        write("etc/conf.d/2.conf", "commit_delay = 3\n");
+        write("etc/conf.d/1.conf", "commit_delay = 2\nmax_wal_size = 64\n");
+        write("etc/conf.d/.hidden.conf", "commit_delay = 9\n");
+        write("data/postgresql.auto.conf", "commit_siblings = '0'\n");
+        let line = words("postgres -D /data -c config_file=/etc/main.conf --work-mem=4 -F");
+        let found = settings(&line, None, &mut Files::new(&root));
+        let value = |name: &str| found.get(name).map(String::as_str);
+        assert_eq!(value("shared_buffers"), Some("131072kB"));
+        assert_eq!(value("commit_delay"), Some("3"));
+        assert_eq!(value("commit_siblings"), Some("0"));
+        assert_eq!(value("max_wal_size"), Some("64MB"));
+        assert_eq!(
+            (value("work_mem"), value("fsync")),
+            (Some("4kB"), Some("off"))
+        );
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn copies_of_the_log_elsewhere_are_an_archive() {
+        let root = std::env::temp_dir().join(format!("tierwise-pgwal-{}", std::process::id()));
+        fs::create_dir_all(root.join("fast/wal")).unwrap();
+        fs::create_dir_all(root.join("data")).unwrap();
+        std::os::unix::fs::symlink("/fast/wal", root.join("data/pg_wal")).unwrap();
+        let text = "engine = \"t\"\nsource = \"\"\nprograms = []\nfile = []";
+        let rules = tierwise_recording::Rules::parse(text, "t").unwrap();
+        let rules = rules
+            .after(&roles(Path::new("/data"), &root), "test")
+            .unwrap();
+        let segment = "000000010000000000000001";
+        assert_eq!(
+            rules.role_of(&format!("/fast/wal/{segment}")),
+            Some(Role::Log)
+        );
+        assert_eq!(rules.role_of("/fast/wal/xlogtemp.7"), Some(Role::Log));
+        assert_eq!(
+            rules.role_of(&format!("/archive/{segment}.gz")),
+            Some(Role::Archive)
+        );
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,212 @@
+//! The database that is recorded: its processes, its rules, the root of its files.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::tracer::Family;
+use tierwise_recording::{ClientKind, Role, Rules};
+
+use crate::RecordError;
+use crate::database::client_names::kind_of_name;
+use crate::database::servers::Server;
+use crate::database::{rules, settings};
+use crate::host::processes::{self, Identity};
+use crate::host::sockets::Sockets;
+
+/// Which database is wanted.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// The one whose first process has this pid.
+    Pid(i32),
+    /// The one that works in this data directory.
+    DataDirectory(PathBuf),
+    /// The only one of this engine on the machine.
+    Engine(String),
+}
+
+/// A running database.
+pub struct Target {
+    /// Its first process.
+    pub pid: i32,
+    /// Rules of its files and threads.
+    pub rules: Rules,
+    /// Root of its files, as seen by this process; a container has its own.
+    pub root: PathBuf,
+    identity: Identity,
+}
+
+impl Target {
+    /// Finds it; `chosen` are rules in place of those of its program, `roles` go before all rules: path, role.
+    ///
+    /// # Errors
+    /// If it does not run, several do, there are no rules for it, or it is a client.
+    pub fn find(
+        wanted: &Wanted,
+        chosen: Option<&str>,
+        roles: &[(String, Role)],
+    ) -> Result<Self, RecordError> {
+        let chosen = chosen.map(rules::load).transpose()?;
+        let pid = match wanted {
+            Wanted::Pid(pid) => *pid,
+            Wanted::DataDirectory(directory) => pid_in(directory)?,
+            Wanted::Engine(name) => pid_of_engine(name)?,
+        };
+        Self::of_pid(pid, chosen, roles)
+    }
+
+    fn of_pid(
+        pid: i32,
+        chosen: Option<Rules>,
+        roles: &[(String, Role)],
+    ) -> Result<Self, RecordError> {
+        let Some(identity) = Identity::of(pid) else {
+            return Err(RecordError::new(
+                format!("--pid: there is no process {pid}"),
+                "give the pid of the database's first process",
+            ));
+        };
+        let program = processes::program_of(pid);
+        if kind_of_name(&program).is_some_and(|kind| kind != ClientKind::Replica) {
+            return Err(RecordError::new(
+                format!(
+                    "--pid: process {pid} ({program}) is a client: it has no database files of its own"
+                ),
+                "give the pid of its server",
+            ));
+        }
+        let Some(rules) = chosen.or_else(|| rules::of_program(&program).cloned()) else {
+            return Err(RecordError::new(
+                format!("--pid: process {pid} ({program}) is of no engine that tierwise knows"),
+                format!(
+                    "give --rules with one of {}, or a TOML file",
+                    rules::names()
+                ),
+            ));
+        };
+        let root = root_of(pid);
+        let named = roles.iter().cloned();
+        let found = settings::roles_of(pid, &rules, &root);
+        let first: Vec<_> = named.chain(found).collect();
+        Ok(Self {
+            pid,
+            rules: rules.after(&first, "--role")?,
+            root,
+            identity,
+        })
+    }
+
+    /// What tells it from other servers.
+    pub fn server(&self) -> Server {
+        Server::of(self.pid, &self.rules, &self.root, &Sockets::now())
+    }
+
+    /// Its current processes, with everything they started.
+    pub fn processes(&self) -> Vec<i32> {
+        Family::now().with_descendants(&[self.pid])
+    }
+
+    /// Whether its first process still runs.
+    pub fn alive(&self) -> bool {
+        self.identity.alive()
+    }
+
+    /// Pid of the process whose mounts count; none for this process's mounts.
+    pub fn mounts_of(&self) -> Option<i32> {
+        (self.root != Path::new("/")).then_some(self.pid)
+    }
+}
+
+/// The only server that works in a directory, which the rules of its engine call its data directory.
+fn pid_in(directory: &Path) -> Result<i32, RecordError> {
+    let place = fs::metadata(directory).map_err(|error| {
+        RecordError::at(
+            directory,
+            error,
+            "name the data directory of a running database",
+        )
+    })?;
+    let here = |pid: &i32| {
+        let works = fs::metadata(format!("/proc/{pid}/cwd"));
+        works.is_ok_and(|works| (works.dev(), works.ino()) == (place.dev(), place.ino()))
+    };
+    let engines = rules::all().filter(|rules| rules.works_in_data_directory);
+    let pids = engines.flat_map(|rules| processes::first_processes(&rules.programs));
+    let shown = directory.display();
+    only(
+        pids.filter(here).collect(),
+        format!("--data-dir: no database works in {shown}"),
+        format!("--data-dir: several databases work in {shown}"),
+    )
+}
+
+fn pid_of_engine(name: &str) -> Result<i32, RecordError> {
+    let programs = rules::load(name)?.programs;
+    only(
+        processes::first_processes(&programs),
+        format!("--engine: no process named {} runs", programs.join(" or ")),
+        format!("--engine: several servers of {name} run"),
+    )
+}
+
+fn only(pids: Vec<i32>, none: String, several: String) -> Result<i32, RecordError> {
+    match pids[..] {
+        [pid] => Ok(pid),
+        [] => Err(RecordError::new(none, "start it, or give --pid")),
+        _ => {
+            let message = format!("{several}: {}", listed(&pids));
+            Err(RecordError::new(message, "choose one with --pid"))
+        }
+    }
+}
+
+/// Servers in words, with all that tells them apart.
+#[must_use]
+pub fn listed(pids: &[i32]) -> String {
+    let sockets = Sockets::now();
+    let shown = pids.iter().map(|&pid| {
+        let rules = rules::of_program(&processes::program_of(pid));
+        let server = rules.map(|rules| Server::of(pid, rules, &root_of(pid), &sockets));
+        server.map_or_else(|| pid.to_string(), |server| server.to_string())
+    });
+    shown.collect::<Vec<_>>().join("; ")
+}
+
+/// Root of a process's files as seen by this process.
+pub fn root_of(pid: i32) -> PathBuf {
+    let theirs = PathBuf::from(format!("/proc/{pid}/root"));
+    let place = |path: &Path| {
+        fs::metadata(path)
+            .map(|found| (found.dev(), found.ino()))
+            .ok()
+    };
+    let mounts = |who: &str| fs::read_link(format!("/proc/{who}/ns/mnt")).ok();
+    let Some(root) = place(&theirs) else {
+        return PathBuf::from("/");
+    };
+    let same = Some(root) == place(Path::new("/")) && mounts(&pid.to_string()) == mounts("self");
+    if same { PathBuf::from("/") } else { theirs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_database_is_told_with_the_option() {
+        let told = |wanted| Target::find(&wanted, None, &[]).err().unwrap().message;
+        assert!(told(Wanted::Pid(1 << 30)).contains("--pid: there is no process"));
+        assert!(told(Wanted::Engine("versant".into())).contains("--engine: no process named"));
+        let here = std::env::temp_dir();
+        assert!(told(Wanted::DataDirectory(here)).contains("--data-dir: no database works in"));
+        let own = Wanted::Pid(std::process::id().cast_signed());
+        assert!(told(own).contains("is of no engine"));
+    }
+
+    #[test]
+    fn several_servers_are_listed_and_none_is_guessed() {
+        let several = only(vec![7, 9], "none".into(), "two run".into()).unwrap_err();
+        assert_eq!(several.message, "two run: 7; 9");
+        assert_eq!(only(vec![7], "none".into(), "two".into()), Ok(7));
+    }
+}

@@ -1,0 +1,296 @@
+//! Block devices that are built on others, read from sysfs: volumes, encryption, arrays, partitions, emulated disks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+use tierwise_recording::ChainLink;
+
+use crate::host::mounts::{Mount, mount_of};
+use crate::host::processes::text;
+use crate::host::sysfs::{
+    below, device_number, kind, links_in, name_of, number_in, numbers_in, numbers_of, whole_disk,
+};
+
+/// Index of the device field in a device-mapper table line, for targets that keep the order of sectors.
+const WHERE_IN_TABLE: [(&str, usize); 2] = [("linear", 3), ("crypt", 6)];
+const DEEPEST: u32 = 16;
+
+/// A contiguous range of a device's sectors, mapped to the device that block events name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Name of that device.
+    pub name: String,
+    /// Its number in block events, `(major << 20) | minor`.
+    pub number: u32,
+    /// First sector on it.
+    pub first_sector: u64,
+    /// Length.
+    pub sectors: u64,
+    /// Offset of the range on the mapped device.
+    pub offset_sectors: u64,
+    /// Whether the kernel traces requests to it; false for a device that only passes them on in parts.
+    pub told: bool,
+}
+
+/// File systems and devices that hold a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Base {
+    /// An overlay, then its upper directory's; empty for a raw device or an unknown file system.
+    pub file_systems: Vec<String>,
+    /// Several for btrfs; none for memory and network file systems.
+    pub devices: Vec<PathBuf>,
+}
+
+/// A loop device that is a partition of an emulated disk; sysfs does not tell.
+#[derive(Clone, Debug, Deserialize)]
+pub struct EmulatedPartition {
+    /// Name of the loop device.
+    #[serde(rename = "loop")]
+    pub loop_device: String,
+    /// Name of the emulated disk.
+    pub disk: String,
+    /// First sector of the partition on the disk.
+    pub first_sector: u64,
+    /// Profile of the disk, as TOML.
+    pub profile: String,
+    /// Process that serves the disk.
+    pub server_pid: Option<i32>,
+}
+
+/// The block devices of a machine. A device is identified by its sysfs folder.
+pub struct BlockLayer {
+    sys: PathBuf,
+    dm_table: fn(&str) -> Option<String>,
+    emulated: Vec<EmulatedPartition>,
+}
+
+impl Default for BlockLayer {
+    fn default() -> Self {
+        Self {
+            sys: PathBuf::from("/sys"),
+            dm_table,
+            emulated: Vec::new(),
+        }
+    }
+}
+
+/// Lines of the device-mapper table of a device by its number, `MAJOR:MINOR`.
+fn dm_table(number: &str) -> Option<String> {
+    let (major, minor) = number.split_once(':')?;
+    // Root runs no program that the caller's PATH names.
+    let program = ["/usr/sbin/dmsetup", "/sbin/dmsetup"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())?;
+    let told = Command::new(program)
+        .args(["table", "--major", major, "--minor", minor])
+        .env_clear()
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .output()
+        .ok()?;
+    told.status
+        .success()
+        .then(|| String::from_utf8_lossy(&told.stdout).into_owned())
+}
+
+impl BlockLayer {
+    /// Of a sysfs elsewhere, with tables that a test gives.
+    #[cfg(test)]
+    pub fn of_test(sys: PathBuf, dm_table: fn(&str) -> Option<String>) -> Self {
+        Self {
+            sys,
+            dm_table,
+            emulated: Vec::new(),
+        }
+    }
+
+    /// Of this machine, with the emulated disks that it has.
+    pub fn with_emulated(emulated: Vec<EmulatedPartition>) -> Self {
+        Self::default().with_partitions(emulated)
+    }
+
+    /// The same, with these emulated disks.
+    pub fn with_partitions(self, emulated: Vec<EmulatedPartition>) -> Self {
+        Self { emulated, ..self }
+    }
+
+    /// The partition of an emulated disk that a device of this name is.
+    pub fn emulated(&self, name: &str) -> Option<&EmulatedPartition> {
+        let mut partitions = self.emulated.iter();
+        partitions.find(|partition| partition.loop_device == name)
+    }
+
+    /// Kind and label of a device.
+    fn kind_of(&self, folder: &Path) -> (String, Option<String>) {
+        match self.emulated(&name_of(folder)) {
+            Some(emulated) => ("emulated disk".to_owned(), Some(emulated.disk.clone())),
+            None => kind(folder),
+        }
+    }
+
+    /// Physical devices below a device. A loop device counts as physical: its requests are its own. Partitions of an
+    /// emulated disk share one.
+    pub fn disks(&self, folder: &Path) -> BTreeSet<String> {
+        let below = below(folder);
+        if !below.is_empty() {
+            return below.iter().flat_map(|device| self.disks(device)).collect();
+        }
+        let name = name_of(folder);
+        BTreeSet::from([match self.emulated(&name) {
+            Some(emulated) => format!("emulated {}", emulated.disk),
+            None => name,
+        }])
+    }
+
+    /// The sysfs folder of a device by its number.
+    fn folder(&self, (major, minor): (u32, u32)) -> Option<PathBuf> {
+        fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}"))).ok()
+    }
+
+    /// File systems and devices that hold a file with this `st_dev`.
+    ///
+    /// On btrfs and overlay, `st_dev` is not the number of a device: the mount tells it.
+    pub fn under(&self, number: u64, mount: Option<&Mount>) -> Base {
+        let file_system = mount.map(|mount| mount.file_system.clone());
+        if let Some(upper) = mount.and_then(Mount::upper) {
+            let below = self.under_path(&upper);
+            let systems = file_system.into_iter().chain(below.file_systems);
+            return Base {
+                file_systems: systems.collect(),
+                devices: below.devices,
+            };
+        }
+        let source = match numbers_of(number) {
+            (0, _) => mount.and_then(|mount| device_number(&mount.source)),
+            known => Some(known),
+        };
+        Base {
+            file_systems: file_system.into_iter().collect(),
+            devices: source
+                .and_then(|source| self.folder(source))
+                .map_or_else(Vec::new, |folder| self.members(folder)),
+        }
+    }
+
+    /// All devices of the btrfs that a device belongs to; of any other, itself.
+    fn members(&self, folder: PathBuf) -> Vec<PathBuf> {
+        let all = fs::read_dir(self.sys.join("fs/btrfs"))
+            .into_iter()
+            .flatten();
+        let mut all = all
+            .flatten()
+            .map(|one| links_in(&one.path().join("devices")));
+        let with = all.find(|members| members.contains(&folder));
+        with.unwrap_or_else(|| vec![folder])
+    }
+
+    /// File systems and devices that hold a path, as this process sees it; empty if it is missing.
+    pub fn under_path(&self, path: &Path) -> Base {
+        let found = fs::metadata(path).and_then(|found| Ok((found.dev(), mount_of(path, None)?)));
+        found.map_or_else(
+            |_| Base::default(),
+            |(number, mount)| self.under(number, mount.as_ref()),
+        )
+    }
+
+    /// File systems and devices, each before those below it.
+    pub fn chain(&self, base: &Base) -> Vec<ChainLink> {
+        let systems = base.file_systems.iter().zip(0..);
+        let mut links: Vec<_> = systems
+            .map(|(kind, depth)| ChainLink {
+                depth,
+                kind: kind.clone(),
+                ..ChainLink::default()
+            })
+            .collect();
+        let depth = links.len() as u32;
+        for device in &base.devices {
+            self.add_links(device, depth, &mut links);
+        }
+        links
+    }
+
+    fn add_links(&self, folder: &Path, depth: u32, links: &mut Vec<ChainLink>) {
+        let (kind, label) = self.kind_of(folder);
+        let below_loop = (kind == "loop" && depth < DEEPEST).then(|| label.clone());
+        links.push(ChainLink {
+            depth,
+            name: Some(name_of(folder)),
+            sectors: Some(number_in(&folder.join("size"))),
+            rotational: (kind == "disk").then(|| text(&folder.join("queue/rotational")) == "1"),
+            kind,
+            label,
+        });
+        for device in below(folder) {
+            self.add_links(&device, depth + 1, links);
+        }
+        if let Some(file) = below_loop {
+            let base = self.under_path(Path::new(file.as_deref().unwrap_or("/")));
+            links.extend(self.chain(&base).into_iter().map(|link| ChainLink {
+                depth: link.depth + depth + 1,
+                ..link
+            }));
+        }
+    }
+
+    /// Maps sectors of a device to the lowest devices below it that keep their order.
+    pub fn stretches(&self, folder: &Path) -> Vec<Stretch> {
+        let whole = (0, number_in(&folder.join("size")));
+        self.stretches_of(folder, whole, 0)
+    }
+
+    fn stretches_of(&self, folder: &Path, (first, count): (u64, u64), offset: u64) -> Vec<Stretch> {
+        if folder.join("partition").exists() {
+            let start = number_in(&folder.join("start"));
+            return self.stretches_of(&whole_disk(folder), (first + start, count), offset);
+        }
+        let Some(pieces) = self.pieces(folder) else {
+            let (major, minor) = numbers_in(&folder.join("dev"));
+            return vec![Stretch {
+                name: name_of(folder),
+                number: major << 20 | minor,
+                first_sector: first,
+                sectors: count,
+                offset_sectors: offset,
+                told: folder.join("mq").is_dir(),
+            }];
+        };
+        let mut found = Vec::new();
+        for (start, length, device, place) in pieces {
+            let (begin, end) = (first.max(start), (first + count).min(start + length));
+            if begin < end {
+                let part = (place + begin - start, end - begin);
+                found.extend(self.stretches_of(&device, part, offset + begin - first));
+            }
+        }
+        found
+    }
+
+    /// Start, length, device and first sector on it, for each piece; none if sectors change order.
+    fn pieces(&self, folder: &Path) -> Option<Vec<(u64, u64, PathBuf, u64)>> {
+        if !folder.join("dm").is_dir() {
+            return None;
+        }
+        let table = (self.dm_table)(&text(&folder.join("dev")))?;
+        let piece = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let known = WHERE_IN_TABLE
+                .iter()
+                .find(|(target, _)| words.get(2) == Some(target));
+            let at = known?.1;
+            let (major, minor) = words.get(at)?.split_once(':')?;
+            let device = self.folder((major.parse().ok()?, minor.parse().ok()?))?;
+            let number = |at: usize| words.get(at)?.parse().ok();
+            Some((number(0)?, number(1)?, device, number(at + 1)?))
+        };
+        table.lines().map(piece).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/block_layer.rs"]
+mod tests;

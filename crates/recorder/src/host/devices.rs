@@ -1,0 +1,257 @@
+//! Block devices that hold recorded files, as a recording describes them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use crate::timeline::DeviceRange;
+use tierwise_recording::{ChainLink, Device, Role};
+
+use crate::host::block_layer::{Base, BlockLayer, EmulatedPartition, Stretch};
+use crate::host::mounts::{self, Mount};
+use crate::host::processes::text;
+use crate::host::sysfs::{name_of, number_in, numbers_in, whole_disk};
+
+const NEVER_WRITTEN: [&str; 3] = ["squashfs", "iso9660", "erofs"];
+/// File systems whose extents are their own addresses, not sectors of a device.
+const WITHOUT_PLACES: [&str; 1] = ["btrfs"];
+
+/// The block device of a file system: a disk, a partition, a volume, or several devices as one.
+pub struct BlockDevice {
+    described: Device,
+    /// Physical devices below it.
+    disks: BTreeSet<String>,
+    stretches: Vec<Stretch>,
+    roles: BTreeSet<Role>,
+    /// Process that serves the emulated disk that it is.
+    server_pid: Option<i32>,
+}
+
+impl BlockDevice {
+    /// As `about.json` has it, without the roles and the devices that share its disks.
+    pub fn described(&self) -> &Device {
+        &self.described
+    }
+
+    /// Its sectors on the devices that block events name.
+    pub fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
+    /// Roles of the files that were seen on it.
+    pub fn roles(&self) -> &BTreeSet<Role> {
+        &self.roles
+    }
+
+    /// What is directly below the files.
+    pub fn first_link(&self) -> Option<&ChainLink> {
+        self.described.chain.first()
+    }
+
+    /// Whether its file system reports the location of a file on it.
+    pub fn tells_places(&self) -> bool {
+        let mut systems = self
+            .described
+            .chain
+            .iter()
+            .take_while(|link| link.name.is_none());
+        !systems.any(|link| WITHOUT_PLACES.contains(&link.kind.as_str()))
+    }
+
+    /// Kind of the device that takes its requests, if the kernel does not trace them.
+    pub fn untold(&self) -> Option<&str> {
+        let silent: Vec<_> = self
+            .stretches
+            .iter()
+            .filter(|stretch| !stretch.told)
+            .collect();
+        if !self.stretches.is_empty() && silent.is_empty() {
+            return None;
+        }
+        let chain = &self.described.chain;
+        let named = |link: &&ChainLink| {
+            let mut silent = silent.iter();
+            silent.any(|stretch| link.name.as_ref() == Some(&stretch.name))
+        };
+        let link = chain.iter().find(named).or_else(|| chain.first());
+        link.map(|link| link.kind.as_str())
+    }
+}
+
+/// Devices in the order in which they were found.
+pub struct Devices {
+    /// Each once.
+    pub known: Vec<BlockDevice>,
+    /// Roles of files without a block device, by file system.
+    pub without: BTreeMap<String, BTreeSet<Role>>,
+    /// The process whose mounts count; this one if none is given.
+    pid: Option<i32>,
+    layer: BlockLayer,
+    /// By number: index and file system.
+    by_number: HashMap<u64, (Option<u32>, String)>,
+}
+
+impl Devices {
+    /// None yet, of those that the process sees; this process if none is given.
+    pub fn new(pid: Option<i32>, layer: BlockLayer) -> Self {
+        Self {
+            known: Vec::new(),
+            without: BTreeMap::new(),
+            pid,
+            layer,
+            by_number: HashMap::new(),
+        }
+    }
+
+    /// Every device that is mounted where the process sees it; this process if none is given.
+    pub fn mounted(pid: Option<i32>, emulated: Vec<EmulatedPartition>) -> Self {
+        let mut devices = Self::new(pid, BlockLayer::with_emulated(emulated));
+        for mount in mounts::mounts(pid) {
+            if !NEVER_WRITTEN.contains(&mount.file_system.as_str()) {
+                let (major, minor) = mount.device;
+                devices.meet(libc::makedev(major, minor), Some(&mount));
+            }
+        }
+        devices
+    }
+
+    /// Index of the device with this `st_dev`, on which a file of this role lies at a path; none if no block
+    /// device backs it.
+    pub fn index_of(&mut self, number: u64, path: &Path, role: Option<Role>) -> Option<u32> {
+        if !self.by_number.contains_key(&number) {
+            let mount = mounts::mount_of(path, self.pid).ok()?;
+            let index = self.meet(number, mount.as_ref());
+            let file_system = mount.map_or("unknown".to_owned(), |mount| mount.file_system);
+            self.by_number.insert(number, (index, file_system));
+        }
+        let (index, file_system) = self.by_number.get(&number)?;
+        if let Some(role) = role {
+            match index {
+                Some(index) => self.known[*index as usize].roles.insert(role),
+                None => self
+                    .without
+                    .entry(file_system.clone())
+                    .or_default()
+                    .insert(role),
+            };
+        }
+        *index
+    }
+
+    /// Sectors of the disks that block events name, with their devices.
+    pub fn ranges(&self) -> Vec<DeviceRange> {
+        let numbered = self.known.iter().zip(0..);
+        let range = |device: u32, one: &Stretch| DeviceRange {
+            number: one.number,
+            first_sector: one.first_sector,
+            sectors: one.sectors,
+            offset_sectors: one.offset_sectors,
+            device,
+        };
+        let ranges = |(device, index): (&BlockDevice, u32)| {
+            let stretches = device.stretches.iter();
+            stretches
+                .map(move |one| range(index, one))
+                .collect::<Vec<_>>()
+        };
+        numbered.flat_map(ranges).collect()
+    }
+
+    /// As `about.json` has them.
+    pub fn described(&self) -> Vec<Device> {
+        let known = self.known.iter().zip(self.shared());
+        let described = known.map(|(device, shared)| Device {
+            roles: device.roles.iter().copied().collect(),
+            shared,
+            ..device.described.clone()
+        });
+        described.collect()
+    }
+
+    /// Servers of the emulated disks that hold files with roles.
+    pub fn disk_servers(&self) -> Vec<i32> {
+        let used = self.known.iter().filter(|device| !device.roles.is_empty());
+        let pids: BTreeSet<i32> = used.filter_map(|device| device.server_pid).collect();
+        pids.into_iter().collect()
+    }
+
+    /// A number for each device; devices that share a physical device have the same number.
+    fn shared(&self) -> Vec<u32> {
+        let mut groups: Vec<BTreeSet<String>> = Vec::new();
+        for device in &self.known {
+            let meets = |group: &BTreeSet<String>| !group.is_disjoint(&device.disks);
+            let (joined, mut apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(meets);
+            let whole = joined.into_iter().flatten().chain(device.disks.clone());
+            apart.push(whole.collect());
+            groups = apart;
+        }
+        let mut met: Vec<usize> = Vec::new();
+        let number = |device: &BlockDevice| {
+            let group = groups
+                .iter()
+                .position(|group| !group.is_disjoint(&device.disks));
+            let group = group.unwrap_or(groups.len());
+            let known = met.iter().position(|one| *one == group);
+            known.unwrap_or_else(|| {
+                met.push(group);
+                met.len() - 1
+            }) as u32
+        };
+        self.known.iter().map(number).collect()
+    }
+
+    fn meet(&mut self, number: u64, mount: Option<&Mount>) -> Option<u32> {
+        let base = self.layer.under(number, mount);
+        let name = name_of(base.devices.first()?);
+        let known = self
+            .known
+            .iter()
+            .position(|device| device.described.name == name);
+        let index = known.unwrap_or_else(|| {
+            let device = self.describe(&base, mount);
+            self.known.push(device);
+            self.known.len() - 1
+        });
+        Some(index as u32)
+    }
+
+    fn describe(&self, base: &Base, mount: Option<&Mount>) -> BlockDevice {
+        let first = &base.devices[0];
+        let stretches = match base.devices.len() {
+            1 => self.layer.stretches(first),
+            _ => Vec::new(),
+        };
+        let lowest = stretches.first();
+        let emulated = lowest.and_then(|lowest| self.layer.emulated(&lowest.name));
+        let (major, minor) = numbers_in(&first.join("dev"));
+        let cache = text(&whole_disk(first).join("queue/write_cache"));
+        let sizes = base
+            .devices
+            .iter()
+            .map(|device| number_in(&device.join("size")));
+        let described = Device {
+            name: name_of(first),
+            major,
+            minor,
+            mount: mount.map(|mount| mount.point.to_string_lossy().into_owned()),
+            first_sector: lowest.map_or(0, |lowest| lowest.first_sector)
+                + emulated.map_or(0, |emulated| emulated.first_sector),
+            sectors: sizes.sum(),
+            profile: emulated.map(|emulated| emulated.profile.clone()),
+            write_cache: cache == "write back",
+            chain: self.layer.chain(base),
+            ..Device::default()
+        };
+        let disks = base.devices.iter();
+        BlockDevice {
+            described,
+            disks: disks.flat_map(|device| self.layer.disks(device)).collect(),
+            server_pid: emulated.and_then(|emulated| emulated.server_pid),
+            stretches,
+            roles: BTreeSet::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/devices.rs"]
+mod tests;

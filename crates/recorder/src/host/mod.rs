@@ -1,0 +1,27 @@
+//! What the kernel tells of the host: processes, mounts, block devices, files, sockets.
+
+pub mod block_layer;
+pub mod cpu;
+pub mod devices;
+pub mod directory;
+pub mod extents;
+pub mod files;
+pub mod machine;
+pub mod mounts;
+pub mod paths;
+pub mod plain_files;
+pub mod processes;
+pub mod sockets;
+pub mod sysfs;
+pub mod tcp_sockets;
+#[cfg(test)]
+pub mod tests;
+pub mod unix_sockets;
+
+pub use block_layer::{BlockLayer, EmulatedPartition};
+pub use devices::{BlockDevice, Devices};
+pub use extents::KnownExtents;
+pub use files::{RoleOf, role_of_content};
+pub use machine::memory_limit_bytes;
+pub use paths::within;
+pub use sockets::{Peer, Sockets};

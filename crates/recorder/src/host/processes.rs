@@ -1,0 +1,304 @@
+//! Facts about processes from `/proc`: identity, parents, threads, open files, calls under way, memory, processor time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Unique identity of a process; the kernel may reuse a pid. The ledger of tierwise has the same form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Its number.
+    pub pid: i32,
+    /// When it began, in ticks since the machine was started.
+    pub start_ticks: u64,
+    /// Which start of the machine.
+    pub boot_id: String,
+}
+
+impl Identity {
+    /// Of a live process; a zombie is dead.
+    pub fn of(pid: i32) -> Option<Self> {
+        let boot_id = text(Path::new("/proc/sys/kernel/random/boot_id"));
+        start_ticks(pid).map(|start_ticks| Self {
+            pid,
+            start_ticks,
+            boot_id,
+        })
+    }
+
+    /// Whether this process still runs.
+    pub fn alive(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+}
+
+/// What one line of the kernel says about a process or a thread; proc_pid_stat(5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// The process that started it.
+    pub parent: i32,
+    /// Its name.
+    pub name: String,
+    /// Its processor time without that of its children, in ticks of `USER_HZ`.
+    pub ticks: u64,
+    /// When it began, in ticks since the machine was started.
+    pub start_ticks: u64,
+    /// Whether it runs or may yet run: a zombie does not.
+    pub alive: bool,
+    /// Whether it is the kernel's own.
+    pub of_kernel: bool,
+}
+
+impl Stat {
+    /// Of a process or a thread that is not yet reaped.
+    pub fn of(pid: i32) -> Option<Self> {
+        const PF_KTHREAD: u64 = 0x0020_0000;
+        let stat = text(&PathBuf::from(format!("/proc/{pid}/stat")));
+        // The name, in parentheses, may hold anything.
+        let (before, fields) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        Some(Self {
+            parent: fields.get(1)?.parse().ok()?,
+            name: before.split_once('(')?.1.to_owned(),
+            ticks: number(11)? + number(12)?,
+            start_ticks: number(19)?,
+            alive: !matches!(fields[0], "Z" | "X"),
+            of_kernel: number(6)? & PF_KTHREAD != 0,
+        })
+    }
+}
+
+/// When a live process began, in ticks since the machine was started.
+pub fn start_ticks(pid: i32) -> Option<u64> {
+    let stat = Stat::of(pid).filter(|stat| stat.alive)?;
+    Some(stat.start_ticks)
+}
+
+/// Name of a process as the kernel shows it; empty if it is gone.
+pub fn program_of(pid: i32) -> String {
+    text(&PathBuf::from(format!("/proc/{pid}/comm")))
+}
+
+/// All processes, in order.
+pub fn all() -> Vec<i32> {
+    numbers_in("/proc")
+}
+
+/// Processes with one of these names whose parents have none of them, in order.
+pub fn first_processes(programs: &[String]) -> Vec<i32> {
+    let named = |pid: i32| programs.contains(&program_of(pid));
+    let pids = all().into_iter();
+    pids.filter(|&pid| named(pid) && parent_of(pid).is_some_and(|parent| !named(parent)))
+        .collect()
+}
+
+/// Memory that processes hold: the private memory of each, plus the largest shared part of one.
+#[must_use]
+pub fn memory_bytes(pids: &[i32]) -> u64 {
+    let (mut private, mut shared) = (0, 0);
+    for pid in pids {
+        let status = text(&PathBuf::from(format!("/proc/{pid}/status")));
+        private += field(&status, "RssAnon:") << 10;
+        shared = shared.max(field(&status, "RssShmem:") << 10);
+    }
+    private + shared
+}
+
+/// What the threads of some processes did since each started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Voluntary context switches.
+    pub waits: u64,
+    /// Processor time, by the scheduler's own clock.
+    pub cpu_ns: u64,
+}
+
+/// Activity of all live threads of some processes.
+pub fn activity(pids: &[i32]) -> Activity {
+    let tasks = pids.iter().flat_map(|pid| {
+        let folder = PathBuf::from(format!("/proc/{pid}/task"));
+        let numbers = thread_ids(*pid).into_iter();
+        numbers.map(move |tid| folder.join(tid.to_string()))
+    });
+    tasks.fold(Activity::default(), |sum, task| Activity {
+        waits: sum.waits + field(&text(&task.join("status")), "voluntary_ctxt_switches:"),
+        cpu_ns: sum.cpu_ns + field(&text(&task.join("schedstat")), ""),
+    })
+}
+
+/// The first number of the line that begins with a name; 0 if there is none.
+fn field(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let word = line.and_then(|rest| rest.split_whitespace().next());
+    word.and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// A thread that is alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveThread {
+    /// Process.
+    pub pid: i32,
+    /// Thread.
+    pub tid: i32,
+    /// Its name.
+    pub name: String,
+    /// The process's name.
+    pub process: String,
+    /// The process's command line, words separated by spaces.
+    pub command_line: String,
+}
+
+/// A number of a process that stands for an open file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Process.
+    pub pid: i32,
+    /// Number.
+    pub fd: i32,
+    /// Path as the kernel writes it, `socket:[1]` where there is none.
+    pub path: String,
+}
+
+/// A system call that a sleeping thread is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallUnderWay {
+    /// Thread.
+    pub tid: i32,
+    /// Which call.
+    pub number: u32,
+    /// Its arguments.
+    pub arguments: [u64; 6],
+}
+
+/// The process that started this one.
+pub fn parent_of(pid: i32) -> Option<i32> {
+    Stat::of(pid).map(|stat| stat.parent)
+}
+
+/// Process that a thread belongs to.
+pub fn process_of(tid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+/// Threads of a process.
+pub fn thread_ids(pid: i32) -> Vec<i32> {
+    numbers_in(&format!("/proc/{pid}/task"))
+}
+
+/// Threads of a process, with their names.
+pub fn threads(pid: i32) -> Vec<LiveThread> {
+    let line = |path: String| {
+        fs::read_to_string(path)
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned()
+    };
+    let process = line(format!("/proc/{pid}/comm"));
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let command_line = String::from_utf8_lossy(&words)
+        .replace('\0', " ")
+        .trim_end()
+        .to_owned();
+    let live = |tid| LiveThread {
+        pid,
+        tid,
+        name: line(format!("/proc/{pid}/task/{tid}/comm")),
+        process: process.clone(),
+        command_line: command_line.clone(),
+    };
+    thread_ids(pid).into_iter().map(live).collect()
+}
+
+/// A thread, by its own number alone.
+pub fn thread(tid: i32) -> Option<LiveThread> {
+    let own = |thread: &LiveThread| thread.tid == tid;
+    threads(process_of(tid)?).into_iter().find(own)
+}
+
+/// Files that a process has open.
+pub fn open_files(pid: i32) -> Vec<OpenFile> {
+    let directory = PathBuf::from(format!("/proc/{pid}/fd"));
+    let opened = |fd: i32| {
+        let path = fs::read_link(directory.join(fd.to_string())).ok()?;
+        let path = path.to_string_lossy().into_owned();
+        Some(OpenFile { pid, fd, path })
+    };
+    let numbers = numbers_in(&directory.to_string_lossy());
+    numbers.into_iter().filter_map(opened).collect()
+}
+
+/// The call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
+pub fn call_under_way(pid: i32, tid: i32) -> Option<CallUnderWay> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let mut arguments = [0; 6];
+    for argument in &mut arguments {
+        let digits = words.next()?.strip_prefix("0x")?;
+        *argument = u64::from_str_radix(digits, 16).ok()?;
+    }
+    Some(CallUnderWay {
+        tid,
+        number,
+        arguments,
+    })
+}
+
+/// Processor time of a thread.
+pub fn cpu_ns(tid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether a thread is the kernel's own.
+pub fn is_kernel_thread(tid: i32) -> bool {
+    Stat::of(tid).is_none_or(|stat| stat.of_kernel)
+}
+
+/// Names of a directory's entries that are numbers, in order.
+pub fn numbers_in<T: FromStr + Ord>(directory: &str) -> Vec<T> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut numbers: Vec<T> =
+        (entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Text of a file without white space at its ends; empty if it cannot be read.
+pub fn text(file: &Path) -> String {
+    let bytes = fs::read(file).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_one_that_began_at_another_time_is_not() {
+        let own = Identity::of(std::process::id().cast_signed()).unwrap();
+        assert!(own.alive());
+        let other = Identity {
+            start_ticks: own.start_ticks + 1,
+            ..own
+        };
+        assert!(!other.alive());
+    }
+
+    #[test]
+    fn memory_and_activity_are_those_of_live_processes() {
+        let own = std::process::id().cast_signed();
+        assert!(memory_bytes(&[own]) > 1 << 16);
+        assert_eq!(memory_bytes(&[1 << 30]), 0);
+        assert_eq!(activity(&[1 << 30]), Activity::default());
+        let before = activity(&[own]);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let after = activity(&[own]);
+        assert!(after.waits > before.waits && after.cpu_ns > before.cpu_ns);
+    }
+}

@@ -1,0 +1,196 @@
+//! Devices of files: which share a disk, where their requests are, and what is not recorded of them.
+
+use super::*;
+use crate::about::warnings_of;
+use crate::host::tests::Sysfs;
+
+const SECTORS: &str = "size=2000000";
+
+/// Two logical volumes on one partition, of which the first was grown behind the second.
+fn two_volumes(sys: &Sysfs) -> std::path::PathBuf {
+    let disk = sys.add("sda", "8:0", &[SECTORS, "queue/write_cache=write back"]);
+    std::fs::create_dir(disk.join("mq")).unwrap();
+    let files = ["size=900000", "partition=1", "start=1000"];
+    let part = sys.add("sda/sda2", "8:2", &files);
+    sys.stacked(
+        "dm-0",
+        "253:0",
+        &["size=1000", "dm/uuid=LVM-a", "dm/name=data"],
+        &[&part],
+    );
+    sys.stacked(
+        "dm-1",
+        "253:1",
+        &["size=5000", "dm/uuid=LVM-b", "dm/name=log"],
+        &[&part],
+    )
+}
+
+fn tables(number: &str) -> Option<String> {
+    let table = match number {
+        "253:0" => "0 600 linear 8:2 2048\n600 400 linear 8:2 9048\n",
+        "253:1" => "0 5000 linear 8:2 3048\n",
+        "253:2" => "0 900 crypt aes-xts-plain64 :64:logon:key 0 253:1 4096 1 allow_discards\n",
+        "253:3" => "0 200 striped 2 128 8:0 0 8:16 0\n",
+        "253:4" => "0 500 linear 9:0 2048\n",
+        _ => return None,
+    };
+    Some(table.to_owned())
+}
+
+/// Devices that were met in this order, each for a role.
+fn devices_of(layer: BlockLayer, met: &[(Role, (u32, u32))]) -> Devices {
+    let mut devices = Devices::new(None, layer);
+    for &(role, (major, minor)) in met {
+        // On a mount that is no overlay; its own number does not count.
+        let number = libc::makedev(major, minor);
+        assert!(
+            devices
+                .index_of(number, Path::new("/proc"), Some(role))
+                .is_some()
+        );
+    }
+    devices
+}
+
+fn places(device: &BlockDevice) -> Vec<(u32, u64, u64, u64)> {
+    let stretches = device.stretches().iter();
+    let place = |one: &Stretch| {
+        (
+            one.number,
+            one.first_sector,
+            one.sectors,
+            one.offset_sectors,
+        )
+    };
+    stretches.map(place).collect()
+}
+
+#[test]
+fn volumes_on_one_disk_share_it_and_have_its_requests() {
+    let sys = Sysfs::new("volumes");
+    two_volumes(&sys);
+    let met = [(Role::Data, (253, 0)), (Role::Log, (253, 1))];
+    let devices = devices_of(sys.layer(tables), &met);
+    assert_eq!(devices.shared(), [0, 0]);
+    let grown = [(8 << 20, 3048, 600, 0), (8 << 20, 10048, 400, 600)];
+    assert_eq!(places(&devices.known[0]), grown);
+    assert_eq!(places(&devices.known[1]), [(8 << 20, 4048, 5000, 0)]);
+    let first: Vec<u64> = devices
+        .described()
+        .iter()
+        .map(|one| one.first_sector)
+        .collect();
+    assert_eq!(first, [3048, 4048]);
+    assert_eq!(warnings_of(&devices), [""; 0]);
+}
+
+#[test]
+fn a_volume_over_two_disks_joins_what_lies_on_either() {
+    let sys = Sysfs::new("striped-devices");
+    let disks = [("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32")];
+    let disks = disks.map(|(name, number)| {
+        let disk = sys.add(name, number, &[SECTORS]);
+        std::fs::create_dir(disk.join("mq")).unwrap();
+        disk
+    });
+    let files = ["size=200", "dm/uuid=LVM-x", "dm/name=s"];
+    sys.stacked("dm-3", "253:3", &files, &[&disks[0], &disks[1]]);
+    let met = [
+        (Role::Log, (8, 0)),
+        (Role::Index, (8, 32)),
+        (Role::Temp, (8, 16)),
+        (Role::Data, (253, 3)),
+    ];
+    let devices = devices_of(sys.layer(tables), &met);
+    assert_eq!(devices.shared(), [0, 1, 0, 0]);
+    let warnings = warnings_of(&devices);
+    let expected = "requests for data are not recorded: the kernel tells none to LVM volume";
+    assert!(
+        warnings.len() == 1 && warnings[0].starts_with(expected),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn encryption_shifts_sectors_by_its_header() {
+    let sys = Sysfs::new("crypt");
+    let volume = two_volumes(&sys);
+    let files = ["size=900", "dm/uuid=CRYPT-LUKS2-1", "dm/name=luks"];
+    sys.stacked("dm-2", "253:2", &files, &[&volume]);
+    let devices = devices_of(sys.layer(tables), &[(Role::Log, (253, 2))]);
+    let shifted = [(8 << 20, 1000 + 3048 + 4096, 900, 0)];
+    assert_eq!(places(&devices.known[0]), shifted);
+    let kinds: Vec<_> = devices.known[0]
+        .described()
+        .chain
+        .iter()
+        .map(|link| &link.kind[..])
+        .collect();
+    assert_eq!(
+        kinds,
+        ["proc", "dm-crypt", "LVM volume", "partition", "disk"]
+    );
+}
+
+#[test]
+fn a_volume_on_an_array_is_described_with_all_of_its_disks() {
+    let sys = Sysfs::new("array");
+    let disks =
+        [("sda", "8:0"), ("sdb", "8:16")].map(|(name, number)| sys.add(name, number, &[SECTORS]));
+    let array = sys.stacked(
+        "md0",
+        "9:0",
+        &[SECTORS, "md/level=raid1"],
+        &[&disks[0], &disks[1]],
+    );
+    sys.stacked(
+        "dm-4",
+        "253:4",
+        &["size=500", "dm/uuid=LVM-x", "dm/name=v"],
+        &[&array],
+    );
+    let met = [(Role::Log, (253, 4)), (Role::Data, (8, 16))];
+    let devices = devices_of(sys.layer(tables), &met);
+    assert_eq!(devices.shared(), [0, 0]);
+    assert_eq!(devices.described()[0].first_sector, 2048);
+    let warning = &warnings_of(&devices)[0];
+    assert!(
+        warning.contains("requests for log are not recorded: the kernel tells none to md raid1"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn partitions_of_an_emulated_disk_share_it() {
+    let sys = Sysfs::new("emulated");
+    let partition = |loop_device: &str, first_sector| EmulatedPartition {
+        loop_device: loop_device.to_owned(),
+        disk: "bench".to_owned(),
+        first_sector,
+        profile: "name = 'x'".to_owned(),
+        server_pid: Some(77),
+    };
+    for (name, number) in [("loop0", "7:0"), ("loop1", "7:1")] {
+        let device = sys.add(name, number, &[SECTORS, "loop/backing_file=/f"]);
+        std::fs::create_dir(device.join("mq")).unwrap();
+    }
+    let layer = sys
+        .layer(tables)
+        .with_partitions(vec![partition("loop0", 0), partition("loop1", 4096)]);
+    let mut devices = devices_of(layer, &[(Role::Data, (7, 0))]);
+    assert_eq!(devices.disk_servers(), [77]);
+    devices.index_of(libc::makedev(7, 1), Path::new("/proc"), Some(Role::Log));
+    assert_eq!(devices.shared(), [0, 0]);
+    let log = &devices.described()[1];
+    assert_eq!(
+        (log.first_sector, log.profile.as_deref()),
+        (4096, Some("name = 'x'"))
+    );
+    let link = &log.chain[1];
+    assert_eq!(
+        (&link.kind[..], link.label.as_deref()),
+        ("emulated disk", Some("bench"))
+    );
+    assert_eq!(devices.disk_servers(), [77]);
+}

@@ -1,0 +1,51 @@
+//! Records a running database: kernel tracepoints become the tables of a recording, and the host tells the facts of the
+//! database's processes, files, devices and clients.
+//!
+//! `tracer` gives events, `timeline` makes rows of them; `host` and `database` read `/proc`, `/sys` and the file systems;
+//! a [`Session`] joins them. [`record`] takes one recording by a schedule, as the static program `tierwise-record` does;
+//! it asks the database nothing.
+
+mod about;
+mod calibration;
+mod database;
+mod decoder;
+mod decoding;
+mod disk_space;
+mod error;
+mod event;
+mod event_cost;
+mod foreign_cpu;
+mod host;
+mod ledger;
+mod output;
+mod protocol;
+mod rates;
+mod recorder;
+mod request_counter;
+mod schedule;
+mod scheduled;
+mod session;
+#[cfg(test)]
+mod tests;
+pub mod timeline;
+pub mod tracer;
+mod tracing;
+
+pub use about::warnings_of;
+pub use calibration::measure_host;
+pub use database::{
+    Server, ServersOf, Target, Wanted, clients_of, kind_of_name, listed, merge, role_by_path,
+    roles_of, servers_of_now, settings_of,
+};
+pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
+pub use error::RecordError;
+pub use event::{Event, EventKind, Opened, SwitchState};
+pub use host::{
+    BlockDevice, BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets,
+    memory_limit_bytes, role_of_content, within,
+};
+pub use recorder::{BurstSummary, Recorder, RecorderError, Trial};
+pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};
+pub use schedule::Schedule;
+pub use scheduled::{Order, record};
+pub use session::{Places, Session, Subject};

@@ -1,0 +1,175 @@
+//! Activity of a database seen from outside: the rate at which its threads give up their core to wait, and their
+//! processor time.
+//!
+//! The rate is not a unit of work; its ratio with and without recording gives the cost of recording, as does the
+//! ratio of the processor time for each wait.
+
+use std::time::Instant;
+
+use tierwise_recording::Cost;
+
+use crate::host::processes::{self, Activity};
+
+/// A stretch of time, with the activity in it.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    recorded: bool,
+    elapsed_s: f64,
+    did: Activity,
+}
+
+impl Span {
+    fn waits_per_s(&self) -> f64 {
+        self.did.waits as f64 / self.elapsed_s.max(1e-9)
+    }
+
+    fn cpu_ns_each(&self) -> f64 {
+        self.did.cpu_ns as f64 / self.did.waits.max(1) as f64
+    }
+}
+
+/// Cuts time into spans, with and without recording.
+pub struct RateMeter {
+    spans: Vec<Span>,
+    since: Activity,
+    at: Instant,
+}
+
+impl RateMeter {
+    /// Begins the first span.
+    #[must_use]
+    pub fn start(pids: &[i32]) -> Self {
+        Self {
+            spans: Vec::new(),
+            since: processes::activity(pids),
+            at: Instant::now(),
+        }
+    }
+
+    /// Begins the current span again; the time since the last span's end is of none.
+    pub fn restart(&mut self, pids: &[i32]) {
+        (self.since, self.at) = (processes::activity(pids), Instant::now());
+    }
+
+    /// Ends the current span, and begins the next.
+    pub fn end(&mut self, pids: &[i32], recorded: bool) {
+        let did = processes::activity(pids);
+        let now = Instant::now();
+        self.spans.push(Span {
+            recorded,
+            elapsed_s: (now - self.at).as_secs_f64(),
+            did: Activity {
+                waits: did.waits.saturating_sub(self.since.waits),
+                cpu_ns: did.cpu_ns.saturating_sub(self.since.cpu_ns),
+            },
+        });
+        (self.since, self.at) = (did, now);
+    }
+
+    /// Cost of recording; without a comparison, only the cost of one event.
+    #[must_use]
+    pub fn cost(&self, event_cpu_ns: f64) -> Cost {
+        let [rate, cpu] = [Span::waits_per_s, Span::cpu_ns_each]
+            .map(|figure| ratio_of(&self.spans, figure).unwrap_or([0.0, 1.0, 2.0]));
+        Cost {
+            rate_ratio: rate[1],
+            rate_ratio_low: rate[0],
+            rate_ratio_high: rate[2],
+            cpu_ratio: cpu[1],
+            cpu_ratio_low: cpu[0],
+            cpu_ratio_high: cpu[2],
+            event_cpu_ns,
+        }
+    }
+}
+
+/// A figure with recording over that without, between the ends of its 95 % interval; none for too few pairs.
+///
+/// Each burst is compared with the spans beside it, so that a slow change of the load cancels out.
+fn ratio_of(spans: &[Span], figure: fn(&Span) -> f64) -> Option<[f64; 3]> {
+    let compared = |at: usize| {
+        let beside = &spans[at.saturating_sub(1)..(at + 2).min(spans.len())];
+        let others = beside.iter().filter(|span| !span.recorded);
+        let values: Vec<f64> = others.map(figure).collect();
+        let value = figure(&spans[at]);
+        let known = value > 0.0 && !values.is_empty() && values.iter().all(|other| *other > 0.0);
+        known.then(|| (value / mean(&values)).ln())
+    };
+    let recorded = (0..spans.len()).filter(|&at| spans[at].recorded);
+    let logs: Vec<f64> = recorded.filter_map(compared).collect();
+    if logs.len() < 2 {
+        return None;
+    }
+    let (middle, half) = (mean(&logs), mean_half_width(&logs));
+    Some([middle - half, middle, middle + half].map(f64::exp))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// 97.5 % points of Student's distribution, by degrees of freedom from 1 on.
+const STUDENT_95: [f64; 10] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+];
+
+/// Half the width of the 95 % interval of a mean of at least two values.
+fn mean_half_width(values: &[f64]) -> f64 {
+    let freedom = values.len() - 1;
+    let many = freedom as f64;
+    // Beyond the table: the first terms of the quantile's expansion in 1 / freedom, accurate to 0.1 %.
+    let beyond = 1.960 + 2.372 / many + 2.82 / many.powi(2);
+    let student = STUDENT_95.get(freedom - 1).copied().unwrap_or(beyond);
+    let middle = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
+    student * (squares / many / values.len() as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(recorded: bool, elapsed_s: f64, waits: u64) -> Span {
+        let cpu_ns = waits * if recorded { 50_000 } else { 40_000 };
+        Span {
+            recorded,
+            elapsed_s,
+            did: Activity { waits, cpu_ns },
+        }
+    }
+
+    #[test]
+    fn each_burst_is_compared_with_its_neighbours() {
+        let load = |number: u64| 1000 * (1 + number); // Grows all the time, and is no cost.
+        let spans: Vec<Span> = (0..6)
+            .flat_map(|number| {
+                [
+                    span(false, 1.0, load(number) - 500),
+                    span(true, 0.5, load(number) * 9 / 20),
+                    span(false, 1.0, load(number) + 500),
+                ]
+            })
+            .collect();
+        let [low, ratio, high] = ratio_of(&spans, Span::waits_per_s).unwrap();
+        assert!((ratio - 0.9).abs() < 0.01);
+        assert!(low <= ratio && ratio <= high);
+        let [_, ratio, _] = ratio_of(&spans, Span::cpu_ns_each).unwrap();
+        assert!((ratio - 1.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn there_is_no_ratio_without_pairs() {
+        let figures = [Span::waits_per_s, Span::cpu_ns_each];
+        let idle = [span(false, 1.0, 0), span(true, 1.0, 0)].repeat(3);
+        for figure in figures {
+            assert_eq!(ratio_of(&[span(true, 1.0, 100)], figure), None);
+            assert_eq!(ratio_of(&idle, figure), None);
+        }
+    }
+
+    #[test]
+    fn the_interval_of_a_mean_is_students() {
+        let width = mean_half_width(&[1.0, 2.0, 3.0]);
+        assert!((width - 4.303 / 3f64.sqrt()).abs() < 1e-9);
+    }
+}

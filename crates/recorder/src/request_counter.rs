@@ -1,0 +1,268 @@
+//! Requests to block devices, counted by the owner of their sectors.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use tierwise_recording::BlockOp;
+
+use crate::EventKind;
+use crate::timeline::{DeviceRange, Extent, Extents, operation};
+use crate::tracer::{Completions, TracerError};
+
+/// Requests that completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Flushes, each of the whole device.
+    pub flushes: u64,
+    /// Discards.
+    pub discards: u64,
+    /// Bytes of reads.
+    pub read_bytes: u64,
+    /// Bytes of writes.
+    pub write_bytes: u64,
+}
+
+/// Requests of one device by one owner, or by no known owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnedRequests {
+    /// Index of the device.
+    pub device: u32,
+    /// Number of the owner.
+    pub owner: Option<u32>,
+    /// The counts.
+    pub counts: RequestCounts,
+}
+
+/// Counts from [`Self::begin`] to [`Self::end`]. A request belongs to the owner of its first sector at the
+/// next [`Self::count`] after it; if there was none then, to the last known owner.
+pub struct RequestCounter {
+    completions: Completions,
+    ledger: Ledger,
+}
+
+#[derive(Default)]
+struct Ledger {
+    devices: Vec<DeviceRange>,
+    extents: Extents,
+    counts: HashMap<(u32, Option<u32>), RequestCounts>,
+}
+
+impl RequestCounter {
+    /// Prepares to count requests to these devices by an instance of this name in `tracefs`.
+    ///
+    /// # Errors
+    /// If nothing can be traced here.
+    pub fn attach(
+        tracefs: &Path,
+        instance: &str,
+        devices: Vec<DeviceRange>,
+    ) -> Result<Self, TracerError> {
+        let ledger = Ledger {
+            devices,
+            ..Ledger::default()
+        };
+        Completions::attach(tracefs, instance).map(|completions| Self {
+            completions,
+            ledger,
+        })
+    }
+
+    /// Assigns an extent to an owner; the latest assignment wins.
+    pub fn place(&mut self, owner: u32, extent: Extent) {
+        self.ledger.extents.insert(owner, extent);
+    }
+
+    /// Counts from zero.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn begin(&mut self) -> Result<(), TracerError> {
+        self.count()?;
+        self.ledger.counts.clear();
+        self.completions.record(true)
+    }
+
+    /// Counts the requests that completed until now.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn count(&mut self) -> Result<(), TracerError> {
+        let ledger = &mut self.ledger;
+        self.completions.drain(|event| ledger.enter(&event.kind))
+    }
+
+    /// Stops counting; requests completed until now wait for [`Self::end`].
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn stop(&self) -> Result<(), TracerError> {
+        self.completions.record(false)
+    }
+
+    /// Counts the rest and returns all counts.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, TracerError> {
+        self.count()?;
+        let counted = self.ledger.counts.drain();
+        Ok(counted
+            .map(|((device, owner), counts)| OwnedRequests {
+                device,
+                owner,
+                counts,
+            })
+            .collect())
+    }
+}
+
+impl Ledger {
+    fn enter(&mut self, kind: &EventKind) {
+        let &EventKind::Complete {
+            device: number,
+            sector,
+            sectors,
+            flags,
+        } = kind
+        else {
+            return;
+        };
+        let Some(op) = operation(flags) else {
+            return;
+        };
+        // The end of a request that needed flushes is reported once more, with nothing left of it.
+        if sectors == 0 && op != BlockOp::Flush {
+            return;
+        }
+        let Some(range) = DeviceRange::of(&self.devices, number, sector, op) else {
+            return;
+        };
+        let owner = match op {
+            BlockOp::Flush => None,
+            _ => self.extents.find(range.device, range.within(sector)),
+        };
+        let key = (range.device, owner.map(|place| place.file));
+        self.counts.entry(key).or_default().add(op, sectors);
+    }
+}
+
+impl RequestCounts {
+    fn add(&mut self, op: BlockOp, sectors: u32) {
+        let bytes = u64::from(sectors) * 512;
+        match op {
+            BlockOp::Read => {
+                self.reads += 1;
+                self.read_bytes += bytes;
+            }
+            BlockOp::Write => {
+                self.writes += 1;
+                self.write_bytes += bytes;
+            }
+            BlockOp::Discard => self.discards += 1,
+            BlockOp::Flush => self.flushes += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NUMBER: u32 = 8 << 20;
+    const LOG: u32 = 0;
+    const DATA: u32 = 1;
+
+    /// One partition that begins at sector 2048, and extents by owner as they lie in it.
+    fn ledger(extents: &[(u32, u64, u64)]) -> Ledger {
+        let mut made = Ledger {
+            devices: vec![DeviceRange {
+                number: NUMBER,
+                first_sector: 2048,
+                sectors: 10_000,
+                offset_sectors: 0,
+                device: 0,
+            }],
+            ..Ledger::default()
+        };
+        place(&mut made, extents);
+        made
+    }
+
+    fn place(ledger: &mut Ledger, extents: &[(u32, u64, u64)]) {
+        for &(owner, sector, sectors) in extents {
+            let extent = Extent {
+                device: 0,
+                sector,
+                sectors,
+                offset_bytes: 0,
+            };
+            ledger.extents.insert(owner, extent);
+        }
+    }
+
+    fn done(number: u32, sector: u64, sectors: u32, letters: &str) -> EventKind {
+        let mut flags = [0; 8];
+        flags[..letters.len()].copy_from_slice(letters.as_bytes());
+        EventKind::Complete {
+            device: number,
+            sector,
+            sectors,
+            flags,
+        }
+    }
+
+    #[test]
+    fn each_owner_has_its_own_and_the_rest_is_nobodys() {
+        let mut ledger = ledger(&[(LOG, 100, 8), (DATA, 200, 8)]);
+        for event in [
+            done(NUMBER, 2148, 8, "WS"),
+            done(NUMBER, 2248, 8, "R"),
+            done(NUMBER, 2249, 1, "W"),
+            done(NUMBER, 2500, 16, "FWFSM"),
+            done(NUMBER, 2500, 0, "FWFSM"),
+            done(NUMBER, 0, 0, "FF"),
+            done(NUMBER, 2000, 8, "W"),
+            done(NUMBER + 1, 2148, 8, "W"),
+        ] {
+            ledger.enter(&event);
+        }
+        let log = RequestCounts {
+            writes: 1,
+            write_bytes: 4096,
+            ..RequestCounts::default()
+        };
+        let data = RequestCounts {
+            reads: 1,
+            read_bytes: 4096,
+            writes: 1,
+            write_bytes: 512,
+            ..RequestCounts::default()
+        };
+        let nobody = RequestCounts {
+            writes: 1,
+            write_bytes: 8192,
+            flushes: 1,
+            ..RequestCounts::default()
+        };
+        let expected = [
+            ((0, Some(LOG)), log),
+            ((0, Some(DATA)), data),
+            ((0, None), nobody),
+        ];
+        assert_eq!(ledger.counts, HashMap::from(expected));
+    }
+
+    #[test]
+    fn a_place_that_changes_hands_counts_for_the_latest_owner() {
+        let mut ledger = ledger(&[(DATA, 100, 100)]);
+        ledger.enter(&done(NUMBER, 2190, 8, "W"));
+        place(&mut ledger, &[(LOG, 140, 20)]);
+        ledger.enter(&done(NUMBER, 2190, 8, "W"));
+        let writes = |owner| ledger.counts[&(0, Some(owner))].writes;
+        assert_eq!((writes(DATA), writes(LOG)), (1, 1));
+    }
+}

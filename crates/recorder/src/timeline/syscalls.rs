@@ -1,0 +1,241 @@
+//! Meaning of the system calls of this machine, by their number.
+
+use tierwise_recording::CallKind;
+
+/// Not in the library of the kernel's names.
+#[cfg(target_arch = "x86_64")]
+const IO_PGETEVENTS: libc::c_long = 333;
+/// As generic kernels number it.
+#[cfg(not(target_arch = "x86_64"))]
+const IO_PGETEVENTS: libc::c_long = 292;
+
+/// Where in the file a call begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offset {
+    /// The call has none.
+    None,
+    /// The descriptor's own position, which the call moves.
+    Position,
+    /// An argument.
+    Argument(usize),
+}
+
+/// How many bytes a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// None.
+    None,
+    /// What it returns.
+    Result,
+    /// An argument.
+    Argument(usize),
+}
+
+/// Effect of a call on the numbers of open files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Nothing.
+    None,
+    /// The result is a new number; The tracer tells its path.
+    Open,
+    /// The result is a new number for the object that the words name.
+    Create(&'static str),
+    /// The result is another number for argument 0.
+    Duplicate,
+    /// As [`Change::Duplicate`], if argument 1 is a command that does so.
+    Control,
+    /// Argument 0 is free again.
+    Close,
+    /// Arguments 0 to 1 are free again.
+    CloseRange,
+    /// Moves the position of argument 0 to the result.
+    Seek,
+}
+
+/// How a call's arguments are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// What it asks; of a socket or pipe, `Read` is `Receive` and `Write` is `Send`.
+    pub kind: CallKind,
+    /// The argument that is a descriptor.
+    pub descriptor: Option<usize>,
+    /// Where.
+    pub offset: Offset,
+    /// How much.
+    pub size: Size,
+    /// Its effect on descriptors.
+    pub change: Change,
+    /// Whether requests to devices that are made in it go on after it (aio).
+    pub submits: bool,
+}
+
+impl Shape {
+    const fn of(kind: CallKind) -> Self {
+        Self {
+            kind,
+            descriptor: None,
+            offset: Offset::None,
+            size: Size::None,
+            change: Change::None,
+            submits: false,
+        }
+    }
+
+    const fn on(kind: CallKind, descriptor: usize) -> Self {
+        Self {
+            descriptor: Some(descriptor),
+            ..Self::of(kind)
+        }
+    }
+
+    const fn moved(self, offset: Offset, size: Size) -> Self {
+        Self {
+            offset,
+            size,
+            ..self
+        }
+    }
+
+    const fn changing(change: Change) -> Self {
+        Self {
+            change,
+            ..Self::of(CallKind::Other)
+        }
+    }
+
+    const fn opening() -> Self {
+        Self {
+            change: Change::Open,
+            ..Self::of(CallKind::Name)
+        }
+    }
+
+    /// Whether the call matters only if the thread waited in it.
+    pub(super) fn is_bookkeeping(&self) -> bool {
+        self.kind == CallKind::Other
+    }
+}
+
+/// The shape of a call; `Other` for those that are not known here.
+pub(super) fn shape(number: u32) -> Shape {
+    let number = libc::c_long::from(number);
+    moving(number)
+        .or_else(|| waiting(number))
+        .or_else(|| naming(number))
+        .unwrap_or_else(|| Shape::of(CallKind::Other))
+}
+
+/// Calls that move bytes or make them durable.
+fn moving(number: libc::c_long) -> Option<Shape> {
+    use CallKind::{Read, Receive, Resize, Send, Sync, Write};
+    use Offset::{Argument, Position};
+    Some(match number {
+        libc::SYS_read | libc::SYS_readv => Shape::on(Read, 0).moved(Position, Size::Result),
+        libc::SYS_write | libc::SYS_writev => Shape::on(Write, 0).moved(Position, Size::Result),
+        libc::SYS_pread64 | libc::SYS_preadv | libc::SYS_preadv2 => {
+            Shape::on(Read, 0).moved(Argument(3), Size::Result)
+        }
+        libc::SYS_pwrite64 | libc::SYS_pwritev | libc::SYS_pwritev2 => {
+            Shape::on(Write, 0).moved(Argument(3), Size::Result)
+        }
+        libc::SYS_copy_file_range => Shape::on(Write, 2).moved(Position, Size::Result),
+        libc::SYS_sendfile => Shape::on(Write, 0).moved(Position, Size::Result),
+        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_syncfs => Shape::on(Sync, 0),
+        libc::SYS_sync_file_range => Shape::on(Sync, 0).moved(Argument(1), Size::Argument(2)),
+        libc::SYS_msync | libc::SYS_sync => Shape::of(Sync),
+        libc::SYS_fallocate => Shape::on(Resize, 0).moved(Argument(2), Size::Argument(3)),
+        libc::SYS_ftruncate => Shape::on(Resize, 0),
+        libc::SYS_recvfrom | libc::SYS_recvmsg | libc::SYS_recvmmsg => {
+            Shape::on(Receive, 0).moved(Offset::None, Size::Result)
+        }
+        libc::SYS_sendto | libc::SYS_sendmsg | libc::SYS_sendmmsg => {
+            Shape::on(Send, 0).moved(Offset::None, Size::Result)
+        }
+        _ => return None,
+    })
+}
+
+/// Calls that wait.
+fn waiting(number: libc::c_long) -> Option<Shape> {
+    use CallKind::{Await, Lock, Poll, Sleep};
+    Some(match number {
+        libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 | libc::SYS_ppoll | libc::SYS_pselect6 => {
+            Shape::of(Poll)
+        }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait | libc::SYS_poll | libc::SYS_select => Shape::of(Poll),
+        libc::SYS_futex | libc::SYS_futex_waitv | libc::SYS_semop | libc::SYS_semtimedop => {
+            Shape::of(Lock)
+        }
+        libc::SYS_flock => Shape::on(Lock, 0),
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Shape::of(Sleep),
+        libc::SYS_io_uring_enter | libc::SYS_io_getevents | IO_PGETEVENTS => Shape::of(Await),
+        libc::SYS_io_submit => Shape {
+            submits: true,
+            ..Shape::of(Await)
+        },
+        _ => return None,
+    })
+}
+
+/// Calls that change names or the numbers of open files.
+fn naming(number: libc::c_long) -> Option<Shape> {
+    use Change::{Close, CloseRange, Control, Create, Duplicate, Seek};
+    Some(match number {
+        libc::SYS_openat | libc::SYS_openat2 => Shape::opening(),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open | libc::SYS_creat => Shape::opening(),
+        libc::SYS_unlinkat | libc::SYS_renameat2 | libc::SYS_renameat => Shape::of(CallKind::Name),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_unlink | libc::SYS_rename => Shape::of(CallKind::Name),
+        libc::SYS_close => Shape::changing(Close),
+        libc::SYS_close_range => Shape::changing(CloseRange),
+        libc::SYS_dup | libc::SYS_dup3 => Shape::changing(Duplicate),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_dup2 => Shape::changing(Duplicate),
+        libc::SYS_fcntl => Shape::changing(Control),
+        libc::SYS_lseek => Shape::changing(Seek),
+        libc::SYS_socket => Shape::changing(Create("socket")),
+        libc::SYS_accept | libc::SYS_accept4 => Shape {
+            change: Create("socket"),
+            ..Shape::on(CallKind::Poll, 0)
+        },
+        libc::SYS_epoll_create1 => Shape::changing(Create("anon_inode:[eventpoll]")),
+        libc::SYS_eventfd2 => Shape::changing(Create("anon_inode:[eventfd]")),
+        libc::SYS_timerfd_create => Shape::changing(Create("anon_inode:[timerfd]")),
+        libc::SYS_signalfd4 => Shape::changing(Create("anon_inode:[signalfd]")),
+        libc::SYS_io_uring_setup => Shape::changing(Create("anon_inode:[io_uring]")),
+        _ => return None,
+    })
+}
+
+/// Whether a call cuts or extends a file to the length in argument 1.
+pub(super) fn shortens(number: u32) -> bool {
+    libc::c_long::from(number) == libc::SYS_ftruncate
+}
+
+/// Whether a call takes a name away.
+pub(super) fn unlinks(number: u32) -> bool {
+    match libc::c_long::from(number) {
+        libc::SYS_unlinkat => true,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_unlink => true,
+        _ => false,
+    }
+}
+
+/// Kind of a request handed to an io_uring, by its `IORING_OP_…`.
+pub(super) fn uring_kind(operation: u8) -> CallKind {
+    match operation {
+        1 | 4 | 22 => CallKind::Read,
+        2 | 5 | 23 => CallKind::Write,
+        3 | 8 => CallKind::Sync,
+        6 | 29 => CallKind::Poll,
+        9 | 26 => CallKind::Send,
+        10 | 27 => CallKind::Receive,
+        11 | 12 | 15 => CallKind::Sleep,
+        17 => CallKind::Resize,
+        18 | 28 | 35 | 36 => CallKind::Name,
+        _ => CallKind::Other,
+    }
+}

@@ -1,0 +1,134 @@
+//! Converts paths as programs write them to absolute ones, each file under one name.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::host::processes;
+
+/// Resolves paths of opens while their processes live; caches constant facts.
+#[derive(Default)]
+pub struct Paths {
+    ours: HashMap<i32, bool>,
+    working: HashMap<i32, PathBuf>,
+    folders: HashMap<PathBuf, PathBuf>,
+}
+
+impl Paths {
+    /// Registers these processes as recorded, and the directory in which each works.
+    pub fn of(pids: &[i32]) -> Self {
+        let mut paths = Self::default();
+        for &pid in pids {
+            paths.ours.insert(pid, true);
+            paths.working_directory(pid);
+        }
+        paths
+    }
+
+    /// Whether a process is recorded, or comes from one that is. One that has ended already counts: its thread
+    /// number tells it from others later.
+    pub fn is_ours(&mut self, pid: i32) -> bool {
+        if let Some(&known) = self.ours.get(&pid) {
+            return known;
+        }
+        let ours = match processes::parent_of(pid) {
+            Some(parent) => parent > 1 && self.is_ours(parent),
+            None => return true,
+        };
+        self.ours.insert(pid, ours);
+        ours
+    }
+
+    /// The absolute path, without symbolic links on the way; none if the process ended before it could be
+    /// resolved.
+    pub fn resolve(&mut self, pid: i32, directory: i32, path: &str) -> Option<String> {
+        let base = match directory {
+            _ if path.starts_with('/') => PathBuf::new(),
+            libc::AT_FDCWD => self.working_directory(pid)?,
+            fd => fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?,
+        };
+        let plain = normalized(&base.join(path));
+        let (Some(folder), Some(name)) = (plain.parent(), plain.file_name()) else {
+            return Some(plain.to_string_lossy().into_owned());
+        };
+        let whole = self.real(pid, folder).join(name);
+        Some(whole.to_string_lossy().into_owned())
+    }
+
+    /// Working directory of a process. Of one that ended: that of all others if they share one, as a server's
+    /// processes do.
+    fn working_directory(&mut self, pid: i32) -> Option<PathBuf> {
+        if let Some(known) = self.working.get(&pid) {
+            return Some(known.clone());
+        }
+        if let Ok(found) = fs::read_link(format!("/proc/{pid}/cwd")) {
+            self.working.insert(pid, found.clone());
+            return Some(found);
+        }
+        let mut others = self.working.values();
+        let first = others.next()?;
+        others.all(|other| other == first).then(|| first.clone())
+    }
+
+    /// A folder without symbolic links, as `/proc/PID/fd` names files too; as it is in another root than ours.
+    fn real(&mut self, pid: i32, folder: &Path) -> PathBuf {
+        if let Some(known) = self.folders.get(folder) {
+            return known.clone();
+        }
+        let root = fs::read_link(format!("/proc/{pid}/root"));
+        let same_root = root.is_ok_and(|root| root == Path::new("/")) && same_mounts(pid);
+        let real = match fs::canonicalize(folder) {
+            Ok(real) if same_root => real,
+            _ => return folder.to_owned(),
+        };
+        self.folders.insert(folder.to_owned(), real.clone());
+        real
+    }
+}
+
+fn same_mounts(pid: i32) -> bool {
+    let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    mounts(&pid.to_string()) == mounts("self")
+}
+
+/// Without `.` and `..`.
+fn normalized(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_loses_what_says_nothing() {
+        assert_eq!(normalized(Path::new("/a/./b/../c")), PathBuf::from("/a/c"));
+    }
+
+    #[test]
+    fn relative_paths_begin_where_the_process_works() {
+        let here = std::process::id() as i32;
+        let mut paths = Paths::of(&[here]);
+        let folder = std::env::current_dir().expect("it exists");
+        let told = paths
+            .resolve(here, libc::AT_FDCWD, "./new")
+            .expect("we live");
+        assert_eq!(
+            Path::new(&told),
+            fs::canonicalize(folder).expect("it exists").join("new")
+        );
+        let nobody = i32::MAX;
+        assert_eq!(paths.resolve(nobody, libc::AT_FDCWD, "./new"), Some(told));
+        assert_eq!(paths.resolve(nobody, 5, "new"), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! Records of tracepoints become events.
+
+use super::page_builder::PageBuilder;
+use crate::host::processes::LiveThread;
+use crate::tracer::clients_in;
+use crate::tracer::decode::Decoder;
+use crate::tracer::format::Format;
+use crate::tracer::merge::Merge;
+use crate::tracer::opens::Open;
+use crate::tracer::raw_burst::RawBurst;
+use crate::tracer::spool::{Spool, Stream};
+use crate::tracer::tracepoints::Meaning;
+use crate::{EventKind, SwitchState};
+
+const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
+
+fn format(id: u16, fields: &[(&str, usize, usize, bool)]) -> Format {
+    let mut text = format!("name: x\nID: {id}\nformat:\n{COMMON}\n");
+    for (declaration, offset, size, signed) in fields {
+        let signed = u8::from(*signed);
+        text +=
+            &format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n");
+    }
+    Format::parse(&text).expect("written as the kernel does")
+}
+
+/// A record: number, flags, thread, then words of four bytes.
+fn record(id: u16, flags: u8, tid: i32, words: &[u32]) -> Vec<u8> {
+    let mut bytes = id.to_ne_bytes().to_vec();
+    bytes.extend([flags, 0]);
+    bytes.extend(tid.to_ne_bytes());
+    words
+        .iter()
+        .for_each(|word| bytes.extend(word.to_ne_bytes()));
+    bytes
+}
+
+fn live(tid: i32) -> LiveThread {
+    LiveThread {
+        pid: tid,
+        tid,
+        name: String::new(),
+        process: String::new(),
+        command_line: String::new(),
+    }
+}
+
+/// A stream of one page.
+fn stream(cpu: u16, page: &[u8]) -> Stream {
+    let mut spool = Spool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
+    let mut stream = Stream::new(cpu);
+    stream.push(page, &mut spool).expect("memory");
+    stream
+}
+
+fn decoder() -> Decoder {
+    let mut decoder = Decoder::default();
+    let known = [
+        decoder.learn(
+            Meaning::Switch,
+            &format(
+                1,
+                &[
+                    ("pid_t prev_pid", 8, 4, true),
+                    ("long prev_state", 12, 4, true),
+                    ("char next_comm[16]", 16, 4, false),
+                    ("pid_t next_pid", 20, 4, true),
+                ],
+            ),
+        ),
+        decoder.learn(
+            Meaning::Waking,
+            &format(
+                2,
+                &[("pid_t pid", 8, 4, true), ("int target_cpu", 12, 4, true)],
+            ),
+        ),
+        decoder.learn(
+            Meaning::Enter,
+            &format(3, &[("int __syscall_nr", 8, 4, true)]),
+        ),
+        decoder.learn(
+            Meaning::Exit,
+            &format(
+                4,
+                &[("int __syscall_nr", 8, 4, true), ("long ret", 12, 4, true)],
+            ),
+        ),
+    ];
+    assert_eq!(known, [true; 4]);
+    decoder
+}
+
+#[test]
+fn a_format_is_read_as_the_kernel_writes_it() {
+    let format = format(
+        77,
+        &[
+            ("const char * filename", 24, 8, false),
+            ("char rwbs[10]", 34, 10, false),
+        ],
+    );
+    assert_eq!(format.id, 77);
+    assert_eq!(format.field("filename").map(|field| field.offset), Some(24));
+    assert_eq!(format.field("rwbs").map(|field| field.size), Some(10));
+    assert_eq!(format.field("missing"), None);
+    assert_eq!(Format::parse("no format"), None);
+}
+
+#[test]
+fn a_tracepoint_without_a_needed_field_is_refused() {
+    let lacking = format(5, &[("pid_t prev_pid", 8, 4, true)]);
+    assert!(!Decoder::default().learn(Meaning::Switch, &lacking));
+}
+
+#[test]
+fn switches_tell_how_the_thread_left() {
+    let states = [
+        (0, SwitchState::Runnable),
+        (0x100, SwitchState::Runnable),
+        (1, SwitchState::Sleeping),
+        (2, SwitchState::Disk),
+        (0x82, SwitchState::Disk),
+        (4, SwitchState::Stopped),
+        (0x10, SwitchState::Dead),
+    ];
+    for (bits, expected) in states {
+        let event = decoder()
+            .decode(1, 5, &record(1, 0, 8, &[7, bits, 0, 9]))
+            .expect("known");
+        let kind = EventKind::Switch {
+            previous: 7,
+            state: expected,
+            next: 9,
+        };
+        assert_eq!((event.tid, event.cpu, event.kind), (7, 1, kind));
+    }
+}
+
+#[test]
+fn results_below_zero_stay_so_and_arguments_are_told() {
+    let exit = decoder().decode(0, 5, &record(4, 0, 8, &[17, (-11_i32).cast_unsigned()]));
+    let kind = EventKind::Exit {
+        number: 17,
+        result: -11,
+    };
+    assert_eq!(exit.expect("known").kind, kind);
+    let enter = decoder().decode(0, 5, &record(3, 0, 8, &[17, 0, 6, 0, 0x1000, 1]));
+    let kind = EventKind::Enter {
+        number: 17,
+        arguments: [6, 0x1_0000_1000, 0, 0, 0, 0],
+    };
+    assert_eq!(enter.expect("known").kind, kind);
+}
+
+#[test]
+fn unknown_and_short_records_are_left_out() {
+    assert_eq!(decoder().decode(0, 5, &record(99, 0, 8, &[1, 2, 3])), None);
+    let whole = record(1, 0, 8, &[7, 0, 0, 9]);
+    for length in 0..whole.len() {
+        assert_eq!(decoder().decode(0, 5, &whole[..length]), None);
+    }
+}
+
+#[test]
+fn streams_merge_by_time_and_the_earlier_stream_goes_first() {
+    let streams = [vec![(1, 'a'), (4, 'b')], vec![], vec![(1, 'c'), (2, 'd')]];
+    let merged = Merge::new(streams.into_iter().map(Vec::into_iter).collect());
+    let order: String = merged.map(|(_, _, letter)| letter).collect();
+    assert_eq!(order, "acdb");
+}
+
+#[test]
+fn a_burst_has_what_lies_between_its_edges() {
+    let page = |times: &[u32]| {
+        let start = PageBuilder::at(100);
+        let wake = record(2, 0, 8, &[7, 1]);
+        (times
+            .iter()
+            .fold(start, |page, &delta| page.short(delta, &wake)))
+        .finish()
+    };
+    let streams = [
+        stream(0, &page(&[0, 10, 10])),
+        stream(1, &page(&[5, 10, 90])),
+    ];
+    let burst = RawBurst {
+        start_ns: 105,
+        end_ns: 120,
+        streams: streams.into(),
+        ..RawBurst::default()
+    };
+    let mut events = Vec::new();
+    let decoded = burst.decode(&decoder(), |event| {
+        events.push((event.time_ns, event.cpu, event.kind))
+    });
+    assert_eq!(decoded.events, 4);
+    let times: Vec<_> = events.iter().map(|(time, cpu, _)| (*time, *cpu)).collect();
+    assert_eq!(
+        times,
+        [(105, 0), (105, 1), (110, 0), (115, 1), (120, 0), (120, 0)]
+    );
+    assert_eq!(events[0].2, EventKind::BurstStart);
+    assert_eq!(events[5].2, EventKind::BurstEnd);
+}
+
+#[test]
+fn a_client_that_sends_through_the_loopback_is_the_waker() {
+    let (soft, hard) = (0x10, 0x08);
+    let wakes = [(soft, 8), (soft | hard, 8), (soft, 7), (soft, 0), (0, 8)];
+    let page = wakes
+        .iter()
+        .fold(PageBuilder::at(1), |page, &(flags, waker)| {
+            page.short(1, &record(2, flags, waker, &[7, 0]))
+        });
+    let burst = RawBurst {
+        end_ns: 100,
+        threads: vec![live(7)],
+        streams: vec![stream(0, &page.finish())],
+        ..RawBurst::default()
+    };
+    let mut interrupts = Vec::new();
+    burst.decode(&decoder(), |event| {
+        if let EventKind::Waking { interrupt, .. } = event.kind {
+            interrupts.push(interrupt);
+        }
+    });
+    assert_eq!(interrupts, [false, true, true, true, false]);
+}
+
+#[test]
+fn a_client_wakes_the_target_and_is_woken_by_it() {
+    let (soft, own) = (0x10, std::process::id() as i32);
+    let talk = [(0, own, 7), (0, own, 7), (0, 7, own)];
+    let disturbed = [(soft, 8, 7), (soft, 8, 7), (0, 9, 7), (0, 7, 9)];
+    let start = PageBuilder::at(1);
+    let page = (talk.iter().chain(&disturbed)).fold(start, |page, &(flags, waker, woken)| {
+        page.short(1, &record(2, flags, waker, &[woken.cast_unsigned(), 0]))
+    });
+    let burst = RawBurst {
+        end_ns: 100,
+        threads: vec![live(7)],
+        streams: vec![stream(0, &page.finish())],
+        ..RawBurst::default()
+    };
+    assert_eq!(clients_in(&burst, &decoder()), [own]);
+}
+
+#[test]
+fn what_a_stranger_opened_before_a_burst_is_not_recorded() {
+    let open = |tid: i32, path: &str| Open {
+        time_ns: 50,
+        pid: tid,
+        tid,
+        result: 3,
+        path: path.to_owned(),
+    };
+    let mut burst = RawBurst {
+        start_ns: 100,
+        end_ns: 200,
+        threads: vec![live(7)],
+        ..RawBurst::default()
+    };
+    burst.hear(vec![open(7, "/ours"), open(8, "/secret")]);
+    assert_eq!(burst.paths().into_iter().collect::<Vec<_>>(), ["/ours"]);
+}

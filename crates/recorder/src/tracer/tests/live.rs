@@ -1,0 +1,185 @@
+//! A program whose calls are known, under a real kernel.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::EventKind;
+use crate::tracer::{BurstTracer, Options};
+
+/// Blocks that the program writes, of 4,096 bytes.
+const BLOCKS: usize = 64;
+
+/// What the C library's `dup2(from, to)` calls: generic kernels have no `dup2`.
+#[cfg(target_arch = "x86_64")]
+const DUPLICATE: libc::c_long = libc::SYS_dup2;
+#[cfg(not(target_arch = "x86_64"))]
+const DUPLICATE: libc::c_long = libc::SYS_dup3;
+
+/// A directory with the file that the program writes, and a mount of tracefs for the calling thread and those it
+/// starts alone: it goes with them.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("tierwise-tracer-{}", std::process::id()));
+        fs::create_dir(&path).expect("a new directory");
+        fs::create_dir(path.join("tracefs")).expect("a new directory");
+        Self(path.canonicalize().expect("it exists"))
+    }
+
+    fn tracefs(&self) -> PathBuf {
+        self.0.join("tracefs")
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.0.join("copy")
+    }
+
+    /// An error says why it cannot be done.
+    fn mount(&self) -> io::Result<()> {
+        let text = |text: &str| CString::new(text).expect("no zero in it");
+        let succeeded = |status: libc::c_int| match status {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        };
+        // SAFETY: takes no pointers.
+        succeeded(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+        let (none, root, kind) = (text("none"), text("/"), text("tracefs"));
+        let on = text(&self.tracefs().to_string_lossy());
+        let flags = libc::MS_REC | libc::MS_PRIVATE;
+        let null = std::ptr::null();
+        // SAFETY: the text lives and ends with a zero; the rest may be null.
+        succeeded(unsafe { libc::mount(null, root.as_ptr(), null, flags, null.cast()) })?;
+        // SAFETY: all texts live and end with a zero; the rest may be null.
+        succeeded(unsafe { libc::mount(none.as_ptr(), on.as_ptr(), kind.as_ptr(), 0, null.cast()) })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let tracefs = self.tracefs();
+        let mounted = CString::new(tracefs.to_string_lossy().as_bytes()).expect("no zero in it");
+        // SAFETY: the text lives and ends with a zero. Where nothing is mounted, nothing happens.
+        unsafe { libc::umount2(mounted.as_ptr(), libc::MNT_DETACH) };
+        // One by one: what is not ours would be kept, not removed.
+        let _ = fs::remove_dir(tracefs);
+        let _ = fs::remove_file(self.copy());
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn the_calls_of_a_program_are_all_there() {
+    // On a thread of its own, whose mounts end with it.
+    thread::spawn(|| {
+        let scratch = Scratch::new();
+        match scratch.mount() {
+            Ok(()) => trace_a_copy(&scratch),
+            Err(reason) => eprintln!("skipped: tracefs cannot be mounted: {reason}"),
+        }
+    })
+    .join()
+    .expect("no panic");
+}
+
+fn trace_a_copy(scratch: &Scratch) {
+    let script = format!("read x; exec dd if=/dev/zero of=copy bs=4096 count={BLOCKS} conv=fsync");
+    let mut program = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(&scratch.0)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("there is a shell");
+    let instance = format!("tierwise-test-{}", std::process::id());
+    let options = Options {
+        tracefs: scratch.tracefs(),
+        instance: instance.clone(),
+        pids: vec![program.id() as i32],
+        buffer_bytes: 1 << 20,
+        spool_dir: scratch.0.clone(),
+        poll: Duration::from_millis(20),
+        disk_server_pids: Vec::new(),
+    };
+    let mut tracer = BurstTracer::attach(options).expect("we may trace");
+    tracer.begin().expect("we may trace");
+    program
+        .stdin
+        .take()
+        .expect("piped")
+        .write_all(b"\n")
+        .expect("it reads");
+    program.wait().expect("it ends");
+    let burst = tracer.end().expect("we may trace").expect("it was begun");
+    assert_eq!(burst.lost_events, 0);
+    let mut heard = Heard::default();
+    let tid = program.id() as i32;
+    let decoded = burst.decode(&tracer.decoder(), |event| {
+        if event.tid == tid {
+            heard.hear(event.kind);
+        }
+    });
+    let copy = scratch.copy().to_string_lossy().into_owned();
+    assert_eq!(heard.written.get(&copy), Some(&(BLOCKS * 4096)));
+    assert_eq!(heard.synced, [copy]);
+    assert!(heard.ended);
+    assert!(decoded.opens > 0);
+    assert_eq!(decoded.unresolved_opens, 0);
+    drop(tracer);
+    let left = fs::read_dir(scratch.tracefs().join("instances"))
+        .expect("mounted")
+        .flatten();
+    let ours = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&instance));
+    assert_eq!(ours.count(), 0);
+}
+
+/// What a thread did to files, by their paths.
+#[derive(Default)]
+struct Heard {
+    files: HashMap<u64, String>,
+    call: Option<(u32, u64)>,
+    written: HashMap<String, usize>,
+    synced: Vec<String>,
+    ended: bool,
+}
+
+impl Heard {
+    fn hear(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Opened(opened) => {
+                self.files.insert(opened.fd as u64, opened.path);
+            }
+            EventKind::Enter { number, arguments } => {
+                self.call = Some((number, arguments[0]));
+                // dd opens its output so.
+                if libc::c_long::from(number) == DUPLICATE {
+                    let path = self.files.get(&arguments[0]).cloned();
+                    self.files.extend(path.map(|path| (arguments[1], path)));
+                }
+            }
+            EventKind::Exit { result, .. } => self.left(result),
+            EventKind::Ended => self.ended = true,
+            _ => {}
+        }
+    }
+
+    fn left(&mut self, result: i64) {
+        let Some((number, fd)) = self.call.take() else {
+            return;
+        };
+        let Some(path) = self.files.get(&fd).cloned() else {
+            return;
+        };
+        match i64::from(number) {
+            libc::SYS_write => *self.written.entry(path).or_default() += result as usize,
+            libc::SYS_fsync => self.synced.push(path),
+            _ => {}
+        }
+    }
+}
