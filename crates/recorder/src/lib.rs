@@ -13,7 +13,6 @@ mod decoding;
 mod disk_space;
 mod error;
 mod event;
-mod event_cost;
 mod foreign_cpu;
 mod host;
 mod ledger;

@@ -66,9 +66,9 @@ impl RateMeter {
         (self.since, self.at) = (did, now);
     }
 
-    /// Cost of recording; without a comparison, only the cost of one event.
+    /// Cost of recording; with intervals that say nothing where there is no comparison.
     #[must_use]
-    pub fn cost(&self, event_cpu_ns: f64) -> Cost {
+    pub fn cost(&self) -> Cost {
         let [rate, cpu] = [Span::waits_per_s, Span::cpu_ns_each]
             .map(|figure| ratio_of(&self.spans, figure).unwrap_or([0.0, 1.0, 2.0]));
         Cost {
@@ -78,7 +78,6 @@ impl RateMeter {
             cpu_ratio: cpu[1],
             cpu_ratio_low: cpu[0],
             cpu_ratio_high: cpu[2],
-            event_cpu_ns,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
 use crate::host::processes;
 use crate::rates::RateMeter;
-use crate::{RecordError, about, event_cost};
+use crate::{RecordError, about};
 
 /// How often the kernel's buffers are emptied.
 const POLL: Duration = Duration::from_millis(20);
@@ -59,7 +59,6 @@ pub struct Session {
     decoder: Option<Decoder>,
     meter: RateMeter,
     host: Option<Host>,
-    event_cpu_ns: f64,
     processes_bytes: u64,
     first_pid: Option<i32>,
     pids: Vec<i32>,
@@ -73,7 +72,6 @@ impl Session {
     /// If nothing can be traced here, or the file system refuses.
     pub fn attach(subject: Subject, places: Places) -> Result<Self, RecordError> {
         let host = measure_host();
-        let event_cpu_ns = event_cost::measure_event_cpu_ns(&places.tracefs, &places.instance);
         let files = Files::new(subject.devices, subject.rules.clone(), subject.root);
         let mut files = files.with_roles(subject.role_of);
         for file in subject.pids.iter().flat_map(|&pid| open_files(pid)) {
@@ -97,7 +95,6 @@ impl Session {
             meter: RateMeter::start(&subject.pids),
             recorder,
             host,
-            event_cpu_ns,
             processes_bytes: 0,
             first_pid: subject.first_pid.or_else(|| subject.pids.first().copied()),
             pids: subject.pids,
@@ -206,7 +203,7 @@ impl Session {
                 ..about.machine
             },
             devices: files.devices.described(),
-            cost: Some(meter.cost(self.event_cpu_ns)),
+            cost: Some(meter.cost()),
             data_directory_bytes: sizes.as_ref().map(|sizes| sizes.all_bytes),
             role_bytes: sizes.map_or_else(Default::default, |sizes| sizes.role_bytes),
             warnings,

@@ -225,8 +225,6 @@ pub struct Cost {
     /// Its 95 % interval.
     #[serde(default)]
     pub cpu_ratio_high: f64,
-    /// Processor time that one event takes in a loop of cheap calls.
-    pub event_cpu_ns: f64,
 }
 
 fn one() -> f64 {

@@ -153,18 +153,6 @@ constants! {
     /// A thread that runs for less than this share of the time and moves no data is left out. Chosen.
     BACKGROUND_LEAST_SHARE: f64 = 0.0005;
     // Processor time
-    /// Cost of an event to its thread, relative to the cost measured in a loop of cheap calls, which keeps
-    /// the tracer's code and buffer in the first-level caches. Measured: 2.1 to 3, by the rates of PostgreSQL
-    /// with and without recording, order entry, 1 to 32 clients, 2 cores of an EPYC in a virtual machine.
-    EVENT_FACTOR: f64 = 2.5;
-    /// Largest ratio of the upper to the lower end of the interval of the processor time in bursts over that
-    /// between them for it to tell the cost of events. Chosen: 7 % to either side.
-    CPU_MOST_WIDTH: f64 = 1.15;
-    /// Upper limit of an event's cost in that loop. Measured: 270 to 400 ns, 2 cores of an EPYC in a virtual
-    /// machine.
-    MOST_EVENT_NS: f64 = 2_000.0;
-    /// Least share of a CPU burst that remains when the cost of recording is subtracted. Chosen.
-    LEAST_CPU_SHARE: f64 = 0.2;
     /// Waits much shorter than this leave a core's caches warm. Measured: see `scheduler/cache_warmup.rs`.
     WARMUP_SCALE_NS: f64 = 2_000_000.0;
     /// A core gets no colder after this idle time. Measured: as [`WARMUP_SCALE_NS`].

@@ -22,7 +22,8 @@ class Taken:
         recorded_s: length of its bursts.
         described: the recording in a line.
         rate_ratio: rate of work in bursts over that beside them; ``None`` if not measured.
-        event_share: processor time of its events, as a share of all cores in bursts.
+        cpu_ratio: processor time of the server for a switch in bursts over that beside them; ``None`` if not
+            measured.
         cpu_s: processor time of the recorder, with attaching and decoding.
     """
 
@@ -31,7 +32,7 @@ class Taken:
     recorded_s: float
     described: str
     rate_ratio: float | None
-    event_share: float
+    cpu_ratio: float | None
     cpu_s: float
 
     @classmethod
@@ -40,7 +41,6 @@ class Taken:
         cost, losses = told["cost"], told["losses"]
         recorded_s = sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"]) / 1e9
         size_bytes = sum(file.stat().st_size for file in folder.iterdir())
-        events_s = losses["recorded_events"] * cost["event_cpu_ns"] / 1e9
         return cls(
             name=folder.name,
             size_bytes=size_bytes,
@@ -49,7 +49,7 @@ class Taken:
             f"{losses['recorded_events']:,} events, {losses['lost_events']:,} lost, "
             f"{size_bytes / 1e6:.2f} MB",
             rate_ratio=cost["rate_ratio"] if cost["rate_ratio_low"] > 0 else None,
-            event_share=events_s / (recorded_s * told["machine"]["cores"]) if recorded_s else 0.0,
+            cpu_ratio=cost["cpu_ratio"] if cost["cpu_ratio_low"] > 0 else None,
             cpu_s=cpu_s,
         )
 
@@ -70,10 +70,11 @@ class BurstCost:
 
     @classmethod
     def of(cls, taken: Sequence[Taken]) -> BurstCost:
-        """The geometric mean of the rate ratios; without one, the processor time of the events."""
+        """The geometric mean of the rate ratios; without one, by the server's processor time."""
         logs = [log(one.rate_ratio) for one in taken if one.rate_ratio]
         if not logs:
-            return cls(fmean(one.event_share for one in taken) if taken else 0.0)
+            dearer = [1 - 1 / one.cpu_ratio for one in taken if one.cpu_ratio]
+            return cls(fmean(dearer) if dearer else 0.0)
         middle = fmean(logs)
         if len(logs) < 2:
             return cls(1 - exp(middle))

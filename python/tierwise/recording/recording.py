@@ -89,7 +89,6 @@ class Cost(_Part):
     cpu_ratio: float = 1.0
     cpu_ratio_low: float = 0.0
     cpu_ratio_high: float = 0.0
-    event_cpu_ns: float
 
 
 class Check(_Part):

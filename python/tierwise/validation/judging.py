@@ -190,9 +190,9 @@ def agreement(rounds: Sequence[RoundData]) -> tuple[int, int] | None:
     known: dict[tuple[str, str, str], list[Measured]] = {}
     for one in rounds:
         for case, spec in one.cases.items():
-            blocks = one.blocks(case)
-            for reference in spec.recorded:
-                for placement in one.placements(case):
+            blocks, placements = one.blocks(case), one.placements(case)
+            for reference in set(spec.recorded) & set(placements):
+                for placement in placements:
                     found = truth.ratio(blocks, placement, reference) if reference != placement else None
                     if found is not None:
                         known.setdefault((case, reference, placement), []).append(found)

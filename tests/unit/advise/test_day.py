@@ -50,7 +50,7 @@ def day(tmp_path: Path) -> Path:
 
 
 def taken(rate_ratio: float | None = None, size_mb: float = 1.0, recorded_s: float = 6.0) -> Taken:
-    return Taken("a", round(1e6 * size_mb), recorded_s, "", rate_ratio, event_share=0.02, cpu_s=0.5)
+    return Taken("a", round(1e6 * size_mb), recorded_s, "", rate_ratio, cpu_ratio=1.0204, cpu_s=0.5)
 
 
 def test_a_day_is_ordered_by_time_and_stands_for_its_loads(day: Path) -> None:

@@ -56,7 +56,6 @@ pub fn about_of(bursts: u64) -> About {
             rate_ratio: 0.98,
             rate_ratio_low: 0.97,
             rate_ratio_high: 0.99,
-            event_cpu_ns: 130.0,
             ..Cost::default()
         }),
         ..About::default()

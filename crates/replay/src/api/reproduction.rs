@@ -14,7 +14,7 @@ use crate::program::prepared::Program;
 
 /// Least and most measured virtual time of steady work, in nanoseconds.
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
-/// Least and most scale of processor time that the rate without recording may show. Chosen: an event costs half
+/// Least and most scale of processor time that the rate without recording may show. Chosen: recording costs half
 /// of a transaction's processor time at most; slower than recorded is chance or a cost that no event shows.
 const CPU_SCALES: (f64, f64) = (0.5, 1.25);
 /// The logarithm of a rate within which the replay meets it.
@@ -58,18 +58,10 @@ impl ReproductionRequest {
         let seeds = self.seeds.iter();
         let recorded = seeds.map(|seed| Scenario::as_recorded(program, mode, *seed));
         let recorded: Vec<_> = recorded.collect();
-        let freed = recorded.iter().map(|scenario| Scenario {
-            traced: false,
-            ..scenario.clone()
-        });
-        let freed: Vec<_> = freed.collect();
         let replayed = |scenarios: &[Scenario]| replayed(program, scenarios, threads, stop);
-        let scenarios: Vec<_> = freed.iter().chain(&recorded).cloned().collect();
-        let mut outcomes = replayed(&scenarios)?;
-        let traced = outcomes.split_off(recorded.len().min(outcomes.len()));
-        let mut reproduction = Reproduction::new(program, mode, outcomes, traced);
+        let mut reproduction = Reproduction::new(program, mode, replayed(&recorded)?);
         if mode != Mode::Once && program.work.observed.rate_ratio.is_some() {
-            reproduction.anchor(program, mode, &freed, replayed)?;
+            reproduction.anchor(program, mode, &recorded, replayed)?;
         }
         Ok(reproduction)
     }
@@ -78,17 +70,16 @@ impl ReproductionRequest {
 /// The recorded run as replayed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reproduction {
-    /// Outcomes without tracing overhead, one for each seed.
+    /// Outcomes with processor time scaled, one for each seed.
     pub outcomes: Vec<Outcome>,
-    /// The same with tracing overhead, to be compared with observed values.
-    pub traced: Vec<Outcome>,
-    /// Processor time without recording over what the events show less their own cost: found by the rate between
-    /// bursts, which no event disturbs. 1 where that rate is not known, or processor time does not decide it.
+    /// The same with processor time as recorded, to be compared with what was observed in bursts.
+    pub recorded: Vec<Outcome>,
+    /// Processor time without recording over that in bursts: found by the rate between bursts, which no event
+    /// disturbs. 1 where that rate is not known, or processor time does not decide it.
     pub cpu_scale: f64,
     /// Rate of `outcomes` over the rate without recording, less 1; where that is not known, `error`.
     pub anchored_error: f64,
-    /// Replayed rate of transactions over the observed one, both with tracing overhead, less 1; mean of the
-    /// seeds. Uses turns where the recording has no complete transaction; for work done once, observed time
+    /// Replayed rate of transactions over the observed one, both in bursts, less 1; mean of the seeds. Uses turns where the recording has no complete transaction; for work done once, observed time
     /// over replayed time.
     pub error: f64,
     /// The same for the median latency, if the recording has one.
@@ -121,10 +112,10 @@ pub(crate) fn recorded_ns(program: &Program) -> u64 {
 }
 
 impl Reproduction {
-    /// Built from outcomes without tracing overhead, and with it.
-    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, traced: Vec<Outcome>) -> Self {
+    /// Built from outcomes with processor time as recorded.
+    fn new(program: &Program, mode: Mode, recorded: Vec<Outcome>) -> Self {
         let mean = |figure: &dyn Fn(&Outcome) -> f64| {
-            traced.iter().map(figure).sum::<f64>() / traced.len() as f64
+            recorded.iter().map(figure).sum::<f64>() / recorded.len() as f64
         };
         let observed = &program.work.observed;
         let slowed = observed.rate_ratio.unwrap_or(1.0);
@@ -139,20 +130,20 @@ impl Reproduction {
             p99_error: latency_error(0.99, |outcome| outcome.latency.p99_us),
             cpu_scale: 1.0,
             anchored_error: mean(&|outcome| rate_over_observed(program, outcome, mode)) - 1.0,
-            outcomes,
-            traced,
+            outcomes: recorded.clone(),
+            recorded,
         }
     }
 
-    /// Finds the scale of processor time at which the replay without tracing meets the rate without recording.
+    /// Finds the scale of processor time at which the replay meets the rate without recording.
     ///
     /// By secants in the logarithms of scale and rate, the first one as if processor time alone decided.
-    /// Assumption: what the events' cost leaves unexplained is processor time, in proportion to all of it.
+    /// Assumption: recording costs processor time alone, in proportion to all of it.
     fn anchor(
         &mut self,
         program: &Program,
         mode: Mode,
-        freed: &[Scenario],
+        recorded: &[Scenario],
         replayed: impl Fn(&[Scenario]) -> Replayed,
     ) -> Result<(), ReplayError> {
         let over = |outcomes: &[Outcome]| {
@@ -173,14 +164,7 @@ impl Reproduction {
             if step.abs() < ANCHORED {
                 break;
             }
-            let scaled: Vec<_> = freed
-                .iter()
-                .map(|scenario| Scenario {
-                    cpu_speed: 1.0 / scale,
-                    ..scenario.clone()
-                })
-                .collect();
-            let outcomes = replayed(&scaled)?;
+            let outcomes = replayed(&scaled(recorded, scale))?;
             let found = over(&outcomes).ln();
             elasticity = (excess - found) / step;
             if elasticity >= LEAST_ELASTICITY {
@@ -190,6 +174,16 @@ impl Reproduction {
         self.anchored_error = excess.exp() - 1.0;
         Ok(())
     }
+}
+
+/// The same scenarios with processor time scaled.
+fn scaled(scenarios: &[Scenario], scale: f64) -> Vec<Scenario> {
+    let scenarios = scenarios.iter();
+    let scaled = scenarios.map(|scenario| Scenario {
+        cpu_speed: 1.0 / scale,
+        ..scenario.clone()
+    });
+    scaled.collect()
 }
 
 fn replayed(
@@ -202,7 +196,7 @@ fn replayed(
     outcomes.into_iter().collect()
 }
 
-/// Rate of a traced run over the rate observed in bursts.
+/// Rate of a run over the rate observed in bursts.
 fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
     let slowed = program.work.observed.rate_ratio.unwrap_or(1.0);
     rate_over(program, outcome, mode, slowed)

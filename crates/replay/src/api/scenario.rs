@@ -90,8 +90,6 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether recorded devices take their observed times instead of their profiles'.
     pub empirical_devices: bool,
-    /// Whether tracing overhead is included.
-    pub traced: bool,
     /// The path to emulated live disks, if runs on such disks are predicted.
     pub live: Option<EmulatedPath>,
     /// Whether devices that were not recorded are in the state of long use: SSDs overwritten at random, volumes out
@@ -118,13 +116,12 @@ impl Scenario {
             enough: None,
             seed,
             empirical_devices: false,
-            traced: false,
             live: None,
             worn: false,
         }
     }
 
-    /// The recorded run as traced, on the best known devices: emulated ones by their models on a quiet machine,
+    /// The recorded run, on the best known devices: emulated ones by their models on a quiet machine,
     /// because models know order and place; all others by their observed times.
     #[must_use]
     pub(crate) fn as_recorded(program: &Program, mode: Mode, seed: u64) -> Self {
@@ -132,7 +129,6 @@ impl Scenario {
         let exact = emulated && program.work.foreign_cpu_share <= MAX_FOREIGN_SHARE;
         Self {
             empirical_devices: !exact,
-            traced: true,
             live: exact.then(EmulatedPath::default),
             ..Self::recorded(program.devices.len(), program.work.cores.max(1), mode, seed)
         }

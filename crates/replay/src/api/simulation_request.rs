@@ -134,7 +134,6 @@ impl SimulationRequest {
             enough: self.enough,
             seed: self.seed,
             empirical_devices: false,
-            traced: false,
             live: self.live.map(EmulationOptions::path).transpose()?,
             worn: self.worn,
         })

@@ -72,7 +72,6 @@ impl Simulation<'_> {
         if leader_ns == 0 {
             return self.send_flush(index);
         }
-        self.session(index).traced_ns = self.log.as_ref().map_or(0, |log| log.rules.traced_ns);
         self.request_core(index, SERVER, leader_ns, Resume::SendFlush);
     }
 

@@ -129,7 +129,6 @@ mod tests {
             sectors: 64,
             leader_cpu_ns: 0,
             release_cpu_ns: 0,
-            traced_ns: 0,
             wake_ns: 0,
             recheck_ns: 0,
             flusher_period_ns: None,

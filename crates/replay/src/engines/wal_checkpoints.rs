@@ -119,9 +119,7 @@ impl Simulation<'_> {
         };
         let pages = wal.pages.len() as u64;
         let rules = wal.rules;
-        let traced_ns = pages * u64::from(rules.page_traced_ns);
         let base_ns = Nanos::from(rules.fixed_ns) + pages * Nanos::from(rules.page_ns);
-        self.session(index).traced_ns = u32::try_from(traced_ns).unwrap_or(u32::MAX);
         self.request_core(index, SERVER, base_ns.max(1), Resume::Next);
         false
     }

@@ -30,11 +30,10 @@ impl Simulation<'_> {
         match op {
             Operation::Cpu {
                 base_ns,
-                traced_ns,
                 head_start_ns,
                 client,
             } => {
-                (session.traced_ns, session.head_start_ns) = (traced_ns, head_start_ns);
+                session.head_start_ns = head_start_ns;
                 session.between_transactions &= client;
                 if client {
                     self.request_client(index, base_ns.into());

@@ -123,7 +123,6 @@ fn build<'a>(
         metrics: Metrics::new(enough),
         random: SplitMix::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
-        traced: scenario.traced,
         background_period_ns: 0,
         steady,
         arrivals: scenario

@@ -80,8 +80,6 @@ pub(crate) struct SessionState {
     pub(crate) home: [u32; 2],
     /// Processor time that it still needs.
     pub(crate) pending_ns: Nanos,
-    /// Tracing overhead of that.
-    pub(crate) traced_ns: u32,
     /// How long ago its client's thread was woken.
     pub(crate) head_start_ns: u32,
     /// Whether a completion or a timer wakes its thread next.
@@ -138,7 +136,6 @@ impl SessionState {
             thread: 0,
             home: [NONE; 2],
             pending_ns: 0,
-            traced_ns: 0,
             head_start_ns: 0,
             woken_by_kernel: false,
             warmup_pending: false,

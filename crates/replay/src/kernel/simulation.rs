@@ -55,8 +55,6 @@ pub(crate) struct Simulation<'a> {
     pub(crate) metrics: Metrics,
     pub(crate) random: SplitMix,
     pub(crate) cpu_speed: f64,
-    /// Whether tracing overhead is included.
-    pub(crate) traced: bool,
     /// Interval at which background load wants a slice of each core.
     pub(crate) background_period_ns: Nanos,
     /// Whether sessions start their program again at its end.

@@ -38,10 +38,9 @@ impl CheckpointPhase {
 /// One operation of a session; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operation {
-    /// Runs for `base_ns` with warm caches on the recorded processor. Tracing took `traced_ns` more.
+    /// Runs for `base_ns` with warm caches on the recorded processor.
     Cpu {
         base_ns: u32,
-        traced_ns: u32,
         head_start_ns: u32,
         client: bool,
     },
@@ -114,11 +113,9 @@ pub(crate) fn compile_step(
         Step::Cpu {
             time_ns,
             client,
-            traced_ns,
             head_start_ns,
         } => Operation::Cpu {
             base_ns: time_ns,
-            traced_ns,
             head_start_ns,
             client,
         },

@@ -112,17 +112,13 @@ impl Simulation<'_> {
             false => self.now + wakes_ns - self.cores.left_at(core),
         };
         let (speed, cost) = (self.cpu_speed, self.program.work.cpu);
-        let traced = self.traced;
         let warm_ns = self.session(index).pending_ns as f64;
         let client = self.session(index).thread == CLIENT;
         let coldness = self.cores.coldness(core);
         *coldness = cost.after_idle(*coldness, idle_ns);
         let took_ns = cost.run(warm_ns, *coldness * cost.share(client)).0;
         *coldness = cost.run(warm_ns, *coldness).1;
-        let session = self.session(index);
-        let traced_ns = f64::from(std::mem::take(&mut session.traced_ns));
-        let all_ns = took_ns + if traced { traced_ns } else { 0.0 };
-        session.pending_ns = ((all_ns / speed) as Nanos).max(1);
+        self.session(index).pending_ns = ((took_ns / speed) as Nanos).max(1);
     }
 
     /// Takes a session off its core, if it has one.

@@ -9,7 +9,6 @@ fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
     let asks = Step::Cpu {
         time_ns: 100_000,
         client: true,
-        traced_ns: 0,
         head_start_ns: 0,
     };
     let mut work = work(10, &[cpu(50), asks], Grouping::LeaderFollower);
@@ -59,7 +58,6 @@ fn a_client_that_woke_before_its_server_left_needs_less_time() {
         let asks = Step::Cpu {
             time_ns: 100_000,
             client: true,
-            traced_ns: 0,
             head_start_ns,
         };
         let work = Work {

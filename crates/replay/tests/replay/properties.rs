@@ -14,7 +14,6 @@ fn step() -> impl Strategy<Value = Step> {
             Step::Cpu {
                 time_ns,
                 client,
-                traced_ns: time_ns / 10,
                 head_start_ns: time_ns / 7,
             }
         }),

@@ -65,7 +65,6 @@ pub fn cpu(time_us: u32) -> Step {
     Step::Cpu {
         time_ns: time_us * 1000,
         client: false,
-        traced_ns: 0,
         head_start_ns: 0,
     }
 }
@@ -86,7 +85,6 @@ pub fn log(grouping: Grouping) -> LogRules {
         sectors: 1 << 21,
         leader_cpu_ns: 10_000,
         release_cpu_ns: 2_000,
-        traced_ns: 0,
         wake_ns: 5_000,
         recheck_ns: 2_000,
         flusher_period_ns: None,

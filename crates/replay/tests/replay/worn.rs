@@ -45,7 +45,6 @@ fn demands_are_what_a_transaction_asks() {
         Step::Cpu {
             time_ns: 50_000,
             client: true,
-            traced_ns: 0,
             head_start_ns: 10_000,
         },
         Step::Delay(tierwise_work::Delay {

@@ -48,7 +48,6 @@ fn writers(clients: u32, same: bool) -> Work {
         growing_frame_ns: 0,
         growing_share: 0.0,
         page_ns: 5_000,
-        page_traced_ns: 0,
         fixed_ns: 0,
         log_script: 0,
         header_script: 1,

@@ -26,7 +26,6 @@ impl Emitter<'_> {
         let Some(call) = self.view.call(number) else {
             return;
         };
-        writer.count_call();
         let waits = waits_within(&raw.segments[index..], call.end_ns);
         if call.failed {
             return writer.extend(file_steps::reads_within(self.view, call, &waits));

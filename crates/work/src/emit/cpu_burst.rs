@@ -1,6 +1,5 @@
 //! One CPU burst, summed until a step ends it.
 
-use crate::constants::LEAST_CPU_SHARE;
 use crate::transactions::clients::ClientTime;
 use crate::{Step, WarmupCost};
 
@@ -9,27 +8,16 @@ use crate::{Step, WarmupCost};
 pub(crate) struct CpuBurst {
     /// Time on a warm core.
     pub(crate) cpu_ns: f64,
-    /// Overhead of recording.
-    pub(crate) traced_ns: f64,
     /// Of a client: how long it had been awake; see [`Step::Cpu`].
     head_start_ns: u64,
 }
 
 impl CpuBurst {
-    /// A client's CPU burst between two turns; `events_ns`: cost of the events that report a wait.
-    pub(crate) fn of_client(part: ClientTime, events_ns: f64, cost: &WarmupCost) -> Self {
-        let ran_ns = part.cpu_ns as f64;
-        let events_ns = if part.after_wait_ns > 0 {
-            events_ns
-        } else {
-            0.0
-        };
-        let traced_ns = events_ns.min(ran_ns * (1.0 - LEAST_CPU_SHARE.get()));
+    /// A client's CPU burst between two turns.
+    pub(crate) fn of_client(part: ClientTime, cost: &WarmupCost) -> Self {
+        let cold = part.cold * cost.share(true);
         Self {
-            cpu_ns: cost
-                .warm(ran_ns - traced_ns, part.cold * cost.share(true))
-                .0,
-            traced_ns,
+            cpu_ns: cost.warm(part.cpu_ns as f64, cold).0,
             head_start_ns: part.head_start_ns,
         }
     }
@@ -42,17 +30,14 @@ impl CpuBurst {
     /// Writes it as steps, of the client or of the server.
     pub(crate) fn write(&self, steps: &mut Vec<Step>, client: bool) {
         let mut left_ns = self.cpu_ns.round() as u64;
-        let mut traced_ns = self.traced_ns.round() as u32;
         while left_ns > 0 {
             let time_ns = u32::try_from(left_ns).unwrap_or(u32::MAX);
             steps.push(Step::Cpu {
                 time_ns,
                 client,
-                traced_ns,
                 head_start_ns: u32::try_from(self.head_start_ns).unwrap_or(u32::MAX),
             });
             left_ns -= u64::from(time_ns);
-            traced_ns = 0;
         }
     }
 }

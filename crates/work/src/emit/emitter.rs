@@ -36,8 +36,6 @@ pub(crate) struct Emitter<'a> {
     pub(crate) appending: Appending,
     /// Checkpoints triggered by the pages in the log.
     pub(crate) checkpoints: Option<&'a Checkpoints>,
-    /// Processor time of one recorded event.
-    pub(crate) event_ns: f64,
     /// Cost of cold cores.
     pub(crate) cost: WarmupCost,
     /// Syncs that are no commits.
@@ -65,7 +63,6 @@ impl<'a> Emitter<'a> {
             grouping: flushes.grouping(view),
             appending,
             checkpoints,
-            event_ns: view.event_ns(),
             cost,
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
@@ -80,7 +77,6 @@ impl<'a> Emitter<'a> {
             .dependencies
             .marks(raw.thread, raw.start_ns(), raw.end_ns());
         let mut writer = StepWriter::new(
-            self.event_ns,
             marks,
             self.append_per_ns(raw.thread),
             (self.cost, &self.view.reuse_distances),

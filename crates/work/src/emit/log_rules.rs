@@ -33,7 +33,6 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         sectors: region.sectors,
         leader_cpu_ns,
         release_cpu_ns,
-        traced_ns: emitter.flush_cpu.traced_ns(),
         wake_ns: wake_ns(emitter) as u32,
         recheck_ns: recheck_ns(emitter) as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),

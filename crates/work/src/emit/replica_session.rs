@@ -51,7 +51,6 @@ fn cycle(script: u32, half_ns: u64, waited_for: bool) -> Vec<Step> {
     let half = Step::Cpu {
         time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),
         client: false,
-        traced_ns: 0,
         head_start_ns: 0,
     };
     let sync = Step::Sync {

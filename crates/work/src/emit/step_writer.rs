@@ -1,6 +1,5 @@
 //! Writes the steps of one turn: sums processor time between them and inserts steps that no call shows.
 
-use crate::constants::LEAST_CPU_SHARE;
 use crate::emit::cpu_burst::CpuBurst;
 use crate::emit::file_steps;
 use crate::emit::unread_requests::UnreadRequests;
@@ -34,9 +33,6 @@ pub(crate) struct StepWriter<'a> {
     append_per_ns: f64,
     /// Bytes not yet appended.
     unwritten_bytes: f64,
-    event_ns: f64,
-    /// Cost of events not yet subtracted.
-    tracing_debt_ns: f64,
     submitted: bool,
     unread: UnreadRequests,
     /// Cost of cold cores, and the core's coldness.
@@ -53,7 +49,6 @@ pub(crate) struct StepWriter<'a> {
 
 impl<'a> StepWriter<'a> {
     pub(crate) fn new(
-        event_ns: f64,
         marks: &'a [(u64, DependencyMark)],
         append_per_ns: f64,
         (cost, reuse_distances): (WarmupCost, &'a ReuseDistances),
@@ -69,8 +64,6 @@ impl<'a> StepWriter<'a> {
             marks,
             append_per_ns,
             unwritten_bytes: 0.0,
-            event_ns,
-            tracing_debt_ns: 0.0,
             submitted: false,
             unread: UnreadRequests::default(),
             cost,
@@ -110,9 +103,6 @@ impl<'a> StepWriter<'a> {
     /// Runs from one instant to another, after a wait, on a core of coldness `cold`.
     pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, (after_wait_ns, cold): (u64, f64)) {
         self.cold = cold;
-        if after_wait_ns > 0 {
-            self.tracing_debt_ns += 2.0 * self.event_ns;
-        }
         let (mut from_ns, mut after_wait_ns) = (from_ns, after_wait_ns);
         loop {
             let end_ns = self.next_mark(from_ns, to_ns);
@@ -151,19 +141,13 @@ impl<'a> StepWriter<'a> {
             return;
         }
         self.ran_ns += to_ns - from_ns;
-        let off_ns = self
-            .tracing_debt_ns
-            .min(length_ns * (1.0 - LEAST_CPU_SHARE.get()));
-        self.tracing_debt_ns -= off_ns;
-        let (warm_ns, cold) = self.cost.warm(length_ns - off_ns, self.cold);
+        let (warm_ns, cold) = self.cost.warm(length_ns, self.cold);
         self.cold = cold;
         if to_ns <= self.strip_until_ns {
             self.stripped.ran(warm_ns, after_wait_ns > 0);
-            self.stripped.was_recorded(off_ns);
         } else {
             self.cpu_burst.cpu_ns += warm_ns;
-            self.cold_ns += length_ns - off_ns - warm_ns;
-            self.cpu_burst.traced_ns += off_ns;
+            self.cold_ns += length_ns - warm_ns;
         }
     }
 
@@ -187,11 +171,6 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    /// A call was entered and left: two events.
-    pub(crate) fn count_call(&mut self) {
-        self.tracing_debt_ns += 2.0 * self.event_ns;
-    }
-
     /// Until this instant, the thread's work is no part of the turn.
     pub(crate) fn leave_out_until(&mut self, time_ns: u64) {
         self.left_out_until_ns = time_ns;
@@ -208,7 +187,7 @@ impl<'a> StepWriter<'a> {
 
     pub(crate) fn client(&mut self, part: ClientTime) {
         self.flush();
-        let ran = CpuBurst::of_client(part, 2.0 * self.event_ns, &self.cost);
+        let ran = CpuBurst::of_client(part, &self.cost);
         ran.write(&mut self.steps, true);
         if part.run_on_ns > 0 && part.cpu_ns > 0 {
             let time_ns = u32::try_from(part.run_on_ns).unwrap_or(u32::MAX);

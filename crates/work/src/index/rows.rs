@@ -7,7 +7,7 @@ use tierwise_recording::{
 };
 
 use crate::WakeupRules;
-use crate::constants::{CPU_MOST_WIDTH, EVENT_FACTOR, FAULT_NS, MOST_EVENT_NS};
+use crate::constants::FAULT_NS;
 use crate::engines::{EngineRules, rules_of};
 use crate::index::calls::{received, sent};
 use crate::scheduler::core_coldness::cold_starts;
@@ -25,7 +25,6 @@ pub(crate) struct Rows<'a> {
     cold_starts: Vec<f32>,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
-    event_ns: f64,
 }
 
 /// A recording is continuous if its bursts cover this share of its time.
@@ -34,7 +33,7 @@ const WHOLE: f64 = 0.9;
 impl<'a> Rows<'a> {
     pub(crate) fn new(recording: &'a Recording, repaired: &'a RepairedStates) -> Self {
         let threads = recording.threads.len();
-        let mut rows = Self {
+        Self {
             recording,
             engine: rules_of(&recording.about.engine),
             repaired,
@@ -42,10 +41,7 @@ impl<'a> Rows<'a> {
             calls: ranges(threads, &recording.calls, |call| call.thread),
             cold_starts: cold_starts(recording, &repaired.states),
             seen: devices_seen(recording),
-            event_ns: 0.0,
-        };
-        rows.event_ns = rows.measured_event_ns();
-        rows
+        }
     }
 
     pub(crate) fn states(&self, thread: u32) -> &'a [State] {
@@ -70,38 +66,6 @@ impl<'a> Rows<'a> {
     /// Core selection at wakeups.
     pub(crate) fn wakeups(&self) -> WakeupRules {
         self.repaired.wakeups.clone()
-    }
-
-    /// Processor time of one recorded event.
-    pub(crate) fn event_ns(&self) -> f64 {
-        self.event_ns
-    }
-
-    /// Processor time of one event: what the server took more in bursts than between them, over its events there;
-    /// by the cost in a loop of cheap calls where that was not measured.
-    ///
-    /// Assumption: all events cost the same, and a switch and a call have two each.
-    fn measured_event_ns(&self) -> f64 {
-        let Some(cost) = &self.recording.about.cost else {
-            return 0.0;
-        };
-        let most_ns = EVENT_FACTOR.get() * MOST_EVENT_NS.get();
-        let known = cost.cpu_ratio_low > 0.0
-            && cost.cpu_ratio_high <= CPU_MOST_WIDTH.get() * cost.cpu_ratio_low;
-        if !known {
-            return (EVENT_FACTOR.get() * cost.event_cpu_ns).clamp(0.0, most_ns);
-        }
-        use ThreadClass::{Background, LogWriter, Session};
-        let classes = [Session, LogWriter, Background].into_iter();
-        let (mut cpu_ns, mut events) = (0, 0);
-        for thread in classes.flat_map(|class| self.threads(class)) {
-            let states = self.states(thread).iter();
-            let runs = states.filter(|state| state.kind == StateKind::Cpu).count();
-            cpu_ns += self.cpu_ns(thread);
-            events += 2 * (runs + self.calls(thread).1.len());
-        }
-        let more_ns = cpu_ns as f64 * (1.0 - 1.0 / cost.cpu_ratio);
-        (more_ns / events.max(1) as f64).clamp(0.0, most_ns)
     }
 
     /// Index of the first call of a thread, and its calls.

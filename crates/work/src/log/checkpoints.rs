@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::constants::LEAST_CPU_SHARE;
 use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
 use crate::log::wal::{PageMove, Wal};
@@ -103,7 +102,7 @@ impl Checkpoints {
         };
         let (log_script, header_script) = (syncs.add(begin), syncs.add(header));
         let scripts = data_scripts(view, &self.wal, syncs);
-        let (page_ns, fixed_ns, traced_ns) = cost(view, &self.wal);
+        let (page_ns, fixed_ns) = cost(view, &self.wal);
         CheckpointRules {
             after_pages: self.after_pages,
             page_sectors: (self.wal.page_bytes / 512) as u32,
@@ -115,7 +114,6 @@ impl Checkpoints {
             growing_share: self.growth.share,
             pages: self.pages.clone(),
             page_ns: page_ns as u32,
-            page_traced_ns: traced_ns as u32,
             fixed_ns: fixed_ns as u32,
             log_script,
             header_script,
@@ -147,10 +145,9 @@ fn data_scripts(view: &View<'_>, wal: &Wal, syncs: &mut Syncs) -> Vec<(u32, u32)
     scripts
 }
 
-/// Processor time per page, per checkpoint without its pages, and recording overhead per page; for warm
-/// threads. A straight line fitted to the relative errors of all checkpoints seen: a flush costs more the
+/// Processor time per page, and per checkpoint without its pages; for warm threads. A straight line fitted to the relative errors of all checkpoints seen: a flush costs more the
 /// more pages it writes.
-fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
+fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64) {
     let whole = || {
         wal.moves
             .iter()
@@ -181,26 +178,19 @@ fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
     let differ = alone > SAME_PAGES * all * mean_pages.powi(2);
     let page_ns = if differ { with / alone } else { most_ns };
     let page_ns = page_ns.clamp(0.0, most_ns);
-    (
-        page_ns,
-        mean_ns - page_ns * mean_pages,
-        4.0 * view.event_ns(),
-    )
+    (page_ns, mean_ns - page_ns * mean_pages)
 }
 
-/// Core time of a whole checkpoint, if its thread had been warm and not recorded.
+/// Core time of a whole checkpoint, if its thread had been warm.
 fn moved_ns(view: &View<'_>, one: &PageMove) -> f64 {
     let (from_ns, to_ns) = one.copied_ns;
-    let event_ns = view.event_ns();
-    let copying_ns = 4.0 * event_ns * one.pages.len() as f64;
     let parts = [
-        (one.start_ns, from_ns, 0, 4.0 * event_ns),
-        (from_ns, to_ns, from_ns - one.start_ns, copying_ns),
-        (to_ns, one.end_ns, one.end_ns - to_ns, 6.0 * event_ns),
+        (one.start_ns, from_ns, 0),
+        (from_ns, to_ns, from_ns - one.start_ns),
+        (to_ns, one.end_ns, one.end_ns - to_ns),
     ];
-    let warm_ns = parts.map(|(from_ns, to_ns, wait_ns, traced_ns)| {
+    let warm_ns = parts.map(|(from_ns, to_ns, wait_ns)| {
         let ran_ns = view.on_core_ns(one.thread, from_ns, to_ns) as f64;
-        let ran_ns = (ran_ns - traced_ns).max(ran_ns * LEAST_CPU_SHARE.get());
         let cost = WarmupCost::default();
         cost.warm(ran_ns, cost.after_idle(0.0, wait_ns)).0
     });

@@ -7,8 +7,6 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlushCpu {
     flushes: u32,
-    /// Overhead of recording.
-    traced_ns: f64,
     before_ns: f64,
     after_ns: f64,
     /// Of the flush under way: time after its latest wait.
@@ -32,16 +30,6 @@ impl FlushCpu {
         }
     }
 
-    /// Adds the recording overhead of a stretch.
-    pub(crate) fn was_recorded(&mut self, traced_ns: f64) {
-        self.traced_ns += traced_ns;
-    }
-
-    /// Mean recording overhead of one flush.
-    pub(crate) fn traced_ns(&self) -> u32 {
-        (self.traced_ns / f64::from(self.flushes.max(1))) as u32
-    }
-
     /// The flush has ended.
     pub(crate) fn settle(&mut self) {
         self.after_ns += self.last.take().unwrap_or(0.0);
@@ -51,7 +39,6 @@ impl FlushCpu {
     pub(crate) fn add(&mut self, mut other: Self) {
         other.settle();
         self.flushes += other.flushes;
-        self.traced_ns += other.traced_ns;
         self.before_ns += other.before_ns;
         self.after_ns += other.after_ns;
     }

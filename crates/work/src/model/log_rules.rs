@@ -19,8 +19,6 @@ pub struct LogRules {
     pub leader_cpu_ns: u32,
     /// The same, after that wait.
     pub release_cpu_ns: u32,
-    /// Recording overhead in a flush's processor time.
-    pub traced_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.
     pub wake_ns: u32,
     /// Processor time of a session that wakes, is not covered, and requests the lock again.

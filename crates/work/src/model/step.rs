@@ -13,8 +13,6 @@ pub enum Step {
         time_ns: u32,
         /// Whether the client's thread, not the server's, ran.
         client: bool,
-        /// Overhead of recording.
-        traced_ns: u32,
         /// Of a client: how long it had been awake when its session's thread left its core. The receiver of a
         /// reply wakes while the sender still runs.
         head_start_ns: u32,

@@ -118,8 +118,6 @@ pub struct CheckpointRules {
     pub pages: Vec<u64>,
     /// Processor time of moving a page, of a warm thread.
     pub page_ns: u32,
-    /// Recording overhead in it.
-    pub page_traced_ns: u32,
     /// Processor time of a checkpoint without its pages, in nanoseconds.
     pub fixed_ns: u32,
     /// Device requests of the preceding flush of the log: index in [`Work::scripts`].

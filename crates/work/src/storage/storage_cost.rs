@@ -42,7 +42,7 @@ pub(crate) fn storage_cost(view: &View<'_>, journal_ns: f64) -> Option<StorageCo
     };
     let all: Vec<&Block> = view.recording.blocks.iter().collect();
     let served: Vec<&Block> = all.iter().copied().filter(emulated).collect();
-    let others_ns = beside_ns(view) + told_ns(view, all.len()) + journal_ns;
+    let others_ns = beside_ns(view) + journal_ns;
     let kernel_ns = used.kernel_ns as f64 - others_ns;
     let server_ns = used.server_ns as f64 - spun_ns(view, &served);
     if all.is_empty() {
@@ -68,11 +68,6 @@ pub(crate) fn storage_cost(view: &View<'_>, journal_ns: f64) -> Option<StorageCo
     })
 }
 
-/// Recording overhead of this many requests: each has two events, mostly in the kernel's threads.
-fn told_ns(view: &View<'_>, requests: usize) -> f64 {
-    2.0 * view.event_ns() * requests as f64
-}
-
 /// Time of the kernel's threads unrelated to requests: in some bursts they ran for tens of milliseconds more
 /// than in all others with as many requests, to reclaim memory, for example. A burst's excess over the usual
 /// is not caused by its requests.
@@ -83,7 +78,7 @@ pub(crate) fn beside_ns(view: &View<'_>) -> f64 {
         .zip(asked(view, &all))
         .map(|(burst, asked)| {
             let kernel_ns = burst.storage_cpu.map_or(0, |used| used.kernel_ns) as f64;
-            (kernel_ns - told_ns(view, asked.requests), asked.weight)
+            (kernel_ns, asked.weight)
         })
         .collect();
     beyond_usual(&used)

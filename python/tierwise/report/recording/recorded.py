@@ -75,9 +75,14 @@ def _cost(cost: Cost | None, duty: float) -> str:
     low, lost, high = (
         100 * (1 - ratio) for ratio in (cost.rate_ratio_high, cost.rate_ratio, cost.rate_ratio_low)
     )
+    server = ""
+    if cost.cpu_ratio_low > 0:
+        server = (
+            f"; there the server takes {cost.cpu_ratio:.2f} times (95 %: {cost.cpu_ratio_low:.2f} to "
+            f"{cost.cpu_ratio_high:.2f}) the CPU time for a switch"
+        )
     return (
         f"cost: {max(duty * lost, 0.0):.1f} % of the rate over the whole recording "
         f"(95 %: {max(duty * low, 0.0):.1f} to {max(duty * high, 0.0):.1f}); within bursts, "
-        f"{100 * duty:.0f} % of the time, {lost:.1f} % (95 %: {low:.1f} to {high:.1f}); "
-        f"{cost.event_cpu_ns:.0f} ns an event"
+        f"{100 * duty:.0f} % of the time, {lost:.1f} % (95 %: {low:.1f} to {high:.1f}){server}"
     )
