@@ -168,6 +168,14 @@ def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Pa
     assert "Two rounds measured 4 ratios of rates; 4 agree within their intervals." in page
 
 
+def test_a_case_whose_recorded_placement_was_not_reached_is_left_out(folder: Path) -> None:
+    rows = (folder / "slots.jsonl").read_text("utf-8").splitlines()
+    reached = [one for one in rows if '"restore"' not in one or '"all-7k2"' not in one]
+    (folder / "slots.jsonl").write_text("\n".join(reached) + "\n", "utf-8")
+    accuracy, _ = _judged(folder)
+    assert {one.case for one in accuracy.pairs} == {"accounts-4"}
+
+
 @pytest.mark.usefixtures("drawn")
 def test_the_page_says_what_was_found(folder: Path) -> None:
     accuracy, _ = _judged(folder)
