@@ -120,6 +120,18 @@ pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyRes
     json(&(told.collect::<Vec<_>>(), indices))
 }
 
+/// Processes with one of these names whose parents have none of them.
+#[pyfunction]
+pub fn first_processes(py: Python<'_>, programs: Vec<String>) -> Vec<i32> {
+    py.detach(|| tierwise_recorder::first_processes(&programs))
+}
+
+/// Root of a process's files as seen by this process.
+#[pyfunction]
+pub fn process_root(py: Python<'_>, pid: i32) -> PathBuf {
+    py.detach(|| tierwise_recorder::root_of(pid))
+}
+
 /// A path as a process with that root has it.
 #[pyfunction]
 pub fn path_within(py: Python<'_>, root: PathBuf, path: PathBuf) -> PathBuf {

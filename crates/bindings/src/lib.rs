@@ -33,7 +33,10 @@ mod _core {
     use super::breakdown::profile_recording;
 
     #[pymodule_export]
-    use super::capture::{PyExtents, devices_of, layers_under, memory_limit_bytes, path_within};
+    use super::capture::{
+        PyExtents, devices_of, first_processes, layers_under, memory_limit_bytes, path_within,
+        process_root,
+    };
 
     #[pymodule_export]
     use super::confine::confine;

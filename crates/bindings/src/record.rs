@@ -96,6 +96,11 @@ impl PyRecorder {
         Ok(trial.clients)
     }
 
+    /// Looks for the programs that hold the sessions, unless the last look was not long ago.
+    fn look_for_clients(&self, py: Python<'_>) {
+        py.detach(|| lock(&self.session).look_for_clients());
+    }
+
     /// Time without recording begins again: what passed since the last burst does not count.
     fn begin_unrecorded(&self, py: Python<'_>) {
         py.detach(|| lock(&self.session).begin_unrecorded());

@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tierwise_recording::{About, ClientProgram, Role};
+use tierwise_recording::{About, Role};
 
-use crate::database::clients;
 use crate::database::target::{Target, Wanted};
 use crate::disk_space::{self, DiskSpace};
 use crate::host::devices::Devices;
 use crate::host::machine;
-use crate::host::sockets::Sockets;
 use crate::output::Output;
 use crate::session::{Places, Session, Subject};
 use crate::tracing::Tracing;
@@ -100,8 +98,6 @@ fn record_to(
         output,
         began: Instant::now(),
         events: 0,
-        bursts: 0,
-        clients: Vec::new(),
     };
     scheduled.session.begin_unrecorded();
     scheduled.take_bursts()?;
@@ -118,15 +114,13 @@ struct Scheduled<'a> {
     output: &'a Output,
     began: Instant,
     events: u64,
-    bursts: u32,
-    clients: Vec<ClientProgram>,
 }
 
 impl Scheduled<'_> {
     fn take_bursts(&mut self) -> Result<(), RecordError> {
         let schedule = self.order.schedule;
         for gap in schedule.gaps() {
-            if self.over_after(gap) || self.full() {
+            if self.over_after(gap, true) || self.full() {
                 break;
             }
             if let Err(error) = self.session.begin_burst(self.target.processes()) {
@@ -135,7 +129,7 @@ impl Scheduled<'_> {
                 }
                 break;
             }
-            self.over_after(schedule.burst);
+            self.over_after(schedule.burst, false);
             self.end_burst()?;
         }
         if self.target.alive() {
@@ -145,14 +139,7 @@ impl Scheduled<'_> {
     }
 
     fn end_burst(&mut self) -> Result<(), RecordError> {
-        let pids = self.target.processes();
-        let burst = self.session.end_burst(pids.clone())?;
-        self.bursts += 1;
-        // Seldom, because it reads every descriptor of the host.
-        if self.bursts.is_power_of_two() {
-            let seen = clients::clients_of(&pids, &Sockets::now());
-            clients::merge(&mut self.clients, seen);
-        }
+        let burst = self.session.end_burst(self.target.processes())?;
         if let Some(burst) = burst {
             self.events += burst.events;
             (self.say)(&format!(
@@ -163,14 +150,17 @@ impl Scheduled<'_> {
         Ok(())
     }
 
-    /// Waits, at most until the recording is over; gives whether it is over.
-    fn over_after(&self, time: Duration) -> bool {
+    /// Waits, at most until the recording is over, and may look for clients meanwhile; gives whether it is over.
+    fn over_after(&mut self, time: Duration, look: bool) -> bool {
         let ends = self.began + self.order.schedule.length;
         let until = (Instant::now() + time).min(ends);
         while !self.stop.load(Ordering::Relaxed) && self.target.alive() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return until >= ends;
+            }
+            if look {
+                self.session.look_for_clients();
             }
             thread::sleep(left.min(LOOKS_EACH));
         }
@@ -194,7 +184,6 @@ impl Scheduled<'_> {
         (self.say)("decoding");
         self.session.finish(About {
             duration_s: self.began.elapsed().as_secs_f64(),
-            clients: self.clients,
             ..prepared
         })
     }

@@ -2,22 +2,25 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::host::processes::open_files;
-use crate::tracer::Options;
-use crate::{BurstSummary, Recorder, Trial, measure_host};
-use tierwise_recording::{About, Host, Machine, Rules};
+use tierwise_recording::{About, ClientProgram, Host, Machine, Rules};
 
+use crate::database::clients::{clients_of, merge};
 use crate::decoder::Decoder;
 use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
-use crate::host::processes;
+use crate::host::processes::{self, open_files};
+use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
-use crate::{RecordError, about};
+use crate::tracer::{Family, Options};
+use crate::{BurstSummary, RecordError, Recorder, Trial, about, measure_host};
 
 /// How often the kernel's buffers are emptied.
 const POLL: Duration = Duration::from_millis(20);
+/// Between the first two looks for clients; twice as long after each further one.
+const FIRST_LOOK: Duration = Duration::from_millis(200);
+const LONGEST_BETWEEN_LOOKS: Duration = Duration::from_secs(30);
 
 /// The database, and where its recording goes.
 pub struct Subject {
@@ -63,6 +66,9 @@ pub struct Session {
     first_pid: Option<i32>,
     pids: Vec<i32>,
     whole: bool,
+    clients: Vec<ClientProgram>,
+    /// When to look for clients again, and the time between the last two looks.
+    looks: (Instant, Duration),
 }
 
 impl Session {
@@ -99,6 +105,8 @@ impl Session {
             first_pid: subject.first_pid.or_else(|| subject.pids.first().copied()),
             pids: subject.pids,
             whole: places.whole,
+            clients: Vec::new(),
+            looks: (Instant::now(), FIRST_LOOK),
         })
     }
 
@@ -116,6 +124,19 @@ impl Session {
     /// If the recording has ended.
     pub fn set_clients(&self, tids: Vec<i32>) -> Result<(), RecordError> {
         Ok(self.recorder.set_clients(tids)?)
+    }
+
+    /// Looks for the programs that hold the sessions, unless the last look was not long ago: each reads every descriptor
+    /// of the host.
+    pub fn look_for_clients(&mut self) {
+        let (due, each) = self.looks;
+        let now = Instant::now();
+        if now < due {
+            return;
+        }
+        let pids = Family::now().with_descendants(&self.pids);
+        merge(&mut self.clients, clients_of(&pids, &Sockets::now()));
+        self.looks = (now + each, (2 * each).min(LONGEST_BETWEEN_LOOKS));
     }
 
     /// Time without recording begins again: what passed since the last burst does not count.
@@ -198,6 +219,7 @@ impl Session {
         warnings.extend(about::warnings_of(&files.devices));
         About {
             host: self.host.clone(),
+            clients: self.clients.clone(),
             machine: Machine {
                 processes_bytes: self.processes_bytes,
                 ..about.machine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,14 +49,7 @@ def first_process_of(pid: int) -> int | None:
 
 def first_processes(programs: list[str]) -> list[int]:
     """Pids of the processes with one of these names whose parents have none of them."""
-    named = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if (path / "comm").read_text().strip() in programs:
-                named[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    return sorted(pid for pid, parent in named.items() if parent not in named)
+    return _core.first_processes(programs)
 
 
 def program_of(pid: int) -> str:
@@ -70,13 +62,4 @@ def program_of(pid: int) -> str:
 
 def root_of(pid: int) -> Path:
     """Root of a process's files as seen by this process; a container has its own."""
-    theirs = Path(f"/proc/{pid}/root")
-    try:
-        same = theirs.stat() == Path("/").stat() and _mount_space(pid) == _mount_space(os.getpid())
-    except OSError:
-        return Path("/")
-    return Path("/") if same else theirs
-
-
-def _mount_space(pid: int) -> str:
-    return str(Path(f"/proc/{pid}/ns/mnt").readlink())
+    return _core.process_root(pid)

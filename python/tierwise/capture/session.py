@@ -15,7 +15,6 @@ from tierwise import _core
 from tierwise.capture import about
 from tierwise.capture.engine_counters import EngineCounters, described
 from tierwise.capture.schedule import Schedule
-from tierwise.capture.session_clients import SessionClients
 from tierwise.capture.target import Target
 from tierwise.host import ledger
 from tierwise.host.disk.partitions import emulated_partitions
@@ -58,7 +57,6 @@ class Session:
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._stopping = threading.Event()
-        self._clients = SessionClients(target.processes)
         self._in_burst = False
         self._finished = False
         self._counters = counters
@@ -129,7 +127,7 @@ class Session:
             if left_s <= 0:
                 return until_s >= self._ends_s
             if self._schedule.duty == 1 or not self._in_burst:
-                self._clients.look_if_due()
+                self._recorder.look_for_clients()
             self._stopping.wait(min(left_s, _LOOKS_EACH_S))
         return True
 
@@ -174,7 +172,6 @@ class Session:
             **self._about,
             "duration_s": elapsed_s,
             "transactions": transactions,
-            "clients": self._clients.described,
         }
         if self._counters is None:
             return told

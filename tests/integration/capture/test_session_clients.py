@@ -18,7 +18,6 @@ import pytest
 
 from tierwise import _core
 from tierwise.capture.client_programs import ServersTalkedTo
-from tierwise.capture.session_clients import SessionClients
 
 _SERVER = """
 import socket, sys
@@ -121,11 +120,9 @@ def test_a_pooler_is_known_by_its_name_or_by_where_it_listens(
 def test_the_most_sessions_of_all_looks_count(open_path: Path) -> None:
     place = open_path / "server"
     with program(open_path, "toyd", _SERVER, place) as server:
-        seen = SessionClients(lambda: [server.pid])
         with connected(place), connected(place):
-            seen.look_if_due()
-        seen.look_if_due()
-        (found,) = seen.described
+            seen = _core.clients_seen("[]", [server.pid])
+        (found,) = json.loads(_core.clients_seen(seen, [server.pid]))
     assert found["sessions"] == 2
 
 

@@ -12,4 +12,4 @@ pub use clients::{ServersOf, clients_of, merge, servers_of_now};
 pub use rules::role_by_path;
 pub use servers::Server;
 pub use settings::{roles_of, settings_of};
-pub use target::{Target, Wanted, listed};
+pub use target::{Target, Wanted, listed, root_of};

@@ -173,6 +173,7 @@ pub fn listed(pids: &[i32]) -> String {
 }
 
 /// Root of a process's files as seen by this process.
+#[must_use]
 pub fn root_of(pid: i32) -> PathBuf {
     let theirs = PathBuf::from(format!("/proc/{pid}/root"));
     let place = |path: &Path| {

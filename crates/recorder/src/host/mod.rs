@@ -24,4 +24,5 @@ pub use extents::KnownExtents;
 pub use files::{RoleOf, role_of_content};
 pub use machine::memory_limit_bytes;
 pub use paths::within;
+pub use processes::first_processes;
 pub use sockets::{Peer, Sockets};

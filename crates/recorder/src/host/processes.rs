@@ -88,6 +88,7 @@ pub fn all() -> Vec<i32> {
 }
 
 /// Processes with one of these names whose parents have none of them, in order.
+#[must_use]
 pub fn first_processes(programs: &[String]) -> Vec<i32> {
     let named = |pid: i32| programs.contains(&program_of(pid));
     let pids = all().into_iter();
