@@ -5,7 +5,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use crate::json::json;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_recorder::{BlockLayer, Devices, EmulatedPartition, KnownExtents};
@@ -146,8 +148,4 @@ pub fn memory_limit_bytes(py: Python<'_>, pid: i32) -> Option<u64> {
 
 fn partitions(emulated: &str) -> PyResult<Vec<EmulatedPartition>> {
     serde_json::from_str(emulated).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

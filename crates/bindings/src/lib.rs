@@ -8,6 +8,7 @@ mod disk;
 mod drivers;
 mod import;
 mod interrupt;
+mod json;
 mod load;
 mod probe;
 mod profile;

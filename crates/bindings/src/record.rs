@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tierwise_recorder::measure_host as measured;
 use tierwise_recorder::{
     Devices, EmulatedPartition, Places, RecordError, RoleOf, Session, Subject,
@@ -14,6 +14,7 @@ use tierwise_recorder::{
 use tierwise_recording::{About, Role};
 
 use crate::interrupt::user_error;
+use crate::json::json;
 use crate::rules::PyRules;
 
 /// Subject and places of a recording; see [`Subject`] and [`Places`].
@@ -184,10 +185,6 @@ pub fn measure_host(py: Python<'_>) -> PyResult<Option<String>> {
 /// Ignores poisoning: each step leaves the state whole, so a panic of another thread does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> PyResult<T> {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::Serialize;
 use tierwise_device::{Library, Profile};
 use tierwise_recording::Recording;
 use tierwise_replay::{
@@ -16,6 +15,7 @@ use tierwise_work::{Disabled, Mechanism, Work, WorkError};
 
 use crate::defect::told;
 use crate::interrupt::{abandonable, interruptible};
+use crate::json::json;
 use crate::profile::PyProfile;
 
 /// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.
@@ -140,8 +140,4 @@ fn refusal(message: String, fix: String) -> PyErr {
 fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     let fix = "give what docs/evidence/replay.md describes";
     serde_json::from_str(text).map_err(|error| refusal(error.to_string(), fix.to_owned()))
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_recorder::{Peer, Server, Sockets};
 use tierwise_recording::ClientProgram;
 
+use crate::json::json;
 use crate::rules::PyRules;
 
 /// A server in a form for JSON.
@@ -88,8 +89,4 @@ pub fn socket_peers(py: Python<'_>, inode: u64) -> Vec<i32> {
         Some(Peer::Processes(pids)) => pids,
         _ => Vec::new(),
     }
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

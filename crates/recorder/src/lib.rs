@@ -30,7 +30,6 @@ pub mod timeline;
 pub mod tracer;
 mod tracing;
 
-pub use about::warnings_of;
 pub use calibration::measure_host;
 pub use database::{
     Server, ServersOf, Target, Wanted, clients_of, kind_of_name, listed, merge, role_by_path,
@@ -40,8 +39,8 @@ pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
 pub use error::RecordError;
 pub use event::{Event, EventKind, Opened, SwitchState};
 pub use host::{
-    BlockDevice, BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets,
-    first_processes, memory_limit_bytes, role_of_content, within,
+    BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets, first_processes,
+    memory_limit_bytes, role_of_content, within,
 };
 pub use recorder::{BurstSummary, Recorder, RecorderError, Trial};
 pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};

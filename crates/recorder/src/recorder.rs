@@ -12,7 +12,6 @@ use std::time::Duration;
 use tierwise_recording::{About, RecordingError, Rules, Writer};
 
 use crate::decoding::Decoding;
-use crate::host::processes::LiveThread;
 use crate::timeline::{DeviceRange, FileFacts};
 use crate::tracer::{BurstTracer, Decoder, Options, RawBurst, TracerError, clients_in};
 
@@ -140,14 +139,6 @@ impl Recorder {
             tracer.set_clients(clients);
             Ok(trial)
         })
-    }
-
-    /// Threads that are traced now.
-    ///
-    /// # Errors
-    /// If the recording has ended.
-    pub fn threads(&self) -> Result<Vec<LiveThread>, RecorderError> {
-        with(&self.tracer, |tracer| Ok(tracer.threads()))
     }
 
     /// Begins a burst.

@@ -195,7 +195,7 @@ class Session:
             "pids": self._target.processes(),
             "root": str(self._target.root),
             "mounts_of": self._target.mounts_of,
-            "emulated": json.loads(emulated_partitions()),
+            "emulated": emulated_partitions(),
             "disk_server_pids": None if servers is None else servers(),
             "tracefs": str(tracing.mount),
             "instance": tracing.instance,

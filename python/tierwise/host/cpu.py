@@ -17,13 +17,6 @@ class _Usage:
     reaped_ticks: int
 
 
-def idle_s() -> float:
-    """Total idle time of all cores since boot, in seconds, to 10 ms."""
-    words = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()
-    idle, waiting_for_disks = words[4:6]
-    return (int(idle) + int(waiting_for_disks)) * _TICK_S
-
-
 def process_cpu_s(pid: int) -> float | None:
     """CPU seconds of one process without its children, to 10 ms; ``None`` if it is gone."""
     usage = _read(pid)

@@ -118,7 +118,7 @@ def capacity_bytes(place: Place) -> int:
 
 
 def _place(path: Path) -> Place:
-    below = json.loads(_core.layers_under(path, emulated_partitions()))
+    below = json.loads(_core.layers_under(path, json.dumps(emulated_partitions())))
     block = _whole_disk(Path(below["devices"][0])) if below["devices"] else None
     disks = [_SYSFS / name for name in below["disks"]]
     name = block.name if block else None

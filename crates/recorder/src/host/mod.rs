@@ -19,7 +19,7 @@ pub mod tests;
 pub mod unix_sockets;
 
 pub use block_layer::{BlockLayer, EmulatedPartition};
-pub use devices::{BlockDevice, Devices};
+pub use devices::Devices;
 pub use extents::KnownExtents;
 pub use files::{RoleOf, role_of_content};
 pub use machine::memory_limit_bytes;

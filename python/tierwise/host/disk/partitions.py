@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tierwise.host import ledger
 from tierwise.host.disk import teardown
 from tierwise.model.units import SECTOR_BYTES
 
 
-def emulated_partitions() -> str:
-    """All of them, as the JSON that the compiled core takes; those of a disk half taken down are left out."""
+def emulated_partitions() -> list[dict[str, Any]]:
+    """All of them, as the compiled core takes them; those of a disk half taken down are left out."""
     found = []
     for entry in ledger.entries("disk"):
         try:
@@ -30,4 +31,4 @@ def emulated_partitions() -> str:
                 }
             )
             first += part["size_bytes"] // SECTOR_BYTES
-    return json.dumps(found)
+    return found

@@ -54,7 +54,8 @@ class RoleRequests:
         Raises:
             TierwiseError: if nothing can be traced here, or a device has no requests of its own.
         """
-        devices, indices = json.loads(_core.devices_of(list(places.values()), emulated_partitions()))
+        emulated = json.dumps(emulated_partitions())
+        devices, indices = json.loads(_core.devices_of(list(places.values()), emulated))
         self._places = [
             (role, place, _traced(devices, index, place))
             for (role, place), index in zip(places.items(), indices, strict=True)
