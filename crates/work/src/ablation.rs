@@ -2,7 +2,6 @@
 //! [`crate::Disabled::has`] where they act.
 
 use crate::model::mechanism::Mechanism;
-use crate::scheduler::preemption::PreemptionRules;
 use crate::storage::rules::JournalRules;
 use crate::{Grouping, Pace, RecordedRequest, Reuse, Session, Step, Work};
 
@@ -19,13 +18,6 @@ pub(crate) fn strip(work: &mut Work) {
 
 fn take_out(work: &mut Work, mechanism: Mechanism) {
     match mechanism {
-        Mechanism::WakeupLatency => work.wakeups.start_at_once(),
-        Mechanism::CoreAffinity => {
-            work.wakeups.move_freely();
-            work.client_cores.clear();
-            work.sessions.iter_mut().for_each(|one| one.cores.clear());
-        }
-        Mechanism::Preemption => work.preemption = PreemptionRules::default(),
         Mechanism::BackgroundLoad => work.foreign_cpu_share = 0.0,
         Mechanism::ClientThreads => work.sessions.iter_mut().for_each(|one| one.client = None),
         Mechanism::BackgroundSessions => work.sessions.retain(|one| one.pace == Pace::Loop),
@@ -45,12 +37,6 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             });
         }
         Mechanism::HotLocks => replace(work, |step| matches!(step, Step::Lock { .. })),
-        Mechanism::ClientRunOn => replace(work, |step| matches!(step, Step::ClientRunOn { .. })),
-        Mechanism::ClientHeadStart => steps(work).for_each(|step| {
-            if let Step::Cpu { head_start_ns, .. } = step {
-                *head_start_ns = 0;
-            }
-        }),
         Mechanism::JournalThreads => work.journal = JournalRules::default(),
         Mechanism::IoCpuCost => work.storage = None,
         Mechanism::EmpiricalClasses => requests(work).for_each(|one| {

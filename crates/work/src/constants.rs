@@ -34,13 +34,6 @@ constants! {
     EARLY_NS: u64 = WOKEN_NS.value / 5;
     /// A faulting thread sends its request at most this long before it waits. Chosen: twice [`WOKEN_NS`].
     FAULT_NS: u64 = 200_000;
-    /// A thread that runs this soon after another lost the core preempted it. Chosen: a context switch and
-    /// the cost of two events.
-    PREEMPTED_NS: u64 = 3_000;
-    /// Switches on two cores within this time belong together. Chosen: a context switch and the cost of two events.
-    TOGETHER_NS: u64 = 3_000;
-    /// Largest share of a CPU burst that its wakeup may take. Chosen: the burst also did some work.
-    WAKEUP_MOST_SHARE: f64 = 0.8;
     /// Delay from the flush to a waiter's start, if none was seen. Measured: 3 to 8 µs from a sync's end to
     /// its waiters' start, PostgreSQL, 2 cores of an EPYC in a virtual machine.
     WAITER_WAKE_NS: u64 = 6_000;
@@ -122,10 +115,6 @@ constants! {
     /// Without requests and commits, a turn is cut after this time. Chosen: longer than most transactions, shorter
     /// than a burst.
     EVEN_TURN_NS: u64 = 10_000_000;
-    /// Least spread of exposures that allows an estimate, as their standard deviation. Chosen.
-    COLDNESS_LEAST_SPREAD: f64 = 0.02;
-    /// Largest cost seen of a cold core. Measured: as [`WARMUP_SCALE_NS`].
-    COLDNESS_MOST_NS: f64 = 2_000_000.0;
     // Locks and helpers
     /// A lock that is not kept over the commit is released within this time before the commit's flush.
     /// Chosen: the rest of a statement.
@@ -153,21 +142,6 @@ constants! {
     /// A thread that runs for less than this share of the time and moves no data is left out. Chosen.
     BACKGROUND_LEAST_SHARE: f64 = 0.0005;
     // Processor time
-    /// Waits much shorter than this leave a core's caches warm. Measured: see `scheduler/cache_warmup.rs`.
-    WARMUP_SCALE_NS: f64 = 2_000_000.0;
-    /// A core gets no colder after this idle time. Measured: as [`WARMUP_SCALE_NS`].
-    WARMUP_COLDEST_NS: f64 = 8_000_000.0;
-    /// Cost of the coldest core to a database until it is warm, where its recording does not show it, as a
-    /// multiple of the cost of an 8 ms pause to the fixed workload that measures the host. Measured:
-    /// [`WARMUP_COLD_NS`] over 410 µs, the median of 22 recordings on the same machine.
-    WARMUP_COLD_FACTOR: f64 = 0.6;
-    /// The same cost in time, where the host was not measured. Measured: pgbench on PostgreSQL 15, 4 and 16 clients, an
-    /// emulated SSD and a 7,200 rpm disk, 2 cores of an EPYC in a virtual machine.
-    WARMUP_COLD_NS: f64 = 250_000.0;
-    /// Time on a core in which coldness falls to 1/e. Measured: see `scheduler/cache_warmup.rs`.
-    WARMUP_WARM_NS: f64 = 200_000.0;
-    /// Largest coldness of a client's thread; that of a server's thread is 1. Measured: see `scheduler/cache_warmup.rs`.
-    WARMUP_CLIENT_SHARE: f64 = 0.1;
     /// Interval between requests at which their cost is stated. Chosen: between the recorded ones.
     REQUESTS_APART_NS: f64 = 100_000.0;
     /// Least factor on that cost, however soon the request follows. Chosen.
@@ -209,8 +183,6 @@ constants! {
     /// A duration above this multiple of the median included a wait for something else, such as the previous
     /// commit. Chosen.
     JOURNAL_MOST_FACTOR: f64 = 4.0;
-    /// Least share of the elapsed time that the thread ran: a core may start sooner than usual. Chosen.
-    JOURNAL_LEAST_SHARE: f64 = 0.2;
     /// Request kinds that take at most this multiple of the quickest kind's time spend all of it on the path.
     /// Chosen.
     PATH_ALIKE_FACTOR: f64 = 1.5;

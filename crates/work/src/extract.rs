@@ -9,7 +9,6 @@ use crate::index::work_clock::WorkClock;
 use crate::log::checkpoints::Checkpoints;
 use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
-use crate::scheduler::{home_cores, missing_switches};
 use crate::storage::{devices, journal, storage_cost};
 use crate::transactions::active_span::{STEADY_TRANSACTIONS, active_span, trim};
 use crate::transactions::counted::Counted;
@@ -19,12 +18,11 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::{Meaning, meanings};
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{
-    clients, coldness_cost, database_lock, explicit_transactions, hot_locks, observed, previous,
+    clients, database_lock, explicit_transactions, hot_locks, observed, previous,
     status,
 };
 use crate::{
-    Disabled, Grouping, Pace, PreemptionRules, Session, Work, WorkError, ablation, limits,
-    unassigned,
+    Disabled, Grouping, Pace, Session, Work, WorkError, ablation, limits, unassigned,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -44,8 +42,7 @@ impl Work {
     /// # Errors
     /// As [`Self::from_recording`].
     pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, WorkError> {
-        let repaired = missing_switches::repaired(recording, disabled);
-        let view = View::new(recording, &repaired);
+        let view = View::new(recording);
         let flushes = LogFlushes::new(&view);
         let raw_sessions = raw_sessions(&view, &flushes);
         if view.span_ns() == 0 || raw_sessions.is_empty() {
@@ -88,7 +85,6 @@ fn work(
     };
     let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
-    let cost = coldness_cost::coldness_cost(&turns, about.host.as_ref(), disabled);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(
         view,
@@ -96,7 +92,6 @@ fn work(
         &dependencies,
         appending,
         checkpoints.as_ref(),
-        cost,
     );
     let mut sessions: Vec<Session> = names
         .into_iter()
@@ -120,15 +115,11 @@ fn work(
         cores: about.machine.cores.max(1),
         memory_bytes: about.machine.memory_bytes,
         page_cache: view.page_cache.clone(),
-        client_cores: home_cores::of_clients(view, &sessions),
         sessions,
         scripts: emitter.syncs.scripts,
         log,
         checkpoints,
         locks: hot_locks,
-        cpu: cost,
-        wakeups: view.wakeups(),
-        preemption: PreemptionRules::of(view.recording),
         journal,
         storage: storage_cost::storage_cost(view, journal_ns),
         foreign_cpu_share: others_share(view),
@@ -167,13 +158,10 @@ fn client_session(
     turns: &[RawTurn],
     meanings: &[Meaning],
 ) -> Session {
-    let mut threads: Vec<u32> = turns.iter().map(|turn| turn.thread).collect();
-    threads.dedup();
     let mut session = Session {
         name,
         class: ThreadClass::Session,
         client: clients::thread_of(emitter.view, turns),
-        cores: home_cores::of_threads(emitter.view, &threads),
         pace: Pace::Loop,
         turns: Vec::with_capacity(turns.len()),
         starts: Vec::new(),

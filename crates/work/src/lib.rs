@@ -12,7 +12,6 @@ mod limits;
 mod log;
 mod model;
 mod page_cache;
-mod scheduler;
 mod statistics;
 mod storage;
 #[cfg(test)]
@@ -33,10 +32,6 @@ pub use model::work::{
 };
 pub use page_cache::cache_size::PageCache;
 pub use page_cache::reuse::Reuse;
-pub use scheduler::cache_warmup::WarmupCost;
-pub use scheduler::preemption::PreemptionRules;
-pub use scheduler::waker::Waker;
-pub use scheduler::wakeup_latency::WakeupRules;
 pub use storage::request_cost::RequestCost;
 pub use storage::rules::{JournalRules, StorageCost};
 pub use timeline::time_category::TimeCategory;

@@ -54,13 +54,13 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
         recorded_rate_per_s: of transactions, or of requests where the recording shows no transaction.
     """
     demands = work.demands
-    if demands.warm_cpu_us <= 0 or recorded_rate_per_s <= 0 or _answers_reads(scenario, work):
+    if demands.cpu_us <= 0 or recorded_rate_per_s <= 0 or _answers_reads(scenario, work):
         return None
     freed = _freed(scenario, work)
     stay_us = sum(wait.time_us for wait in demands.waits if _stays(wait, scenario, work, freed))
     devices_us = sum(wait.time_us for wait in demands.waits if wait.category in DEVICES)
     cpu_us = _least_cpu_us(work, devices_us - stay_us)
-    path_us = max(cpu_us - demands.overlap_us, 0.0) / scenario.cpu_speed
+    path_us = cpu_us / scenario.cpu_speed
     think_us = 0.0 if work.arrivals_per_s(scenario) else demands.think_us * (1 - work.chance)
     cycle_us = max(think_us + path_us + stay_us, 1e-3)
     by_waits = (scenario.clients or work.sessions) * 1e6 / cycle_us
@@ -68,7 +68,7 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
     found = [(by_waits, _gone(freed))]
     if (scenario.clients or work.sessions) <= work.sessions:
         by_cores = cores * scenario.cpu_speed * 1e6 / cpu_us
-        share = f"{cpu_us / demands.warm_cpu_us:.0%}"
+        share = f"{cpu_us / demands.cpu_us:.0%}"
         because = f"{cores} cores give no more, if a transaction takes {share} of the recorded processor time"
         found.append((by_cores, because))
     rate, because = min(found)
@@ -79,10 +79,10 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
 
 def _least_cpu_us(work: WorkSummary, freed_us: float) -> float:
     """The least processor time of a transaction that waits for ``freed_us`` less than recorded."""
-    warm_us = work.demands.warm_cpu_us
-    unrecorded_us = warm_us if work.from_waits else _UNRECORDED * warm_us
+    cpu_us = work.demands.cpu_us
+    unrecorded_us = cpu_us if work.from_waits else _UNRECORDED * cpu_us
     least = _LEAST_CPU_OF_READS if sum(work.demands.reads.values()) > _READS else _LEAST_CPU
-    return max(unrecorded_us - _GOES_WITH_WAITS * max(freed_us, 0.0), least * warm_us)
+    return max(unrecorded_us - _GOES_WITH_WAITS * max(freed_us, 0.0), least * cpu_us)
 
 
 def _freed(scenario: Scenario, work: WorkSummary) -> list[Role]:

@@ -155,7 +155,7 @@ def _outcome(machine: Scenario, work: WorkSummary, waits: Placed, rate_per_s: fl
     flushes_per_s = (
         mean_value.flushing_share(offered) * 1e6 / flush_us if flush_us > 0 else rate_per_s * commits
     )
-    cpu_us = work.demands.warm_cpu_us / machine.cpu_speed
+    cpu_us = work.demands.cpu_us / machine.cpu_speed
     parts = {**times_us, "cpu": cpu_us, "client": work.demands.think_us}
     rest_us = response_us - sum(parts.values())
     parts["log_device"] = min(commits * flush_us, max(rest_us, 0.0)) if commits else 0.0

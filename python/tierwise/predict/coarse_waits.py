@@ -69,7 +69,7 @@ class Placed:
     def times_us(self, rate_per_s: float, clients: int) -> dict[str, float]:
         """Time of a transaction by what it waits for, but the log, a core and its client."""
         times: dict[str, float] = {}
-        before_us = after_us = self.work.demands.warm_cpu_us
+        before_us = after_us = self.work.demands.cpu_us
         for wait in self.work.demands.waits:
             if moved_parts(wait):
                 now_us = self._moved_us(wait, rate_per_s, clients)

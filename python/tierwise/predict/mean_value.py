@@ -16,7 +16,7 @@ import math
 
 from tierwise.model.roles import Role
 from tierwise.predict.replayed import Outcome, WorkSummary
-from tierwise.predict.residue import DEVICES, time_share
+from tierwise.predict.residue import time_share
 from tierwise.predict.scenario import Scenario
 
 _OTHER_WAITS = ("read", "write", "lock", "sleep", "other")
@@ -42,14 +42,14 @@ def rate_per_s(
     if (
         work.once
         or work.arrivals_per_s(scenario)
-        or demands.warm_cpu_us <= 0
+        or demands.cpu_us <= 0
         or simulated_per_s <= 0
         or outcome.transactions == 0
     ):
         return None
     response_us = clients * 1e6 / simulated_per_s
     delay_us = demands.think_us + response_us * time_share(outcome.shares, _OTHER_WAITS)
-    cpu_us = _cpu_us(work, response_us * time_share(outcome.shares, DEVICES)) / scenario.cpu_speed
+    cpu_us = (demands.cpu_us + demands.flush_cpu_us) / scenario.cpu_speed
     commits, flush_us = _flushes(outcome, simulated_per_s)
     cores = scenario.cores or work.cores
     queue_us, rate, waiting = cpu_us / cores, 0.0, 0.0
@@ -71,15 +71,6 @@ def difference(analysed_per_s: float | None, simulated_per_s: float) -> str | No
         f"mean-value analysis gives {analysed_per_s:,.4g}/s where the simulation gives "
         f"{simulated_per_s:,.4g}/s ({analysed_per_s / simulated_per_s - 1:+.0%}): one of them misses a queue"
     )
-
-
-def _cpu_us(work: WorkSummary, device_us: float) -> float:
-    """Processor time of a transaction: longer device waits make caches colder, up to as recorded."""
-    demands = work.demands
-    recorded_us = sum(wait.time_us for wait in demands.waits if wait.category in DEVICES)
-    cold = min(device_us / recorded_us, 1.0) if recorded_us > 0 else 1.0
-    taken_us = demands.client_cpu_us + demands.server_cpu_us
-    return demands.warm_cpu_us + demands.flush_cpu_us + cold * max(taken_us - demands.warm_cpu_us, 0.0)
 
 
 def _flushes(outcome: Outcome, simulated_per_s: float) -> tuple[float, float]:

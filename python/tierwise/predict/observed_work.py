@@ -91,7 +91,6 @@ def work_of(seen: Observation) -> WorkSummary:
         demands=Demands(
             think_us=seen.sessions_in("client") * per_us,
             server_cpu_us=cpu_us,
-            warm_cpu_us=cpu_us,
             waits=waits,
         ),
         locks=[],

@@ -95,7 +95,7 @@ class Predictor:
             requests_per_transaction=self.work.turns / self.work.transactions
             if self.work.transactions
             else None,
-            cpu_us=self.work.demands.warm_cpu_us or None,
+            cpu_us=self.work.demands.cpu_us or None,
             commit_delay_us=self.work.commit_delay_us,
             from_waits=self.work.from_waits,
             pooler=pooler.program if (pooler := pooler_of(about.clients)) else None,

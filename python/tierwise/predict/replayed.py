@@ -104,7 +104,7 @@ class Wait(_Said):
     time_us: float
 
 
-_CPU_TIMES = ("client_cpu_us", "server_cpu_us", "warm_cpu_us", "overlap_us", "flush_cpu_us")
+_CPU_TIMES = ("client_cpu_us", "server_cpu_us", "flush_cpu_us")
 
 
 class Demands(_Said):
@@ -114,15 +114,16 @@ class Demands(_Said):
     """Outside of the machine."""
     client_cpu_us: float = 0.0
     server_cpu_us: float = 0.0
-    warm_cpu_us: float = 0.0
-    """Processor time of client and server with warm caches."""
-    overlap_us: float = 0.0
-    """Time in which client and server may have run at once."""
     flush_cpu_us: float = 0.0
     """Further processor time, for its share of the log's flushes."""
     reads: dict[Role, float] = {}
     """Calls that read from a device, by role."""
     waits: list[Wait] = []
+
+    @property
+    def cpu_us(self) -> float:
+        """Processor time of client and server, without the log's flushes."""
+        return self.client_cpu_us + self.server_cpu_us
 
     def with_cpu_times(self, scale: float) -> Demands:
         """The same with all processor times multiplied."""

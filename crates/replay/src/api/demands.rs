@@ -18,10 +18,6 @@ pub struct Demands {
     pub client_cpu_us: f64,
     /// The same of the session's thread.
     pub server_cpu_us: f64,
-    /// The same, if both threads had found their caches unchanged.
-    pub warm_cpu_us: f64,
-    /// Time in which both may have run: a client wakes at its reply while its server still runs.
-    pub overlap_us: f64,
     /// Processor time of a transaction's share of the log's flushes, as recorded; not part of the above.
     pub flush_cpu_us: f64,
     /// Reads that the page cache did not answer, by role.
@@ -46,24 +42,15 @@ impl Program {
     pub(crate) fn demands(&self) -> Demands {
         let mut found = Demands::default();
         for session in self.work.sessions.iter().filter(|one| self.is_client(one)) {
-            let cold_ns = session.turns.iter().map(|turn| f64::from(turn.cold_ns));
-            found.server_cpu_us += cold_ns.sum::<f64>();
             for step in &session.steps {
                 match *step {
-                    Step::Cpu {
-                        time_ns,
-                        client: true,
-                        head_start_ns,
-                        ..
-                    } => {
-                        found.client_cpu_us += f64::from(time_ns);
-                        found.overlap_us += f64::from(head_start_ns.min(time_ns));
+                    Step::Cpu { time_ns, client } => {
+                        let cpu_us = match client {
+                            true => &mut found.client_cpu_us,
+                            false => &mut found.server_cpu_us,
+                        };
+                        *cpu_us += f64::from(time_ns);
                     }
-                    Step::ClientRunOn { time_ns } => {
-                        found.client_cpu_us += f64::from(time_ns);
-                        found.overlap_us += f64::from(time_ns);
-                    }
-                    Step::Cpu { time_ns, .. } => found.server_cpu_us += f64::from(time_ns),
                     Step::Commit => found.flush_cpu_us += self.flush_cpu_ns(),
                     Step::Delay(delay) if !delay.timer => found.think_us += delay.time_ns as f64,
                     _ => {}
@@ -72,16 +59,13 @@ impl Program {
         }
         let clients = self.sessions.iter().filter(|session| session.client);
         for op in clients.flat_map(|session| &session.ops) {
-            match *op {
-                Operation::Cpu { base_ns, .. } | Operation::ClientRunOn { base_ns } => {
-                    found.warm_cpu_us += f64::from(base_ns);
-                }
-                Operation::File {
-                    access: FileAccess::Read | FileAccess::AsyncRead,
-                    role,
-                    ..
-                } => *found.reads.entry(role.name()).or_default() += 1.0,
-                _ => {}
+            if let Operation::File {
+                access: FileAccess::Read | FileAccess::AsyncRead,
+                role,
+                ..
+            } = *op
+            {
+                *found.reads.entry(role.name()).or_default() += 1.0;
             }
         }
         let shown = match self.transactions() {
@@ -93,8 +77,6 @@ impl Program {
             &mut found.think_us,
             &mut found.client_cpu_us,
             &mut found.server_cpu_us,
-            &mut found.warm_cpu_us,
-            &mut found.overlap_us,
             &mut found.flush_cpu_us,
         ] {
             *time *= to_us;

@@ -113,7 +113,6 @@ impl Simulation<'_> {
             }
             return self.finish_flush(to);
         }
-        self.session(job.leader).woken_by_kernel = true;
         let release_ns = self.log.as_ref().map_or(0, |log| log.release_ns);
         self.request_core(job.leader, SERVER, release_ns.max(1), Resume::ReleaseLog);
     }

@@ -25,7 +25,7 @@ impl Simulation<'_> {
         let at = self.now + u64::from(delay.time_ns);
         self.set_activity(leader, TimeCategory::Sleep);
         let session = self.session(leader);
-        (session.resume, session.woken_by_kernel) = (Resume::LeadFlush, true);
+        session.resume = Resume::LeadFlush;
         self.events.push(at, Event::Wake(leader));
         self.block(leader);
         true

@@ -2,11 +2,10 @@
 //!
 //! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c), see docs/reference/work-model.md. Its thread
 //! is woken by the session that syncs, when its blocks are written, and when its commit record is durable;
-//! then it wakes that session. Each time it needs a core, with a wake-up latency and cold caches. Not
-//! modelled: commits of one file system that wait for each other.
+//! then it wakes that session. Each time it needs a core. Not modelled: commits of one
+//! file system that wait for each other.
 
 use tierwise_device::Nanos;
-use tierwise_work::Waker;
 
 use crate::durability::sync::by_caller;
 use crate::durability::sync_stage::{Stage, stage};
@@ -32,13 +31,7 @@ impl Simulation<'_> {
             (Some(Stage::Flush | Stage::Record), _) => (rules.relays_ns, false),
             _ => return false,
         };
-        let waits_since = match thread {
-            true => self.journal_ran_at[job.role as usize],
-            false => job.sent_at,
-        };
-        let cost = self.program.work.cpu;
-        let cold = cost.after_idle(0.0, self.now - waits_since);
-        let ran_ns = (cost.run(f64::from(ran_ns), cold).0 / self.cpu_speed) as Nanos;
+        let ran_ns = (f64::from(ran_ns) / self.cpu_speed) as Nanos;
         match thread {
             _ if ran_ns == 0 => return false,
             true => self.run_journal_thread(index, ran_ns),
@@ -55,21 +48,13 @@ impl Simulation<'_> {
         let session = self.session(index);
         session.resume = Resume::JournalThreadDone(job);
         session.pending_ns = ran_ns;
-        session.warmup_pending = false;
-        let core = self.any_core();
-        if !self.cores.claim(core) {
-            return self.enqueue_or_preempt(index, core, Waker::Another);
-        }
-        let starts_ns = self.wakeup_ns(self.now - self.cores.left_at(core));
-        self.dispatch(index, core, starts_ns);
+        self.start_or_enqueue(index);
     }
 
     /// The journal thread has run for a job.
     pub(crate) fn journal_thread_done(&mut self, index: u32, job: u32) {
         self.leave_core(index);
         self.idle_io_threads.push(index);
-        let role = self.jobs.get(job).role;
-        self.journal_ran_at[role as usize] = self.now;
         self.stage_ready(job);
     }
 

@@ -41,7 +41,6 @@ impl<'a> Simulation<'a> {
         }
         match self.session_after_data(index) {
             Some(session) => {
-                self.session(session).woken_by_kernel = true;
                 self.request_core(session, SERVER, 1, Resume::DataWritten(index));
             }
             None => self.advance_job(index),
@@ -201,7 +200,6 @@ impl<'a> Simulation<'a> {
         match job.on_done {
             // By an event: if nothing had to be sent, the session is still executing the step.
             OnDone::Session(session) => {
-                self.session(session).woken_by_kernel = true;
                 self.events.push(self.now, Event::Wake(session));
             }
             OnDone::AsyncRequest(session) => self.async_request_done(session, index),

@@ -28,12 +28,7 @@ impl Simulation<'_> {
         };
         session.position += 1;
         match op {
-            Operation::Cpu {
-                base_ns,
-                head_start_ns,
-                client,
-            } => {
-                session.head_start_ns = head_start_ns;
+            Operation::Cpu { base_ns, client } => {
                 session.between_transactions &= client;
                 if client {
                     self.request_client(index, base_ns.into());
@@ -42,8 +37,6 @@ impl Simulation<'_> {
                 }
                 false
             }
-            // Only a client that has just run on a core continues to run: `client_done` takes this operation.
-            Operation::ClientRunOn { .. } => true,
             Operation::Delay { time_ns, timer } => self.away(index, time_ns, timer),
             Operation::Reuse(reuse) => {
                 session.reuse = reuse;
@@ -117,7 +110,6 @@ impl Simulation<'_> {
         );
         let now = self.now;
         let session = self.session(index);
-        session.woken_by_kernel = timer;
         // A transaction begins with its first request.
         if !timer && session.transaction_began == now {
             session.transaction_began += time_ns;

@@ -2,7 +2,6 @@
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_recording::Role;
 use tierwise_work::{Pace, TimeCategory, Work};
 
 use crate::api::error::ReplayError;
@@ -22,7 +21,7 @@ use crate::kernel::arrivals::Arrivals;
 use crate::kernel::events::{Event, Events};
 use crate::kernel::metrics::Metrics;
 use crate::kernel::progress::Progress;
-use crate::kernel::session::{SERVER, SessionState};
+use crate::kernel::session::SessionState;
 use crate::kernel::simulation::Simulation;
 use crate::locks::hot_locks::HotLocks;
 use crate::locks::thread_dependencies::ThreadDependencies;
@@ -110,7 +109,6 @@ fn build<'a>(
         locks: HotLocks::new(&work.locks, sessions.len()),
         sessions,
         idle_io_threads: Vec::new(),
-        journal_ran_at: [0; Role::ALL.len()],
         clients,
         log: work
             .log
@@ -186,10 +184,9 @@ fn start_background_load(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     }
     let slice_ns = simulation.cores.slice_ns();
     simulation.background_period_ns = (slice_ns as f64 / share.min(MAX_SHARE)) as Nanos;
-    for core in 0..scenario.cores {
+    for _ in 0..scenario.cores {
         let index = simulation.sessions.len() as u32;
         let mut session = SessionState::new(simulation.program.background_load, 0, false);
-        session.home[SERVER] = core;
         session.cycle_began = simulation
             .random
             .below(simulation.background_period_ns as usize) as Nanos;
@@ -205,7 +202,6 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     simulation
         .dependencies
         .pre_signal_missing(program, sessions);
-    simulation.assign_home_cores();
     start_background_load(simulation, scenario);
     for index in 0..simulation.sessions.len() as u32 {
         if simulation.sessions[index as usize].program_index == simulation.program.background_load {

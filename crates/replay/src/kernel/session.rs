@@ -39,8 +39,6 @@ pub(crate) enum Resume {
     JournalThreadDone(u32),
     /// Its client's thread has sent its request.
     ClientDone,
-    /// As the client thread with this index, or [`NONE`]: has continued to run after a request.
-    ClientRanOn(u32),
 }
 
 /// An asynchronous request.
@@ -76,16 +74,8 @@ pub(crate) struct SessionState {
     pub(crate) core: u32,
     /// Which of its two threads runs or ran last: [`SERVER`] or [`CLIENT`].
     pub(crate) thread: usize,
-    /// Home core of each of its threads, or [`NONE`].
-    pub(crate) home: [u32; 2],
     /// Processor time that it still needs.
     pub(crate) pending_ns: Nanos,
-    /// How long ago its client's thread was woken.
-    pub(crate) head_start_ns: u32,
-    /// Whether a completion or a timer wakes its thread next.
-    pub(crate) woken_by_kernel: bool,
-    /// Whether the cost of cold caches has yet to be added.
-    pub(crate) warmup_pending: bool,
     pub(crate) activity: TimeCategory,
     pub(crate) activity_since: Nanos,
     /// End of the log after its last append.
@@ -134,11 +124,7 @@ impl SessionState {
             resume: Resume::Next,
             core: NONE,
             thread: 0,
-            home: [NONE; 2],
             pending_ns: 0,
-            head_start_ns: 0,
-            woken_by_kernel: false,
-            warmup_pending: false,
             activity: TimeCategory::Other,
             activity_since: 0,
             appended: 0,

@@ -2,7 +2,6 @@
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_recording::Role;
 use tierwise_work::TimeCategory;
 
 use crate::api::error::ReplayError;
@@ -37,11 +36,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) storage: Storage,
     pub(crate) jobs: Jobs,
     pub(crate) sessions: Vec<SessionState>,
-    /// Idle I/O threads of the kernel, as indexes of `sessions`; they also stand for client threads that
-    /// continue to run.
+    /// Idle I/O threads of the kernel, as indexes of `sessions`.
     pub(crate) idle_io_threads: Vec<u32>,
-    /// When each role's journal thread last ran.
-    pub(crate) journal_ran_at: [Nanos; Role::ALL.len()],
     pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
     /// Its content, where checkpoints follow the number of commits.
@@ -161,7 +157,6 @@ impl Simulation<'_> {
                 self.proceed(session);
             }
             Resume::ClientDone => self.client_done(session),
-            Resume::ClientRanOn(client) => self.end_run_on(session, client),
             Resume::RecheckFlush => self.recheck_flush(session),
             Resume::LeadFlush => self.lead(session),
             Resume::SendFlush => self.send_flush(session),
@@ -179,11 +174,7 @@ impl Simulation<'_> {
 
     /// Sets the time category of a session from now on.
     pub(crate) fn set_activity(&mut self, session: u32, activity: TimeCategory) {
-        self.set_activity_from(session, activity, self.now);
-    }
-
-    /// Sets the time category of a session from then on.
-    pub(crate) fn set_activity_from(&mut self, session: u32, activity: TimeCategory, from: Nanos) {
+        let now = self.now;
         let state = &mut self.sessions[session as usize];
         let activity = if state.replied {
             TimeCategory::Client
@@ -195,9 +186,9 @@ impl Simulation<'_> {
         }
         if state.counts {
             self.metrics
-                .add_time(state.activity, state.activity_since, from);
+                .add_time(state.activity, state.activity_since, now);
         }
-        (state.activity, state.activity_since) = (activity, from);
+        (state.activity, state.activity_since) = (activity, now);
     }
 
     /// Starts a session's program again, or finishes the session; whether it can continue at once.

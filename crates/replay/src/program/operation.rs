@@ -38,14 +38,8 @@ impl CheckpointPhase {
 /// One operation of a session; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operation {
-    /// Runs for `base_ns` with warm caches on the recorded processor.
-    Cpu {
-        base_ns: u32,
-        head_start_ns: u32,
-        client: bool,
-    },
-    /// The client's thread continues to run for `base_ns`, with warm caches, while the session works.
-    ClientRunOn { base_ns: u32 },
+    /// Runs for `base_ns` on the recorded processor.
+    Cpu { base_ns: u32, client: bool },
     /// Waits for a time; `timer`: on the engine's own timer, else for the client.
     Delay { time_ns: u64, timer: bool },
     /// Reuse distance of the turn's next reads.
@@ -93,7 +87,7 @@ pub(crate) enum Operation {
     EndTurn { ends: bool },
 }
 
-/// Compiles a step; `coldness` is the state of the session's threads before it.
+/// Compiles a step.
 ///
 /// # Errors
 ///
@@ -110,16 +104,10 @@ pub(crate) fn compile_step(
         sector,
     };
     Ok(match *step {
-        Step::Cpu {
-            time_ns,
-            client,
-            head_start_ns,
-        } => Operation::Cpu {
+        Step::Cpu { time_ns, client } => Operation::Cpu {
             base_ns: time_ns,
-            head_start_ns,
             client,
         },
-        Step::ClientRunOn { time_ns } => Operation::ClientRunOn { base_ns: time_ns },
         Step::Delay(away) => Operation::Delay {
             time_ns: away.time_ns,
             timer: away.timer,

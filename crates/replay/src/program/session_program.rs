@@ -17,8 +17,6 @@ pub(crate) struct SessionProgram {
     pub(crate) client: bool,
     /// The thread of its client, as in the work.
     pub(crate) thread: Option<u32>,
-    /// Its cores by burst, as in the work.
-    pub(crate) cores: Vec<Option<u16>>,
     /// Whether it makes a second copy of the log: as long as there is a log, whatever was recorded.
     pub(crate) replicates_log: bool,
     pub(crate) pace: Pace,
@@ -35,7 +33,6 @@ impl SessionProgram {
             transaction_starts: Vec::new(),
             client: false,
             thread: None,
-            cores: Vec::new(),
             replicates_log: false,
             pace: Pace::Loop,
             starts: Vec::new(),
@@ -58,7 +55,6 @@ pub(crate) fn compile(
         transaction_starts: Vec::new(),
         client,
         thread: session.client,
-        cores: session.cores.clone(),
         replicates_log: session.steps.contains(&Step::AwaitLog),
         pace: session.pace,
         starts: session.starts.clone(),

@@ -3,8 +3,6 @@
 //! Sources: crates/disk (readers and the loop device's workers are ordinary threads; the thread that completes
 //! requests has real-time priority). Cost of requests: `block/io_cpu_cost.rs`.
 
-use tierwise_work::Waker;
-
 use crate::block::in_flight::CpuCharge;
 use crate::kernel::events::Event;
 use crate::kernel::session::{Resume, SessionState};
@@ -23,14 +21,7 @@ impl Simulation<'_> {
             let session = self.session(index);
             session.resume = Resume::IoThreadDone(charge);
             session.pending_ns = cost_ns.max(1);
-            session.warmup_pending = false;
-            // The wake-up latency of an idle core is part of the path's time.
-            let core = self.any_core();
-            if self.cores.claim(core) {
-                self.dispatch(index, core, 0);
-            } else {
-                self.enqueue_or_preempt(index, core, Waker::Another);
-            }
+            self.start_or_enqueue(index);
         }
     }
 

@@ -14,10 +14,9 @@ use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
 
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
-use crate::scheduler::missing_switches;
 use crate::timeline::time_use::TimeUse;
 use crate::transactions::sessions::raw_sessions;
-use crate::{Disabled, TimeCategory};
+use crate::TimeCategory;
 
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
 
@@ -79,8 +78,7 @@ struct Sum {
 /// Computes the breakdown.
 #[must_use]
 pub fn breakdown(recording: &Recording) -> Breakdown {
-    let repaired = missing_switches::repaired(recording, Disabled::default());
-    let rows = Rows::new(recording, &repaired);
+    let rows = Rows::new(recording);
     let flushes = LogFlushes::new(&rows);
     let classes = classes(&rows, &flushes);
     let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();

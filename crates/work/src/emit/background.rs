@@ -5,7 +5,6 @@ use tierwise_recording::ThreadClass;
 use crate::constants::{BACKGROUND_IDLE_NS, BACKGROUND_LEAST_SHARE};
 use crate::emit::emitter::Emitter;
 use crate::index::work_clock::WorkClock;
-use crate::scheduler::home_cores;
 use crate::timeline::segments::{Segment, SegmentKind, segments_of};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turn_meaning::Meaning;
@@ -45,7 +44,6 @@ fn session(
         name: view.recording.threads[thread as usize].name.clone(),
         class: view.recording.threads[thread as usize].class,
         client: None,
-        cores: home_cores::of_threads(view, &[thread]),
         pace: Pace::Loop,
         turns: Vec::new(),
         starts: Vec::new(),

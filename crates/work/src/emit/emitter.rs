@@ -16,7 +16,7 @@ use crate::transactions::database_lock;
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
-use crate::{Delay, Grouping, Session, Step, SyncScript, Turn, WarmupCost};
+use crate::{Delay, Grouping, Session, Step, SyncScript, Turn};
 
 /// How much is appended to the log, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,8 +36,6 @@ pub(crate) struct Emitter<'a> {
     pub(crate) appending: Appending,
     /// Checkpoints triggered by the pages in the log.
     pub(crate) checkpoints: Option<&'a Checkpoints>,
-    /// Cost of cold cores.
-    pub(crate) cost: WarmupCost,
     /// Syncs that are no commits.
     pub(crate) syncs: Syncs,
     /// Scripts of the leaders' flushes of the log.
@@ -54,7 +52,6 @@ impl<'a> Emitter<'a> {
         dependencies: &'a ThreadDependencies,
         appending: Appending,
         checkpoints: Option<&'a Checkpoints>,
-        cost: WarmupCost,
     ) -> Self {
         Self {
             view,
@@ -63,7 +60,6 @@ impl<'a> Emitter<'a> {
             grouping: flushes.grouping(view),
             appending,
             checkpoints,
-            cost,
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
@@ -79,7 +75,7 @@ impl<'a> Emitter<'a> {
         let mut writer = StepWriter::new(
             marks,
             self.append_per_ns(raw.thread),
-            (self.cost, &self.view.reuse_distances),
+            &self.view.reuse_distances,
         );
         writer.plan(meaning, self.append_bytes());
         let mut commits = raw.commits.iter().peekable();
@@ -95,11 +91,7 @@ impl<'a> Emitter<'a> {
             let before = writer.len();
             writer.asked(segment);
             match segment.kind {
-                SegmentKind::Cpu {
-                    after_wait_ns,
-                    cold,
-                } => {
-                    let waited = (after_wait_ns, cold.into());
+                SegmentKind::Cpu { waited } => {
                     writer.run(segment.start_ns, segment.end_ns, waited);
                 }
                 SegmentKind::Ready => {}
@@ -114,7 +106,6 @@ impl<'a> Emitter<'a> {
             }
         }
         self.flush_cpu.add(writer.stripped());
-        let cold_ns = writer.cold_ns();
         let steps = writer.finish();
         session.turns.push(Turn {
             first_step: session.steps.len() as u32,
@@ -123,7 +114,6 @@ impl<'a> Emitter<'a> {
             ends: meaning.ends,
             recorded_ns: raw.end_ns() - raw.start_ns(),
             burst: raw.burst,
-            cold_ns,
         });
         session.steps.extend(steps);
     }
@@ -219,7 +209,6 @@ fn trailing(steps: &[Step], tail: usize) -> u32 {
         matches!(
             step,
             Step::Cpu { client: true, .. }
-                | Step::ClientRunOn { .. }
                 | Step::Delay(Delay { timer: false, .. })
         )
     };

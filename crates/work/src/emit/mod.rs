@@ -4,7 +4,6 @@
 
 pub(crate) mod background;
 mod call_steps;
-pub(crate) mod cpu_burst;
 pub(crate) mod emitter;
 pub(crate) mod file_steps;
 pub(crate) mod log_rules;

@@ -23,7 +23,6 @@ pub(crate) fn session(replica: LogReplica, emitter: &mut Emitter<'_>) -> Session
             .clone(),
         class: ThreadClass::LogWriter,
         client: None,
-        cores: Vec::new(),
         pace: Pace::Loop,
         turns: Vec::with_capacity(scripts.len()),
         starts: Vec::new(),
@@ -39,7 +38,6 @@ pub(crate) fn session(replica: LogReplica, emitter: &mut Emitter<'_>) -> Session
             ends: false,
             recorded_ns: 0,
             burst: 0,
-            cold_ns: 0,
         });
         session.steps.extend(steps);
     }
@@ -51,7 +49,6 @@ fn cycle(script: u32, half_ns: u64, waited_for: bool) -> Vec<Step> {
     let half = Step::Cpu {
         time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),
         client: false,
-        head_start_ns: 0,
     };
     let sync = Step::Sync {
         role: Role::Log,

@@ -1,6 +1,5 @@
 //! Writes the steps of one turn: sums processor time between them and inserts steps that no call shows.
 
-use crate::emit::cpu_burst::CpuBurst;
 use crate::emit::file_steps;
 use crate::emit::unread_requests::UnreadRequests;
 use crate::log::flush_cpu::FlushCpu;
@@ -9,7 +8,7 @@ use crate::timeline::segments::{Segment, SegmentKind};
 use crate::transactions::clients::ClientTime;
 use crate::transactions::thread_dependencies::DependencyMark;
 use crate::transactions::turn_meaning::Meaning;
-use crate::{Delay, Reuse, Step, WarmupCost};
+use crate::{Delay, Reuse, Step};
 
 /// Appends without a following commit are collected up to this size.
 const APPEND_BYTES: f64 = 16_384.0;
@@ -17,7 +16,8 @@ const APPEND_BYTES: f64 = 16_384.0;
 /// Writes the steps of one turn.
 pub(crate) struct StepWriter<'a> {
     steps: Vec<Step>,
-    cpu_burst: CpuBurst,
+    /// Time on a core since the last step.
+    cpu_ns: u64,
     /// Own time on a core so far, as recorded.
     ran_ns: u64,
     /// Steps to insert at given own times on a core, last first.
@@ -35,11 +35,6 @@ pub(crate) struct StepWriter<'a> {
     unwritten_bytes: f64,
     submitted: bool,
     unread: UnreadRequests,
-    /// Cost of cold cores, and the core's coldness.
-    cost: WarmupCost,
-    cold: f64,
-    /// Cost of coldness in the steps so far, in nanoseconds.
-    cold_ns: f64,
     reuse_distances: &'a ReuseDistances,
     /// Instant and call of the request being written.
     asked: (u64, Option<u32>),
@@ -51,11 +46,11 @@ impl<'a> StepWriter<'a> {
     pub(crate) fn new(
         marks: &'a [(u64, DependencyMark)],
         append_per_ns: f64,
-        (cost, reuse_distances): (WarmupCost, &'a ReuseDistances),
+        reuse_distances: &'a ReuseDistances,
     ) -> Self {
         Self {
             steps: Vec::new(),
-            cpu_burst: CpuBurst::default(),
+            cpu_ns: 0,
             ran_ns: 0,
             planned: Vec::new(),
             strip_until_ns: 0,
@@ -66,9 +61,6 @@ impl<'a> StepWriter<'a> {
             unwritten_bytes: 0.0,
             submitted: false,
             unread: UnreadRequests::default(),
-            cost,
-            cold: 0.0,
-            cold_ns: 0.0,
             reuse_distances,
             asked: (0, None),
             reuse: Reuse::UNKNOWN,
@@ -100,13 +92,11 @@ impl<'a> StepWriter<'a> {
         self.steps.len()
     }
 
-    /// Runs from one instant to another, after a wait, on a core of coldness `cold`.
-    pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, (after_wait_ns, cold): (u64, f64)) {
-        self.cold = cold;
-        let (mut from_ns, mut after_wait_ns) = (from_ns, after_wait_ns);
+    /// Runs from one instant to another; `waited`: off any core just before.
+    pub(crate) fn run(&mut self, mut from_ns: u64, to_ns: u64, mut waited: bool) {
         loop {
             let end_ns = self.next_mark(from_ns, to_ns);
-            self.gather(from_ns, end_ns, std::mem::take(&mut after_wait_ns));
+            self.gather(from_ns, end_ns, std::mem::take(&mut waited));
             self.insert_due(end_ns);
             if end_ns >= to_ns {
                 return;
@@ -133,21 +123,17 @@ impl<'a> StepWriter<'a> {
         inside.min().unwrap_or(to_ns)
     }
 
-    fn gather(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
-        let length_ns = (to_ns - from_ns) as f64;
-        self.unwritten_bytes += length_ns * self.append_per_ns;
+    fn gather(&mut self, from_ns: u64, to_ns: u64, waited: bool) {
+        let length_ns = to_ns - from_ns;
+        self.unwritten_bytes += length_ns as f64 * self.append_per_ns;
         if to_ns <= self.left_out_until_ns {
-            self.cold = self.cost.warm(length_ns, self.cold).1;
             return;
         }
-        self.ran_ns += to_ns - from_ns;
-        let (warm_ns, cold) = self.cost.warm(length_ns, self.cold);
-        self.cold = cold;
+        self.ran_ns += length_ns;
         if to_ns <= self.strip_until_ns {
-            self.stripped.ran(warm_ns, after_wait_ns > 0);
+            self.stripped.ran(length_ns as f64, waited);
         } else {
-            self.cpu_burst.cpu_ns += warm_ns;
-            self.cold_ns += length_ns - warm_ns;
+            self.cpu_ns += length_ns;
         }
     }
 
@@ -187,12 +173,7 @@ impl<'a> StepWriter<'a> {
 
     pub(crate) fn client(&mut self, part: ClientTime) {
         self.flush();
-        let ran = CpuBurst::of_client(part, &self.cost);
-        ran.write(&mut self.steps, true);
-        if part.run_on_ns > 0 && part.cpu_ns > 0 {
-            let time_ns = u32::try_from(part.run_on_ns).unwrap_or(u32::MAX);
-            self.steps.push(Step::ClientRunOn { time_ns });
-        }
+        self.steps.extend(Step::cpu(part.cpu_ns, true));
         if part.away_ns > 0 {
             self.steps.push(Step::Delay(Delay {
                 time_ns: part.away_ns,
@@ -233,11 +214,6 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    /// Processor time caused by cold caches.
-    pub(crate) fn cold_ns(&self) -> u32 {
-        self.cold_ns as u32
-    }
-
     /// Time on a core in the log's flushes.
     pub(crate) fn stripped(&self) -> FlushCpu {
         self.stripped
@@ -252,7 +228,8 @@ impl<'a> StepWriter<'a> {
     }
 
     fn flush(&mut self) {
-        self.cpu_burst.take().write(&mut self.steps, false);
+        let cpu_ns = std::mem::take(&mut self.cpu_ns);
+        self.steps.extend(Step::cpu(cpu_ns, false));
         self.append(APPEND_BYTES);
     }
 

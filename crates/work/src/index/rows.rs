@@ -6,23 +6,17 @@ use tierwise_recording::{
     Block, BlockOp, Call, CallKind, NONE, Recording, Role, State, StateKind, ThreadClass,
 };
 
-use crate::WakeupRules;
 use crate::constants::FAULT_NS;
 use crate::engines::{EngineRules, rules_of};
 use crate::index::calls::{received, sent};
-use crate::scheduler::core_coldness::cold_starts;
-use crate::scheduler::missing_switches::RepairedStates;
 
 /// A recording with indexed rows.
 pub(crate) struct Rows<'a> {
     pub(crate) recording: &'a Recording,
     /// The rules of its engine.
     pub(crate) engine: &'static EngineRules,
-    repaired: &'a RepairedStates,
     states: Vec<Range<usize>>,
     calls: Vec<Range<usize>>,
-    /// Of each state: the coldness of its core when it began.
-    cold_starts: Vec<f32>,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
 }
@@ -31,41 +25,24 @@ pub(crate) struct Rows<'a> {
 const WHOLE: f64 = 0.9;
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(recording: &'a Recording, repaired: &'a RepairedStates) -> Self {
+    pub(crate) fn new(recording: &'a Recording) -> Self {
         let threads = recording.threads.len();
         Self {
             recording,
             engine: rules_of(&recording.about.engine),
-            repaired,
-            states: ranges(threads, &repaired.states, |state| state.thread),
+            states: ranges(threads, &recording.states, |state| state.thread),
             calls: ranges(threads, &recording.calls, |call| call.thread),
-            cold_starts: cold_starts(recording, &repaired.states),
             seen: devices_seen(recording),
         }
     }
 
     pub(crate) fn states(&self, thread: u32) -> &'a [State] {
-        &self.repaired.states[self.states[thread as usize].clone()]
-    }
-
-    /// Range of a thread's states among those of all threads.
-    pub(crate) fn state_range(&self, thread: u32) -> Range<usize> {
-        self.states[thread as usize].clone()
-    }
-
-    /// Coldness of the cores when the states of a thread began.
-    pub(crate) fn cold_starts(&self, thread: u32) -> &[f32] {
-        &self.cold_starts[self.state_range(thread)]
+        &self.recording.states[self.states[thread as usize].clone()]
     }
 
     /// The states of all threads.
     pub(crate) fn all_states(&self) -> &'a [State] {
-        &self.repaired.states
-    }
-
-    /// Core selection at wakeups.
-    pub(crate) fn wakeups(&self) -> WakeupRules {
-        self.repaired.wakeups.clone()
+        &self.recording.states
     }
 
     /// Index of the first call of a thread, and its calls.

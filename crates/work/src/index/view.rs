@@ -9,7 +9,6 @@ use crate::index::rows::Rows;
 use crate::page_cache::cache_size::PageCache;
 use crate::page_cache::read_streams::ReadStreams;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::scheduler::missing_switches::RepairedStates;
 
 /// An indexed recording; it gives access to all of its [`Rows`].
 pub(crate) struct View<'a> {
@@ -22,8 +21,8 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(recording: &'a Recording, repaired: &'a RepairedStates) -> Self {
-        let rows = Rows::new(recording, repaired);
+    pub(crate) fn new(recording: &'a Recording) -> Self {
+        let rows = Rows::new(recording);
         let address_space = AddressSpace::new(&rows);
         let streams = ReadStreams::new(&rows);
         let (reuse_distances, page_cache) = ReuseDistances::new(&rows, &address_space);

@@ -11,7 +11,7 @@ use crate::log::wal_growth::LogGrowth;
 use crate::log::wal_header::kept;
 use crate::log::wal_pages;
 use crate::storage::syncs::Syncs;
-use crate::{CheckpointRules, Step, SyncScript, WarmupCost};
+use crate::{CheckpointRules, Step, SyncScript};
 use tierwise_recording::Role;
 
 /// Page counts that differ by less than a thousandth are equal: they differ by rounding only.
@@ -181,20 +181,9 @@ fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64) {
     (page_ns, mean_ns - page_ns * mean_pages)
 }
 
-/// Core time of a whole checkpoint, if its thread had been warm.
+/// Core time of a whole checkpoint.
 fn moved_ns(view: &View<'_>, one: &PageMove) -> f64 {
-    let (from_ns, to_ns) = one.copied_ns;
-    let parts = [
-        (one.start_ns, from_ns, 0),
-        (from_ns, to_ns, from_ns - one.start_ns),
-        (to_ns, one.end_ns, one.end_ns - to_ns),
-    ];
-    let warm_ns = parts.map(|(from_ns, to_ns, wait_ns)| {
-        let ran_ns = view.on_core_ns(one.thread, from_ns, to_ns) as f64;
-        let cost = WarmupCost::default();
-        cost.warm(ran_ns, cost.after_idle(0.0, wait_ns)).0
-    });
-    warm_ns.iter().sum()
+    view.on_core_ns(one.thread, one.start_ns, one.end_ns) as f64
 }
 
 fn spans(wal: &Wal) -> BTreeMap<u32, Vec<(u64, u64)>> {

@@ -22,24 +22,10 @@ macro_rules! mechanisms {
 }
 
 mechanisms! {
-    /// Runnable time is restored where no event reported a switch.
-    MissingSwitches = "missing_switches",
-    /// Caches that go cold while a core idles.
-    CacheWarmup = "cache_warmup",
-    /// Time that an idle core takes to start a thread.
-    WakeupLatency = "wakeup_latency",
-    /// Threads return to their last core in the recorded share of wakeups.
-    CoreAffinity = "core_affinity",
-    /// A woken thread preempts the running one in the recorded share of wakeups.
-    Preemption = "preemption",
     /// Processor time of other programs.
     BackgroundLoad = "background_load",
     /// A client thread serves its sessions one at a time.
     ClientThreads = "client_threads",
-    /// A client thread continues to run after a request.
-    ClientRunOn = "client_run_on",
-    /// A client is awake before its session's thread has left the core.
-    ClientHeadStart = "client_head_start",
     /// Sessions wait for other threads of the engine.
     ThreadDependencies = "thread_dependencies",
     /// Sessions wait for reads of the engine's I/O workers.
@@ -121,6 +107,6 @@ mod tests {
         let all = Disabled::named(&names).expect("their own names");
         assert!(Mechanism::ALL.iter().all(|one| all.has(*one)));
         assert!(Disabled::named(&["warp".to_owned()]).is_err());
-        assert!(!Disabled::default().has(Mechanism::Preemption));
+        assert!(!Disabled::default().has(Mechanism::HotLocks));
     }
 }

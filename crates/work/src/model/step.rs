@@ -13,15 +13,6 @@ pub enum Step {
         time_ns: u32,
         /// Whether the client's thread, not the server's, ran.
         client: bool,
-        /// Of a client: how long it had been awake when its session's thread left its core. The receiver of a
-        /// reply wakes while the sender still runs.
-        head_start_ns: u32,
-    },
-    /// The client's thread continues to run after its request, while the session works: it returns from the
-    /// call that sent the request, and checks for replies.
-    ClientRunOn {
-        /// Time on the core.
-        time_ns: u32,
     },
     /// Waits outside of the recorded threads: for think time, the network, or a timer.
     Delay(Delay),
@@ -147,6 +138,18 @@ pub enum Step {
         /// The signal's number.
         number: u32,
     },
+}
+
+impl Step {
+    /// Steps that run for a time on a core.
+    pub(crate) fn cpu(time_ns: u64, client: bool) -> impl Iterator<Item = Self> {
+        let mut left_ns = time_ns;
+        std::iter::from_fn(move || {
+            let time_ns = u32::try_from(left_ns).unwrap_or(u32::MAX);
+            left_ns -= u64::from(time_ns);
+            (time_ns > 0).then_some(Self::Cpu { time_ns, client })
+        })
+    }
 }
 
 /// Time that passes independently of the devices.

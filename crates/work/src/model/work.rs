@@ -2,13 +2,10 @@
 //!
 //! Waits are never part of it: replay recomputes them.
 
-use std::collections::BTreeMap;
-
 use tierwise_recording::{Role, ThreadClass};
 
 use crate::{
-    Disabled, JournalRules, LogRules, PageCache, PreemptionRules, Step, StorageCost, TimeCategory,
-    UnassignedFile, WakeupRules, WarmupCost,
+    Disabled, JournalRules, LogRules, PageCache, Step, StorageCost, TimeCategory, UnassignedFile,
 };
 
 /// One unit of a session's work: from one request's arrival to the next, or a part of a loop.
@@ -26,8 +23,6 @@ pub struct Turn {
     pub recorded_ns: u64,
     /// Its burst.
     pub burst: u32,
-    /// Processor time that cold caches cost its steps in the recording; the steps hold the rest.
-    pub cold_ns: u32,
 }
 
 /// When a background session's turns begin.
@@ -51,8 +46,6 @@ pub struct Session {
     /// The thread of its client, the same number for sessions that share one; none if the thread was not
     /// recorded, or several threads served the session.
     pub client: Option<u32>,
-    /// Of each burst: the core on which its thread ran longest; none where it did not run.
-    pub cores: Vec<Option<u16>>,
     /// When its turns begin.
     pub pace: Pace,
     /// Its turns, in order; consecutive turns of one transaction end with one whose `ends` is true.
@@ -232,8 +225,6 @@ pub struct Work {
     pub page_cache: PageCache,
     /// Clients' sessions and background work.
     pub sessions: Vec<Session>,
-    /// The same as [`Session::cores`], of each client thread.
-    pub client_cores: BTreeMap<u32, Vec<Option<u16>>>,
     /// Device requests of syncs.
     pub scripts: Vec<SyncScript>,
     /// The rules of the log, if there is one.
@@ -242,12 +233,6 @@ pub struct Work {
     pub checkpoints: Option<CheckpointRules>,
     /// Locks held over commits.
     pub locks: Vec<HotLock>,
-    /// Cost of cold caches after a wait.
-    pub cpu: WarmupCost,
-    /// Core selection at wakeups, and the latency of starting idle cores.
-    pub wakeups: WakeupRules,
-    /// Wakeup preemption, and which runnable thread gets a free core.
-    pub preemption: PreemptionRules,
     /// Processor time of the threads of file systems' journals.
     pub journal: JournalRules,
     /// Processor cost of storage itself; none where it is part of others' time.

@@ -7,77 +7,47 @@
 
 use tierwise_recording::{Block, BlockOp, Call, State, StateKind};
 
-use crate::constants::{JOURNAL_LEAST_SHARE, JOURNAL_MOST_FACTOR};
+use crate::constants::JOURNAL_MOST_FACTOR;
 use crate::index::calls::makes_durable;
 use crate::index::view::View;
-use crate::scheduler::wakeup_latency::CoreActivity;
 use crate::statistics::median;
 use crate::storage::sync_scripts;
-use crate::{JournalRules, WarmupCost};
+use crate::JournalRules;
 
 /// Least number of commits for an estimate.
 const ENOUGH: usize = 10;
 
-/// Time in a commit until its thread had run.
-#[derive(Clone, Copy, Debug, Default)]
-struct Gap {
-    took_ns: u64,
-    /// How long the thread had waited.
-    waited_ns: u64,
-    /// Latency of starting the core that became idle last.
-    starts_ns: u64,
-}
-
-impl Gap {
-    /// Running time of the thread, as recorded and as on a warm core.
-    fn ran_ns(self) -> (f64, f64) {
-        let least_ns = self.took_ns as f64 * JOURNAL_LEAST_SHARE.get();
-        let ran_ns = (self.took_ns as f64 - self.starts_ns as f64).max(least_ns);
-        let cost = WarmupCost::default();
-        let cold = cost.after_idle(0.0, self.waited_ns);
-        (ran_ns, cost.warm(ran_ns, cold).0)
-    }
-}
-
 /// Times of journal commits, and the running time of the journal's thread in all of them.
 pub(crate) fn journal(view: &View<'_>) -> (JournalRules, f64) {
-    let cores = CoreActivity::new(view.all_states());
-    let wakeups = view.wakeups();
-    let starts_ns = |time_ns: u64| wakeups.start_latency_ns(cores.idle_since_ns(time_ns));
     let mut last_ns = 0;
     let calls = view.recording.calls.iter();
     let mut syncs: Vec<&Call> = calls
         .filter(|call| makes_durable(call) && !call.failed)
         .collect();
     syncs.sort_unstable_by_key(|call| call.start_ns);
-    let found: Vec<[Gap; 4]> = syncs
+    let found: Vec<[u64; 4]> = syncs
         .into_iter()
-        .filter_map(|call| gaps(view, call, &starts_ns, &mut last_ns))
+        .filter_map(|call| gaps(view, call, &mut last_ns))
         .collect();
     if found.len() < ENOUGH {
         return (JournalRules::USUAL, 0.0);
     }
-    let parts: [(f64, f64); 4] =
-        std::array::from_fn(|part| usual(found.iter().map(|gaps| gaps[part].ran_ns())));
+    let parts: [f64; 4] =
+        std::array::from_fn(|part| usual(found.iter().map(|gaps| gaps[part]).collect()));
     let rules = JournalRules {
-        begins_ns: parts[0].1 as u32,
-        goes_on_ns: parts[1].1 as u32,
-        ends_ns: parts[2].1 as u32,
-        relays_ns: parts[3].1 as u32,
+        begins_ns: parts[0] as u32,
+        goes_on_ns: parts[1] as u32,
+        ends_ns: parts[2] as u32,
+        relays_ns: parts[3] as u32,
     };
-    let ran_ns: f64 = parts[..3].iter().map(|part| part.0).sum();
+    let ran_ns: f64 = parts[..3].iter().sum();
     (rules, ran_ns * found.len() as f64)
 }
 
 /// Times in the commit that a call requested, if the call requested it alone: until the journal's thread had
 /// begun, had continued, and had ended, and between its record and the flush after it. `last_ns` is when the
 /// thread ran last.
-fn gaps(
-    view: &View<'_>,
-    call: &Call,
-    starts_ns: &impl Fn(u64) -> u64,
-    last_ns: &mut u64,
-) -> Option<[Gap; 4]> {
+fn gaps(view: &View<'_>, call: &Call, last_ns: &mut u64) -> Option<[u64; 4]> {
     let device = view.device_of(call.file);
     let within = view.blocks(call.start_ns, call.end_ns).iter();
     let (mut writes, mut flushes): (Vec<&Block>, Vec<&Block>) = within
@@ -102,21 +72,12 @@ fn gaps(
     if !in_turn || asked.end_ns < after.completed_ns || asked.start_ns < before_ns {
         return None;
     }
-    let gap = |since_ns: u64, from_ns: u64, to_ns: u64| Gap {
-        took_ns: to_ns - from_ns,
-        waited_ns: from_ns - since_ns,
-        starts_ns: starts_ns(from_ns + 1),
-    };
-    let relay = Gap {
-        starts_ns: 0,
-        ..gap(record.issued_ns, record.completed_ns, after.issued_ns)
-    };
     let begun_ns = asked.start_ns - settling_ns(view, call, asked.start_ns);
     Some([
-        gap(before_ns.min(begun_ns), begun_ns, first_ns),
-        gap(first_ns, written_ns, before.issued_ns),
-        gap(before.issued_ns, after.completed_ns, asked.end_ns),
-        relay,
+        first_ns - begun_ns,
+        before.issued_ns - written_ns,
+        asked.end_ns - after.completed_ns,
+        after.issued_ns - record.completed_ns,
     ])
 }
 
@@ -158,14 +119,11 @@ fn blocked<'a>(view: &View<'a>, thread: u32, time_ns: u64) -> Option<&'a State> 
     (state.kind == StateKind::Blocked && state.end_ns >= time_ns).then_some(state)
 }
 
-/// The mean running times, as recorded and as warm, without values that include a wait for something else.
-fn usual(ran: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
-    let middle_ns = median(ran.clone().map(|one| one.0 as u64).collect()).unwrap_or(0);
+/// The mean, without values that include a wait for something else.
+fn usual(took_ns: Vec<u64>) -> f64 {
+    let middle_ns = median(took_ns.clone()).unwrap_or(0);
     let most_ns = JOURNAL_MOST_FACTOR.get() * middle_ns as f64;
-    let usual: Vec<_> = ran.filter(|one| one.0 <= most_ns).collect();
-    let count = usual.len().max(1) as f64;
-    let (ran_ns, warm_ns) = usual
-        .iter()
-        .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    (ran_ns / count, warm_ns / count)
+    let usual = took_ns.iter().filter(|&&ns| ns as f64 <= most_ns);
+    let (sum_ns, count) = usual.fold((0.0, 0.0), |sum, &ns| (sum.0 + ns as f64, sum.1 + 1.0));
+    sum_ns / f64::max(count, 1.0)
 }

@@ -11,7 +11,7 @@ use tierwise_recording::{Block, BlockOp};
 
 use crate::constants::PATH_ALIKE_FACTOR;
 use crate::index::view::View;
-use crate::scheduler::wakeup_latency::CoreActivity;
+use crate::timeline::core_activity::CoreActivity;
 use crate::statistics::median;
 use crate::storage::request_cost::path_factor;
 

@@ -2,7 +2,6 @@
 
 use tierwise_recording::{Call, State, StateKind};
 
-use crate::WarmupCost;
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::wait::{WaitCause, wait_cause};
@@ -10,8 +9,8 @@ use crate::timeline::wait::{WaitCause, wait_cause};
 /// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SegmentKind {
-    /// On a core, after this time off any core; with the core's coldness.
-    Cpu { after_wait_ns: u64, cold: f32 },
+    /// On a core; whether off any core just before.
+    Cpu { waited: bool },
     /// Runnable.
     Ready,
     /// Waits: the cause, and the index of the state among the thread's.
@@ -40,7 +39,7 @@ pub(crate) fn segments_of(
     flushes: &LogFlushes,
     thread: u32,
 ) -> Vec<(u32, Vec<Segment>)> {
-    let (states, cold_starts) = (rows.states(thread), rows.cold_starts(thread));
+    let states = rows.states(thread);
     let (first_call, calls) = rows.calls(thread);
     let bursts = rows.recording.about.bursts.iter().enumerate();
     bursts
@@ -56,8 +55,7 @@ pub(crate) fn segments_of(
             let mut builder = SegmentBuilder::new(first_call, calls, first, last.max(first));
             for (index, state) in states[from..to].iter().enumerate() {
                 let cause = || wait_cause(rows, flushes, state);
-                let cold = cold_starts[from + index];
-                builder.take((from + index) as u32, state, cold, cause);
+                builder.take((from + index) as u32, state, cause);
             }
             builder.calls_until(u64::MAX);
             Some((number as u32, builder.segments))
@@ -72,7 +70,7 @@ pub(crate) fn split_at(segments: Vec<Segment>, instants: &[u64]) -> Vec<Segment>
     for mut rest in segments {
         while instants.next_if(|&at_ns| at_ns <= rest.start_ns).is_some() {}
         while let Some(at_ns) = instants.next_if(|&at_ns| at_ns < rest.end_ns) {
-            let SegmentKind::Cpu { cold, .. } = rest.kind else {
+            let SegmentKind::Cpu { .. } = rest.kind else {
                 continue;
             };
             if at_ns > rest.start_ns {
@@ -80,10 +78,7 @@ pub(crate) fn split_at(segments: Vec<Segment>, instants: &[u64]) -> Vec<Segment>
                     end_ns: at_ns,
                     ..rest
                 });
-                rest.kind = SegmentKind::Cpu {
-                    after_wait_ns: 0,
-                    cold: left_after(cold, at_ns - rest.start_ns),
-                };
+                rest.kind = SegmentKind::Cpu { waited: false };
                 rest.start_ns = at_ns;
             }
         }
@@ -92,18 +87,13 @@ pub(crate) fn split_at(segments: Vec<Segment>, instants: &[u64]) -> Vec<Segment>
     cut
 }
 
-/// Remaining coldness of a core after a thread has run.
-fn left_after(cold: f32, ran_ns: u64) -> f32 {
-    WarmupCost::default().warm(ran_ns as f64, cold.into()).1 as f32
-}
-
 /// Merges states and calls by time.
 struct SegmentBuilder<'a> {
     first_call: u32,
     calls: &'a [Call],
     next: usize,
     end: usize,
-    off_core_ns: u64,
+    was_off_core: bool,
     segments: Vec<Segment>,
 }
 
@@ -114,22 +104,21 @@ impl<'a> SegmentBuilder<'a> {
             calls,
             next,
             end,
-            off_core_ns: 0,
+            was_off_core: false,
             segments: Vec::new(),
         }
     }
 
-    fn take(&mut self, index: u32, state: &State, cold: f32, cause: impl FnOnce() -> WaitCause) {
-        let length_ns = state.end_ns - state.start_ns;
+    fn take(&mut self, index: u32, state: &State, cause: impl FnOnce() -> WaitCause) {
         match state.kind {
-            StateKind::Cpu => self.run(state, cold),
+            StateKind::Cpu => self.run(state),
             StateKind::Runnable => {
-                self.off_core_ns += length_ns;
+                self.was_off_core = true;
                 self.push(state.start_ns, state.end_ns, SegmentKind::Ready);
             }
             StateKind::Blocked => {
                 self.calls_until(state.start_ns);
-                self.off_core_ns += length_ns;
+                self.was_off_core = true;
                 let kind = SegmentKind::Wait {
                     cause: cause(),
                     state: index,
@@ -139,29 +128,23 @@ impl<'a> SegmentBuilder<'a> {
         }
     }
 
-    fn run(&mut self, state: &State, mut cold: f32) {
+    fn run(&mut self, state: &State) {
         let mut from_ns = state.start_ns;
         while self.next < self.end && self.calls[self.next].start_ns < state.end_ns {
             let call_ns = self.calls[self.next].start_ns.max(from_ns);
-            cold = self.core(from_ns, call_ns, cold);
+            self.core(from_ns, call_ns);
             from_ns = call_ns;
             self.call(call_ns);
         }
-        self.core(from_ns, state.end_ns, cold);
+        self.core(from_ns, state.end_ns);
     }
 
-    /// Adds time on a core of the given coldness; returns its coldness afterwards.
-    fn core(&mut self, from_ns: u64, to_ns: u64, cold: f32) -> f32 {
-        if to_ns <= from_ns {
-            return cold;
+    /// Adds time on a core.
+    fn core(&mut self, from_ns: u64, to_ns: u64) {
+        if to_ns > from_ns {
+            let waited = std::mem::take(&mut self.was_off_core);
+            self.push(from_ns, to_ns, SegmentKind::Cpu { waited });
         }
-        let after_wait_ns = std::mem::take(&mut self.off_core_ns);
-        let kind = SegmentKind::Cpu {
-            after_wait_ns,
-            cold,
-        };
-        self.push(from_ns, to_ns, kind);
-        left_after(cold, to_ns - from_ns)
     }
 
     fn calls_until(&mut self, time_ns: u64) {

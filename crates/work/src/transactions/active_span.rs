@@ -137,8 +137,7 @@ mod tests {
         let kind = match cause {
             Some(cause) => SegmentKind::Wait { cause, state: 0 },
             None => SegmentKind::Cpu {
-                after_wait_ns: 0,
-                cold: 0.0,
+                waited: false,
             },
         };
         Segment {

@@ -37,8 +37,6 @@ pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
 struct Request {
     time_ns: u64,
     session: u32,
-    /// When the session began to wait for it.
-    waits_from_ns: u64,
 }
 
 /// The requests of each client's thread, in order: one thread may serve several sessions in turn.
@@ -57,7 +55,6 @@ impl Clients {
                     sent.push(Request {
                         time_ns: state.end_ns,
                         session,
-                        waits_from_ns: state.start_ns,
                     });
                 }
             }
@@ -97,22 +94,6 @@ impl Clients {
         requests.get(next)
     }
 
-    /// A client thread's run time after its request, until it serves the next session or waits: it returns
-    /// from the call that sent the request, and checks for replies, while the session already works.
-    fn run_on_ns(&self, view: &View<'_>, wait: &State, from_ns: u64) -> u64 {
-        let states = view.states(wait.waker);
-        let until_ns = match self.next_request(wait) {
-            Some(next) => next.waits_from_ns,
-            None => {
-                let first = states.partition_point(|state| state.start_ns < from_ns);
-                let mut rest = states[first..].iter();
-                let waits = rest.find(|state| state.kind == StateKind::Blocked);
-                waits.map_or(from_ns, |state| state.start_ns)
-            }
-        };
-        between(states, from_ns, until_ns.max(from_ns)).cpu_ns
-    }
-
     /// Splits a session's wait for its client; an unrecorded client counts as away. A client whose thread slept
     /// thinks, whichever session the thread served next. While it served others, on a core or ready for one, it
     /// was away from this session, too. Exception: if it is `own`, the thread that the session always waits for,
@@ -130,16 +111,6 @@ impl Clients {
         let states = view.states(wait.waker);
         let held_until_ns = self.held_until(view, wait);
         let mut part = between(states, from_ns, held_until_ns);
-        let first = states.partition_point(|state| state.end_ns <= from_ns);
-        let runs = states[first..]
-            .iter()
-            .position(|state| state.kind == StateKind::Cpu);
-        let starts = view.cold_starts(wait.waker);
-        part.cold = runs.map_or(0.0, |runs| starts[first + runs].into());
-        part.run_on_ns = self.run_on_ns(view, wait, held_until_ns);
-        if from_ns == wait.start_ns {
-            part.head_start_ns = head_start_ns(states, from_ns);
-        }
         part.away_ns += match own == Some(wait.waker) {
             true => between(states, wait.start_ns, from_ns).away_ns,
             false => from_ns - wait.start_ns,
@@ -153,16 +124,8 @@ impl Clients {
 pub(crate) struct ClientTime {
     /// On a core.
     pub(crate) cpu_ns: u64,
-    /// Off any core, before that.
-    pub(crate) after_wait_ns: u64,
-    /// Coldness of its core at the start.
-    pub(crate) cold: f64,
-    /// How long it had been awake when the session began to wait; see [`crate::Step::Cpu`].
-    pub(crate) head_start_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
-    /// On a core after its request, while the session works.
-    pub(crate) run_on_ns: u64,
 }
 
 /// A client wakes its session in the middle of a call. If they share a core, the client continues first:
@@ -204,37 +167,7 @@ fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientTime {
         }
     }
     part.away_ns += (to_ns - from_ns).saturating_sub(seen_ns);
-    part.after_wait_ns = off_core_ns(states, first, from_ns);
     part
-}
-
-/// How long a thread had been awake at an instant, on its core or ready for it.
-fn head_start_ns(states: &[State], at_ns: u64) -> u64 {
-    let first = states.partition_point(|state| state.end_ns <= at_ns);
-    let slept = states[..=first.min(states.len().saturating_sub(1))]
-        .iter()
-        .rposition(|state| state.kind == StateKind::Blocked && state.start_ns < at_ns);
-    slept.map_or(0, |slept| at_ns.saturating_sub(states[slept].end_ns))
-}
-
-/// How long the client had been off its core before it first ran at or after an instant, in or after a state:
-/// 0 if it already ran then, for another session.
-fn off_core_ns(states: &[State], first: usize, from_ns: u64) -> u64 {
-    let runs_on = |state: &State| state.kind == StateKind::Cpu && state.start_ns < from_ns;
-    if states.get(first).is_some_and(runs_on) {
-        return 0;
-    }
-    let Some(runs) = states[first..]
-        .iter()
-        .position(|s| s.kind == StateKind::Cpu)
-    else {
-        return 0;
-    };
-    let off = states[..first + runs]
-        .iter()
-        .rev()
-        .take_while(|s| s.kind != StateKind::Cpu);
-    off.map(|state| state.end_ns - state.start_ns).sum()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 pub(crate) mod active_span;
 pub(crate) mod arrivals;
 pub(crate) mod clients;
-pub(crate) mod coldness_cost;
 pub(crate) mod commits;
 pub(crate) mod counted;
 pub(crate) mod database_lock;
