@@ -18,6 +18,7 @@ pub(crate) fn strip(work: &mut Work) {
 
 fn take_out(work: &mut Work, mechanism: Mechanism) {
     match mechanism {
+        Mechanism::ColdCores => work.cold_factor = None,
         Mechanism::BackgroundLoad => work.foreign_cpu_share = 0.0,
         Mechanism::ClientThreads => work.sessions.iter_mut().for_each(|one| one.client = None),
         Mechanism::BackgroundSessions => work.sessions.retain(|one| one.pace == Pace::Loop),

@@ -10,6 +10,7 @@ use crate::log::checkpoints::Checkpoints;
 use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
 use crate::storage::{devices, journal, storage_cost};
+use crate::timeline::core_activity;
 use crate::transactions::active_span::{STEADY_TRANSACTIONS, active_span, trim};
 use crate::transactions::counted::Counted;
 use crate::transactions::explicit_transactions::Boundaries;
@@ -120,6 +121,7 @@ fn work(
         log,
         checkpoints,
         locks: hot_locks,
+        cold_factor: Some(core_activity::mean_cold_factor(view.all_states())),
         journal,
         storage: storage_cost::storage_cost(view, journal_ns),
         foreign_cpu_share: others_share(view),

@@ -22,6 +22,7 @@ mod unassigned;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use error::WorkError;
+pub use model::coldness::cold_factor;
 pub use model::log_rules::{CommitDelay, LogRules};
 pub use model::mechanism::{Disabled, Mechanism};
 pub use model::step::{Delay, Step};

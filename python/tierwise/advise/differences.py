@@ -13,7 +13,7 @@ from tierwise.device_models.profiles import Profile
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, RecordedRun, resolve
 from tierwise.predict.prediction import RoleLoad
-from tierwise.predict.residue import CHANCE
+from tierwise.predict.time_shares import CHANCE
 
 __all__ = ["Difference", "RoleTimes", "WorkChange", "conditions", "misplaced", "work_changes"]
 

@@ -9,7 +9,7 @@ from tierwise.advise.endurance import Wear, predicted_writes, wear
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, estimates
 from tierwise.predict.ranking import placement_of
-from tierwise.predict.residue import CHANCE
+from tierwise.predict.time_shares import CHANCE
 from tierwise.results.measurements import Record
 
 MARGIN = 1.15

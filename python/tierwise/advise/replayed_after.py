@@ -15,7 +15,7 @@ from tierwise.advise.forecast import Forecast
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Scenario
 from tierwise.predict.prediction import RoleLoad
-from tierwise.predict.residue import CHANCE
+from tierwise.predict.time_shares import CHANCE
 
 
 class After:

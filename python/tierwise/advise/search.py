@@ -17,7 +17,7 @@ from tierwise.model.choice import price_order, recommended
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked, asking
-from tierwise.predict.residue import CHANCE
+from tierwise.predict.time_shares import CHANCE
 from tierwise.results.measurements import Record
 
 _CHANCE = 1.1

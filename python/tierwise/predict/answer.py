@@ -1,18 +1,22 @@
-"""Makes an answer from outcomes of the simulator: residue, intervals, bound and warnings."""
+"""Makes an answer from outcomes of the simulator: intervals, bound and warnings.
+
+The value of a rate is the recorded one times the ratio of two replays, of the scenario and of the recorded
+run: the error of the reproduced run is assumed to be the same factor everywhere. The interval also spans the
+replay's own rate, as if that error were of the recorded run alone. Likewise for percentiles of latency.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean
 
 from tierwise.model.roles import Role
 from tierwise.predict import bounds, estimates, mean_value, state
 from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
-from tierwise.predict.residue import CHANCE, Residue, carried_us
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.time_shares import CHANCE
 from tierwise.predict.together import parted, together
 from tierwise.predict.uncertainty import Uncertainty
 
@@ -53,16 +57,12 @@ class Answers:
         warnings: Sequence[str],
         fresh: bool,
     ) -> None:
-        """Find the residue."""
+        """Find the error of the reproduced run."""
         self._run, self._work, self._error = run, work, model_error
         self._warnings, self._fresh = warnings, fresh
         self._together = together(run.engine, work.footprints)
         self._base = reproduced.outcomes
-        rates = [self.rate_of(one) for one in self._base]
-        self._base_us = run.clients * 1e6 / max(sum(rates) / len(rates), 1e-9)
-        self._residue = Residue(reproduced.anchored_error, self._base_us, _shares(self._base))
-        latencies = zip(*(one.latency.percentiles_us for one in self._base), strict=True)
-        self._base_percentiles_us = [fmean(one) for one in latencies]
+        self._over_recorded = max(1 + reproduced.anchored_error, 1e-9)
         errors = (reproduced.latency_error, reproduced.p95_error, reproduced.p99_error)
         self._percentile_errors = dict(zip(("p50", "p95", "p99"), errors, strict=True))
 
@@ -72,28 +72,18 @@ class Answers:
         return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
 
     def rates(self, scenario: Scenario, outcome: Outcome) -> list[float]:
-        """The same with the residue: in proportion, then under every other assumption."""
+        """The same over the reproduced run's error, then as replayed, then under every other assumption."""
         arrivals = self._work.arrivals_per_s(scenario)
         if arrivals and not _is_saturated(arrivals, outcome):
             rate = self.rate_of(outcome) if scenario.rate_per_s else arrivals
-            return [rate] * len(self._scales(scenario, outcome))
-        clients = scenario.clients or self._run.clients
-        replayed_us = self._response_us(scenario, outcome)
-        residue_us = self._residue.error * self._base_us
-        found = [
-            clients * 1e6 / carried_us(replayed_us, scale * residue_us) if replayed_us else 0.0
-            for scale in self._scales(scenario, outcome)
-        ]
+            return [rate] * len(self._assumed(scenario))
+        found = [self.rate_of(outcome) / factor for factor in self._assumed(scenario)]
         return [*found, *(found[0] * times for times in outcome.alternatives)]
 
     def percentiles_us(self, scenario: Scenario, outcome: Outcome) -> list[list[float]]:
-        """The median, 95th and 99th percentile of latencies, each with the same share as residue."""
-        scales = self._scales(scenario, outcome)
-        pairs = zip(outcome.latency.percentiles_us, self._base_percentiles_us, strict=True)
-        error = self._residue.error
-        return [
-            [carried_us(now_us, scale * error * base_us) for scale in scales] for now_us, base_us in pairs
-        ]
+        """The median, 95th and 99th percentile of latencies, each as :meth:`rates`."""
+        assumed = self._assumed(scenario)
+        return [[time_us * factor for factor in assumed] for time_us in outcome.latency.percentiles_us]
 
     def bound(self, scenario: Scenario) -> Bound | None:
         """The upper bound of a scenario's rate; ``None`` if the scenario changes nothing."""
@@ -184,16 +174,9 @@ class Answers:
             for number, what in enumerate(whats)
         ]
 
-    def _response_us(self, scenario: Scenario, outcome: Outcome) -> float:
-        """Time of a transaction, including its client's own; 0 if none was done."""
-        rate = self.rate_of(outcome)
-        return (scenario.clients or self._run.clients) * 1e6 / rate if rate else 0.0
-
-    def _scales(self, scenario: Scenario, outcome: Outcome) -> list[float]:
-        """Factors of the residue; 1 if the scenario changes nothing."""
-        if not scenario.changes:
-            return [1.0]
-        return self._residue.scales(self._response_us(scenario, outcome), outcome.shares)
+    def _assumed(self, scenario: Scenario) -> list[float]:
+        """Replayed over true rate, by each assumption: as in the recorded run; 1, if anything changes."""
+        return [self._over_recorded, 1.0] if scenario.changes else [self._over_recorded]
 
     def _path(self, scenario: Scenario) -> str:
         recorded: Storage = "emulated" if any(device.profile for device in self._work.devices) else "real"

@@ -16,8 +16,8 @@ import math
 
 from tierwise.model.roles import Role
 from tierwise.predict.replayed import Outcome, WorkSummary
-from tierwise.predict.residue import time_share
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.time_shares import time_share
 
 _OTHER_WAITS = ("read", "write", "lock", "sleep", "other")
 _SATURATED = 1e-6

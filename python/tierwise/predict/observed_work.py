@@ -13,7 +13,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import mean_value
 from tierwise.predict.replayed import Demands, Observed, RecordedDevice, Wait, WorkSummary
-from tierwise.predict.residue import DEVICES
+from tierwise.predict.time_shares import DEVICES
 from tierwise.recording.observation import PARTS, Observation
 
 FROM_WAITS = (

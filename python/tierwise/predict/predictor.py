@@ -134,7 +134,7 @@ class Predictor:
 
     @property
     def as_recorded(self) -> Prediction:
-        """The recorded run with its residue: the reference of every speed-up."""
+        """The recorded run: the reference of every speed-up."""
         return self.answers.prediction(Scenario(), self._base, Uncertainty())
 
     def predict(self, scenarios: Sequence[Scenario], *, seeds: int | None = None) -> list[Prediction]:

@@ -194,7 +194,7 @@ def first_looks(
 
 
 def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
-    """Figures with the residue in proportion; the rate is capped at the bound."""
+    """Values alone; the rate is capped at the bound."""
     rate, *_ = predictor.answers.rates(look.scenario, look.outcome)
     bound = predictor.answers.bound(look.scenario)
     p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(look.scenario, look.outcome))

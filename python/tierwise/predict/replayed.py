@@ -7,8 +7,8 @@ import math
 from pydantic import BaseModel, ConfigDict
 
 from tierwise.model.roles import Role
-from tierwise.predict.residue import CHANCE
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.time_shares import CHANCE
 
 
 class _Said(BaseModel):

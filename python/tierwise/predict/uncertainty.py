@@ -14,8 +14,8 @@ from tierwise.model.roles import Role
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.replayed import WorkSummary
-from tierwise.predict.residue import CHANCE
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.time_shares import CHANCE
 
 _PER_DOUBLING_OF_CORES = 0.10
 """Half width for each doubling of the cores beyond those recorded."""

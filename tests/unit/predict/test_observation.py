@@ -82,7 +82,7 @@ def test_demands_follow_from_littles_law(tmp_path: Path) -> None:
     times = {(one.category, one.role): one.time_us for one in work.demands.waits}
     assert (work.sessions, work.observed.transactions_per_s) == (10, RATE)
     assert work.demands.think_us == pytest.approx(20_000)
-    assert work.demands.warm_cpu_us == pytest.approx(4_000)
+    assert work.demands.cpu_us == pytest.approx(4_000)
     assert times["log_device", Role.LOG] == pytest.approx(8_000)
     assert times["read", Role.DATA] == pytest.approx(26_000)
 

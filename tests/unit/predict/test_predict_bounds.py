@@ -1,4 +1,4 @@
-"""Bounds, the residue of a run that is not reproduced, mean-value analysis, the state an answer holds for."""
+"""Bounds, a run that is not reproduced, mean-value analysis, the state an answer holds for."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import pytest
 from support.fake_replay import CPU_US, GB, REQUESTS, SERVICE_US, FakeReplay, predictor
 from tierwise.predict import ModelError, Prediction, Scenario, bounds, mean_value, rank
 from tierwise.predict.replayed import Outcome, WorkSummary
-from tierwise.predict.residue import CHANCE, Residue, carried_us
 from tierwise.report.recording.prediction_words import answer_sentence
 
 RECORDED_US = {role: count * SERVICE_US["recorded"] for role, count in REQUESTS.items()}
 DEMANDS: dict[str, Any] = {
     "server_cpu_us": CPU_US,
-    "warm_cpu_us": CPU_US,
     "reads": {"data": 0.5},
     "waits": [
         {"category": "log_device" if role == "log" else "read", "role": role, "time_us": time_us}
@@ -97,7 +95,7 @@ def test_the_cores_of_few_clients_are_no_bound_of_more() -> None:
 
 
 def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
-    of = predictor(FakeReplay(demands=DEMANDS | {"warm_cpu_us": 3000.0}))
+    of = predictor(FakeReplay(demands=DEMANDS | {"server_cpu_us": 3000.0}))
     for answer in of.predict([Scenario(placement={role: "nvme-dc"}) for role in ("all", "log", "data")]):
         assert answer.bound
         assert answer.rate_per_s
@@ -138,27 +136,13 @@ def test_the_recorded_run_comes_out_as_recorded() -> None:
     assert of.as_recorded.rate_per_s.value == pytest.approx(of.run.rate_per_s, rel=0.01)
 
 
-def test_the_residue_is_carried_in_proportion_and_as_constant_processor_and_device_time() -> None:
-    shares = {"cpu": 0.25, "log_device": 0.5, "client": 0.25}
-    now = {"cpu": 0.5, "log_device": 0.25, "client": 0.25}
-    proportional, *extremes = Residue(0.1, 1000.0, shares).scales(500.0, now)
-    assert proportional == pytest.approx(0.25 * 1 + 0.5 * 125 / 500 + 0.25)
-    beyond = 1 - CHANCE / 0.1
-    wanted = [1.0, 250 / 250, 125 / 500]
-    assert extremes == pytest.approx([proportional + beyond * (one - proportional) for one in wanted])
-
-
-def test_what_chance_explains_widens_nothing() -> None:
-    scales = Residue(0.02, 1000.0, {"cpu": 0.2, "read": 0.8}).scales(250.0, {"cpu": 0.8, "read": 0.2})
-    assert scales == pytest.approx([scales[0]] * 4)
-
-
-def test_a_residue_is_no_more_of_a_time_than_that_can_be_wrong_by() -> None:
-    shares = {"cpu": 0.99, "read": 0.01}
-    slower = {"cpu": 0.5, "read": 0.5}
-    *_, device = Residue(0.1, 1000.0, shares).scales(2000.0, slower)
-    assert device * 100.0 < 2 * 1000.0 + 100.0
-    assert carried_us(100.0, -400.0) == 25.0
+def test_an_answer_is_the_recorded_rate_times_the_ratio_of_replays_and_spans_the_replay() -> None:
+    scenario = Scenario(placement={"log": "ram"})
+    exact, over = (answered(scenario, error=error) for error in (0.0, 0.1))
+    assert exact.rate_per_s and over.rate_per_s and exact.speedup and over.speedup
+    assert over.speedup.value == pytest.approx(exact.speedup.value)
+    assert over.rate_per_s.low < over.rate_per_s.value < over.rate_per_s.high
+    assert over.rate_per_s.high >= 1.1 * over.rate_per_s.value
 
 
 def test_what_bounds_cannot_narrow_is_called_bounds() -> None:

@@ -48,7 +48,8 @@ struct Core {
 #[derive(Debug)]
 pub(crate) struct Cores {
     cores: Vec<Core>,
-    idle: Vec<u32>,
+    /// Idle cores, with the time since which each is; the latest last.
+    idle: Vec<(Nanos, u32)>,
     /// Sessions that wait for a core.
     waiting: VecDeque<u32>,
     slice_ns: Nanos,
@@ -59,16 +60,21 @@ impl Cores {
     pub(crate) fn new(count: u32) -> Self {
         Self {
             cores: vec![Core::default(); count as usize],
-            idle: (0..count).collect(),
+            idle: (0..count).map(|core| (0, core)).collect(),
             waiting: VecDeque::new(),
             slice_ns: SLICE_NS * Nanos::from(1 + count.ilog2().min(MAX_DOUBLINGS)),
             busy_ns: 0,
         }
     }
 
-    /// Takes an idle core, if there is one.
+    /// Takes the core that became idle last, if one is idle.
     pub(crate) fn claim(&mut self) -> Option<u32> {
-        self.idle.pop()
+        self.idle.pop().map(|(_, core)| core)
+    }
+
+    /// Since when that core is idle.
+    pub(crate) fn idle_since(&self) -> Option<Nanos> {
+        self.idle.last().map(|&(since, _)| since)
     }
 
     /// The time slice.
@@ -82,10 +88,10 @@ impl Cores {
     }
 
     /// The session that has waited longest gets the core; none if the core is idle now.
-    pub(crate) fn next_for(&mut self, core: u32) -> Option<u32> {
+    pub(crate) fn next_for(&mut self, now: Nanos, core: u32) -> Option<u32> {
         let next = self.waiting.pop_front();
         if next.is_none() {
-            self.idle.push(core);
+            self.idle.push((now, core));
         }
         debug_assert!(self.idle.len() <= self.cores.len());
         next

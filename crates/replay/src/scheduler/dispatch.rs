@@ -1,7 +1,7 @@
 //! Dispatches threads of sessions to cores.
 
 use tierwise_device::Nanos;
-use tierwise_work::TimeCategory;
+use tierwise_work::{TimeCategory, cold_factor};
 
 use crate::kernel::events::Event;
 use crate::kernel::session::{CLIENT, NONE, Resume, SERVER};
@@ -11,15 +11,20 @@ use crate::scheduler::cores::BurstEnd;
 impl Simulation<'_> {
     /// A session's thread needs a core for `base_ns` of the recorded processor.
     pub(crate) fn request_core(&mut self, index: u32, thread: usize, base_ns: Nanos, then: Resume) {
-        let pending_ns = ((base_ns as f64 / self.cpu_speed) as Nanos).max(1);
+        let recorded = self.program.work.cold_factor;
+        let warm_ns = base_ns as f64 / self.cpu_speed / recorded.unwrap_or(1.0);
         let session = self.session(index);
         session.resume = then;
-        session.pending_ns = pending_ns;
+        session.pending_ns = (warm_ns as Nanos).max(1);
         let core = session.core;
         if core == NONE || session.thread != thread {
             // If the session's other thread is on a core, it is the waker and leaves that core.
             self.leave_core(index);
-            self.session(index).thread = thread;
+            let idle_ns = self.cores.idle_since().map_or(0, |since| self.now - since);
+            let cold = recorded.map_or(1.0, |_| cold_factor(idle_ns));
+            let session = self.session(index);
+            session.pending_ns = ((warm_ns * cold) as Nanos).max(1);
+            session.thread = thread;
             return self.start_or_enqueue(index);
         }
         if !self.cores.must_yield(core) {
@@ -90,7 +95,7 @@ impl Simulation<'_> {
     }
 
     fn pass_core(&mut self, core: u32) {
-        if let Some(next) = self.cores.next_for(core) {
+        if let Some(next) = self.cores.next_for(self.now, core) {
             self.dispatch(next, core);
         }
     }

@@ -2,14 +2,13 @@
 
 use crate::support::{MS, SECOND, all_on, cpu, memory, work};
 use tierwise_replay::replay;
-use tierwise_work::{Delay, Grouping, Step, WakeupRules, Work};
+use tierwise_work::{Delay, Grouping, Step, Work};
 
 /// Ten sessions on eight cores: 50 µs of the server, 100 µs of the client.
 fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
     let asks = Step::Cpu {
         time_ns: 100_000,
         client: true,
-        head_start_ns: 0,
     };
     let mut work = work(10, &[cpu(50), asks], Grouping::LeaderFollower);
     for (index, session) in work.sessions.iter_mut().enumerate() {
@@ -50,28 +49,6 @@ fn more_sessions_are_more_connections_of_the_same_threads() {
     assert!((9_900.0..=10_100.0).contains(&more), "{more}");
     let one_each = rate(&ten(Some), Some(5));
     assert!((one_each / (5.0 / 150e-6) - 1.0).abs() < 0.02, "{one_each}");
-}
-
-#[test]
-fn a_client_that_woke_before_its_server_left_needs_less_time() {
-    let turn_us = |head_start_ns| {
-        let asks = Step::Cpu {
-            time_ns: 100_000,
-            client: true,
-            head_start_ns,
-        };
-        let work = Work {
-            wakeups: WakeupRules::new(0.0, 0.0, 30_000),
-            ..work(1, &[cpu(50), asks], Grouping::LeaderFollower)
-        };
-        let outcome = replay(&work, &all_on(memory(0.0), SECOND, 1));
-        let outcome = outcome.expect("a scenario that can be");
-        outcome.elapsed_s * 1e6 / outcome.turns as f64
-    };
-    // Both threads wake on a core that idles.
-    assert!((turn_us(0) - 210.0).abs() < 0.5, "{}", turn_us(0));
-    assert!((turn_us(20_000) - 190.0).abs() < 0.5);
-    assert!((turn_us(90_000) - 180.0).abs() < 0.5);
 }
 
 #[test]

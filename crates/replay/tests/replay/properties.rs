@@ -10,13 +10,8 @@ fn step() -> impl Strategy<Value = Step> {
     let role = prop::sample::select(vec![Role::Data, Role::Temp, Role::Index]);
     let file = (role, 0..1u64 << 20, 1..64u32);
     prop_oneof![
-        (1_000..200_000u32, 0..1_000_000u32, any::<bool>()).prop_map(|(time_ns, _, client)| {
-            Step::Cpu {
-                time_ns,
-                client,
-                head_start_ns: time_ns / 7,
-            }
-        }),
+        (1_000..200_000u32, any::<bool>())
+            .prop_map(|(time_ns, client)| Step::Cpu { time_ns, client }),
         (1_000..1_000_000u64, any::<bool>())
             .prop_map(|(time_ns, timer)| Step::Delay(Delay { time_ns, timer })),
         file.clone().prop_map(|(role, sector, sectors)| Step::Read {

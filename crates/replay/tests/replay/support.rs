@@ -8,7 +8,7 @@ use tierwise_recording::{Role, ThreadClass};
 use tierwise_replay::{Mode, Scenario};
 use tierwise_work::{
     Grouping, HotLock, LogRules, Pace, RecordedDevice, RecordedRequest, Session, Step, SyncScript,
-    Turn, WarmupCost, Work,
+    Turn, Work,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -47,13 +47,11 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
         ends: true,
         recorded_ns: 0,
         burst: 0,
-        cold_ns: 0,
     };
     Session {
         name: name.to_owned(),
         class: ThreadClass::Session,
         client: None,
-        cores: Vec::new(),
         pace: Pace::Loop,
         turns: (0..turns).map(turn).collect(),
         starts: Vec::new(),
@@ -65,7 +63,6 @@ pub fn cpu(time_us: u32) -> Step {
     Step::Cpu {
         time_ns: time_us * 1000,
         client: false,
-        head_start_ns: 0,
     }
 }
 
@@ -106,7 +103,6 @@ pub fn work(clients: u32, steps: &[Step], grouping: Grouping) -> Work {
             .map(|index| session(&index.to_string(), 50, steps))
             .collect(),
         log: Some(log(grouping)),
-        cpu: warm(),
         devices: vec![RecordedDevice {
             reads: vec![request()],
             writes: vec![request()],
@@ -125,14 +121,6 @@ fn request() -> RecordedRequest {
         depth: 0,
         time_ns: 20_000,
         log: false,
-    }
-}
-
-/// Processor time that does not depend on waits.
-pub fn warm() -> WarmupCost {
-    WarmupCost {
-        cold_ns: 0.0,
-        ..WarmupCost::default()
     }
 }
 

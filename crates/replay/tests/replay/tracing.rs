@@ -31,7 +31,6 @@ fn reproduced(step: &[Step], rate_per_s: f64) -> Reproduction {
 const RUN: Step = Step::Cpu {
     time_ns: 100_000,
     client: false,
-    head_start_ns: 0,
 };
 
 #[test]

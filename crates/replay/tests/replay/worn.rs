@@ -45,7 +45,6 @@ fn demands_are_what_a_transaction_asks() {
         Step::Cpu {
             time_ns: 50_000,
             client: true,
-            head_start_ns: 10_000,
         },
         Step::Delay(tierwise_work::Delay {
             time_ns: 2_000_000,
@@ -66,6 +65,4 @@ fn demands_are_what_a_transaction_asks() {
     about(found.think_us, 2000.0);
     about(found.client_cpu_us, 50.0);
     about(found.server_cpu_us, 300.0);
-    about(found.warm_cpu_us, 350.0);
-    about(found.overlap_us, 10.0);
 }

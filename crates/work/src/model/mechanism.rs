@@ -22,6 +22,8 @@ macro_rules! mechanisms {
 }
 
 mechanisms! {
+    /// A run costs more on a core that was idle.
+    ColdCores = "cold_cores",
     /// Processor time of other programs.
     BackgroundLoad = "background_load",
     /// A client thread serves its sessions one at a time.

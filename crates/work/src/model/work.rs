@@ -233,6 +233,8 @@ pub struct Work {
     pub checkpoints: Option<CheckpointRules>,
     /// Locks held over commits.
     pub locks: Vec<HotLock>,
+    /// Mean of [`crate::cold_factor`] over the recorded processor time; none if cores stay warm.
+    pub cold_factor: Option<f64>,
     /// Processor time of the threads of file systems' journals.
     pub journal: JournalRules,
     /// Processor cost of storage itself; none where it is part of others' time.

@@ -32,30 +32,21 @@ pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
     own.then_some(thread)
 }
 
-/// A request of a client's thread: it ended a session's wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Request {
-    time_ns: u64,
-    session: u32,
-}
-
-/// The requests of each client's thread, in order: one thread may serve several sessions in turn.
+/// The instants of the requests of each client's thread, which end sessions' waits, in order: one thread may serve
+/// several sessions in turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
-    requests: BTreeMap<u32, Vec<Request>>,
+    requests: BTreeMap<u32, Vec<u64>>,
 }
 
 impl Clients {
     pub(crate) fn new(view: &View<'_>) -> Self {
-        let mut requests: BTreeMap<u32, Vec<Request>> = BTreeMap::new();
+        let mut requests: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for session in view.threads(ThreadClass::Session) {
             for state in view.states(session) {
                 if view.class(state.waker) == Some(ThreadClass::Client) {
                     let sent = requests.entry(state.waker).or_default();
-                    sent.push(Request {
-                        time_ns: state.end_ns,
-                        session,
-                    });
+                    sent.push(state.end_ns);
                 }
             }
         }
@@ -66,38 +57,19 @@ impl Clients {
     }
 
     /// When a client's thread began to serve the session that it woke at an instant: after its previous
-    /// request.
-    fn turned_to(&self, client: u32, woke_ns: u64) -> u64 {
-        let Some(requests) = self.requests.get(&client) else {
-            return 0;
-        };
-        let before = requests.partition_point(|request| request.time_ns < woke_ns);
-        requests[..before]
-            .last()
-            .map_or(0, |request| request.time_ns)
-    }
-
-    /// Until when a client's thread held up the session that it woke at a wait's end. Its later work for
-    /// another session belongs to that session's turn.
-    fn held_until(&self, view: &View<'_>, wait: &State) -> u64 {
-        let next = self.next_request(wait);
-        if next.is_some_and(|next| next.session != wait.thread) {
-            return wait.end_ns;
-        }
-        held_until(wait, view.states(wait.thread), view.states(wait.waker))
-    }
-
-    /// The client thread's next request after the one that ended a wait.
-    fn next_request(&self, wait: &State) -> Option<&Request> {
-        let requests = self.requests.get(&wait.waker)?;
-        let next = requests.partition_point(|request| request.time_ns <= wait.end_ns);
-        requests.get(next)
+    /// request, if there was one.
+    fn turned_to(&self, client: u32, woke_ns: u64) -> Option<u64> {
+        let requests = self.requests.get(&client)?;
+        let before = requests.partition_point(|&time_ns| time_ns < woke_ns);
+        requests[..before].last().copied()
     }
 
     /// Splits a session's wait for its client; an unrecorded client counts as away. A client whose thread slept
     /// thinks, whichever session the thread served next. While it served others, on a core or ready for one, it
     /// was away from this session, too. Exception: if it is `own`, the thread that the session always waits for,
-    /// replay recomputes that queue.
+    /// replay recomputes that queue. All processor time of the thread since its previous request belongs to this one,
+    /// also what it ran while the session still worked: it sends, looks for replies, and wakes before its session
+    /// waits.
     pub(crate) fn part(&self, view: &View<'_>, wait: &State, own: Option<u32>) -> ClientTime {
         if view.class(wait.waker) != Some(ThreadClass::Client) {
             return ClientTime {
@@ -105,12 +77,12 @@ impl Clients {
                 ..ClientTime::default()
             };
         }
-        let from_ns = self
-            .turned_to(wait.waker, wait.end_ns)
-            .clamp(wait.start_ns, wait.end_ns);
+        let turned_ns = self.turned_to(wait.waker, wait.end_ns);
+        let turned_ns = turned_ns.unwrap_or(wait.start_ns);
+        let from_ns = turned_ns.clamp(wait.start_ns, wait.end_ns);
         let states = view.states(wait.waker);
-        let held_until_ns = self.held_until(view, wait);
-        let mut part = between(states, from_ns, held_until_ns);
+        let mut part = between(states, from_ns, wait.end_ns);
+        part.cpu_ns = between(states, turned_ns, wait.end_ns).cpu_ns;
         part.away_ns += match own == Some(wait.waker) {
             true => between(states, wait.start_ns, from_ns).away_ns,
             false => from_ns - wait.start_ns,
@@ -126,25 +98,6 @@ pub(crate) struct ClientTime {
     pub(crate) cpu_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
-}
-
-/// A client wakes its session in the middle of a call. If they share a core, the client continues first:
-/// until it leaves the core, or the session gets it.
-fn held_until(wait: &State, session: &[State], client: &[State]) -> u64 {
-    let woken = session.partition_point(|state| state.start_ns < wait.end_ns);
-    let runs = session[woken..]
-        .iter()
-        .find(|state| state.kind == StateKind::Cpu);
-    let at = client.partition_point(|state| state.end_ns <= wait.end_ns);
-    let (Some(runs), Some(client)) = (runs, client.get(at)) else {
-        return wait.end_ns;
-    };
-    let goes_on = client.kind == StateKind::Cpu && client.start_ns <= wait.end_ns;
-    if goes_on && client.cpu == runs.cpu {
-        client.end_ns.min(runs.start_ns).max(wait.end_ns)
-    } else {
-        wait.end_ns
-    }
 }
 
 /// Activity of a client's thread between two instants.
@@ -173,32 +126,21 @@ fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_states::state;
 
     #[test]
-    fn a_client_that_goes_on_where_its_session_is_to_run_holds_it_up() {
-        let state = |(start_ns, end_ns), kind, cpu| State {
-            thread: 0,
-            start_ns,
-            end_ns,
-            kind,
-            cpu,
-            waker: 1,
-            call: tierwise_recording::NONE,
-        };
-        let wait = state((0, 100), StateKind::Blocked, 0);
-        let session = [
-            wait,
-            state((100, 112), StateKind::Runnable, 0),
-            state((112, 200), StateKind::Cpu, 0),
+    fn processor_time_and_sleep_of_a_thread_are_told_apart() {
+        let states = [
+            state(1, (0, 30), StateKind::Cpu),
+            state(1, (30, 40), StateKind::Runnable),
+            state(1, (40, 90), StateKind::Blocked),
+            state(1, (90, 100), StateKind::Cpu),
         ];
-        let client = |cpu| {
-            [
-                state((60, 110), StateKind::Cpu, cpu),
-                state((110, 300), StateKind::Blocked, cpu),
-            ]
+        let found = between(&states, 20_000, 95_000);
+        let expected = ClientTime {
+            cpu_ns: 15_000,
+            away_ns: 50_000,
         };
-        assert_eq!(held_until(&wait, &session, &client(0)), 110);
-        assert_eq!(held_until(&wait, &session, &client(1)), 100);
-        assert_eq!(held_until(&wait, &session, &[]), 100);
+        assert_eq!(found, expected);
     }
 }

@@ -138,10 +138,8 @@ fn the_clients_part_ends_a_turn() {
             let end = (turn.first_step + turn.steps) as usize;
             let tail = &session.steps[end - turn.tail_steps as usize..end];
             assert!(!tail.is_empty());
-            assert!(tail.iter().all(|step| matches!(
-                step,
-                Step::Cpu { client: true, .. } | Step::ClientRunOn { .. }
-            )));
+            let of_client = |step: &Step| matches!(step, Step::Cpu { client: true, .. });
+            assert!(tail.iter().all(of_client));
         }
     }
 }

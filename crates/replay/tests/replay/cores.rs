@@ -1,0 +1,79 @@
+//! Cores: servers of one queue.
+
+use tierwise_replay::replay;
+use tierwise_work::{Delay, Grouping, Step};
+
+use crate::support::{SECOND, all_on, cpu, memory, work};
+
+/// Rate of a station with so many servers, by its birth-death chain: customers each away for `away`, then served for
+/// `service`, both exponential. Two customers of equal, fixed times have less to wait; see the tests.
+fn closed_rate(customers: u32, away_s: f64, service_s: f64, servers: u32) -> f64 {
+    let mut weights = vec![1.0];
+    for present in 1..=customers {
+        let arrive = f64::from(customers - present + 1) / away_s;
+        let leave = f64::from(present.min(servers)) / service_s;
+        weights.push(weights[present as usize - 1] * arrive / leave);
+    }
+    let sum: f64 = weights.iter().sum();
+    let served = |(present, weight): (usize, &f64)| {
+        weight / sum * f64::from((present as u32).min(servers)) / service_s
+    };
+    weights.iter().enumerate().map(served).sum()
+}
+
+/// Values of an exponential distribution with this mean, at evenly spaced probabilities, shuffled by `seed`.
+fn exponential(mean_ns: f64, count: u32, seed: u32) -> Vec<u64> {
+    let at = |index: u32| {
+        let shuffled = (u64::from(index) * 7_919 + u64::from(seed) * 104_729) % u64::from(count);
+        let probability = (shuffled as f64 + 0.5) / f64::from(count);
+        (-(1.0 - probability).ln() * mean_ns).max(1.0) as u64
+    };
+    (0..count).map(at).collect()
+}
+
+/// Rate of customers that are away and then need a core, each time for another time.
+fn replayed_rate(customers: u32, away_ns: f64, service_ns: f64, cores: u32) -> f64 {
+    const TURNS: u32 = 4_001;
+    let mut made = work(customers, &[cpu(1), cpu(1)], Grouping::Alone);
+    for (number, session) in (0..).zip(&mut made.sessions) {
+        let away = exponential(away_ns, TURNS, number);
+        let needs = exponential(service_ns, TURNS, number + 100);
+        let turns = crate::support::session("", TURNS, &[cpu(1), cpu(1)]).turns;
+        let steps = away.iter().zip(&needs).flat_map(|(&time_ns, &run_ns)| {
+            let delay = Step::Delay(Delay { time_ns, timer: false });
+            let run = Step::Cpu {
+                time_ns: run_ns as u32,
+                client: false,
+            };
+            [delay, run]
+        });
+        (session.steps, session.turns) = (steps.collect(), turns);
+    }
+    let mut scenario = all_on(memory(0.0), 20 * SECOND, 1);
+    scenario.cores = cores;
+    let outcome = replay(&made, &scenario).expect("a scenario that can be");
+    outcome.turns as f64 / outcome.elapsed_s
+}
+
+#[test]
+fn cores_give_the_rate_of_a_birth_death_chain() {
+    for (customers, cores, away_us, service_us) in
+        [(4, 2, 300.0, 100.0), (20, 2, 2_000.0, 150.0), (3, 1, 50.0, 100.0)]
+    {
+        let rate = replayed_rate(customers, away_us * 1e3, service_us * 1e3, cores);
+        let exact = closed_rate(customers, away_us * 1e-6, service_us * 1e-6, cores);
+        assert!((rate / exact - 1.0).abs() < 0.015, "{rate} for {exact}");
+    }
+}
+
+#[test]
+fn a_long_run_gives_way_after_its_slice() {
+    let mut made = work(2, &[cpu(100)], Grouping::Alone);
+    made.sessions[1] = crate::support::session("long", 10, &[cpu(50_000)]);
+    let mut scenario = all_on(memory(0.0), 4 * SECOND, 1);
+    scenario.cores = 1;
+    let outcome = replay(&made, &scenario).expect("a scenario that can be");
+    // Slices of 0.75 ms in turn: the short runs get half of the core.
+    let rate = outcome.turns as f64 / outcome.elapsed_s;
+    assert!((1_000.0..=5_200.0).contains(&rate), "{rate}");
+}
