@@ -2,7 +2,6 @@
 //! [`crate::Disabled::has`] where they act.
 
 use crate::model::mechanism::Mechanism;
-use crate::storage::rules::JournalRules;
 use crate::{Grouping, Pace, RecordedRequest, Reuse, Session, Step, Work};
 
 /// A step that does nothing, used as a replacement.
@@ -38,8 +37,6 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             });
         }
         Mechanism::HotLocks => replace(work, |step| matches!(step, Step::Lock { .. })),
-        Mechanism::JournalThreads => work.journal = JournalRules::default(),
-        Mechanism::IoCpuCost => work.storage = None,
         Mechanism::EmpiricalClasses => requests(work).for_each(|one| {
             (one.depth, one.log) = (0, false);
         }),
@@ -67,18 +64,18 @@ fn requests(work: &mut Work) -> impl Iterator<Item = &mut RecordedRequest> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Disabled, StorageCost};
+    use crate::Disabled;
 
     #[test]
     fn what_drives_a_mechanism_is_taken_out() {
-        let names = ["background_load", "io_cpu_cost"].map(str::to_owned);
+        let names = ["background_load", "cold_cores"].map(str::to_owned);
         let mut work = Work {
             foreign_cpu_share: 0.3,
-            storage: Some(StorageCost::default()),
+            cold_factor: Some(1.5),
             disabled: Disabled::named(&names).expect("their names"),
             ..Work::default()
         };
         strip(&mut work);
-        assert_eq!((work.foreign_cpu_share, work.storage), (0.0, None));
+        assert_eq!((work.foreign_cpu_share, work.cold_factor), (0.0, None));
     }
 }

@@ -147,50 +147,10 @@ constants! {
     COLD_SHARE: f64 = 1.2;
     /// Time in which an idle core goes cold. As [`COLD_SHARE`].
     COLD_NS: f64 = 150_000.0;
-    /// Interval between requests at which their cost is stated. Chosen: between the recorded ones.
-    REQUESTS_APART_NS: f64 = 100_000.0;
-    /// Least factor on that cost, however soon the request follows. Chosen.
-    REQUEST_LEAST_FACTOR: f64 = 0.5;
-    /// Largest factor, however late it follows. Chosen: measured were 105 to 120 µs at 4.2 ms, three times
-    /// 34 µs at 0.1 ms.
-    REQUEST_MOST_FACTOR: f64 = 5.0;
-    /// Usual cost of a request to the kernel's threads, [`REQUESTS_APART_NS`] after the previous one.
-    /// Measured: 28 to 38 µs, 2 cores of an EPYC in a virtual machine.
-    KERNEL_REQUEST_NS: f64 = 36_000.0;
-    /// Largest cost of a request to them; the excess is attributed to idleness, then to bytes. Chosen: see
-    /// `storage/storage_cost.rs`.
-    KERNEL_REQUEST_MOST_NS: f64 = 50_000.0;
-    /// Usual cost of a request to an emulated disk's server. Measured: 8 to 12 µs, 2 cores of an EPYC in a
-    /// virtual machine.
-    SERVER_REQUEST_NS: f64 = 10_000.0;
-    /// Largest cost of a request to that server. Chosen.
-    SERVER_REQUEST_MOST_NS: f64 = 15_000.0;
     /// Path latency that an emulated disk's server subtracts. Measured when the disk was made: 14 to 60 µs
     /// on 107 disks, 57 in the median, a quiet machine (python/tierwise/host/disk_path.py).
     PATH_NS: u64 = 57_000;
-    /// Requests are small below this mean length. Measured: copying so little takes 10 to 30 µs, 2 cores of an EPYC in
-    /// a virtual machine.
-    SMALL_REQUEST_KIB: f64 = 16.0;
-    /// Largest idle-time cost of small requests far apart, as a multiple of a request's usual cost. Chosen.
-    IDLE_REQUEST_MOST_FACTOR: f64 = 4.0;
-    /// Up to this time after the previous request, a request reaches its device as quickly as right after it.
-    /// Measured: emulated disks, order entry by one client, 2 cores of an EPYC in a virtual machine.
-    QUICK_REQUEST_NS: f64 = 400_000.0;
-    /// Path time beyond this multiple of a request's cost was device time. Chosen.
-    PATH_MOST_FACTOR: f64 = 2.0;
-    /// Largest cost of a burst's requests, as a multiple of their cost in the median burst. Chosen.
-    BURST_MOST_FACTOR: f64 = 1.5;
-    /// Share of a write's byte cost that only one write at a time can use: copying into the store of an emulated disk,
-    /// not reading from the kernel. Measured: of the server's 1.6 to 1.7 s for 246 MB, 1.2 s, on two quiet days, 2
-    /// cores of an EPYC in a virtual machine.
-    STORE_SHARE: f64 = 0.7;
     // Storage and page cache
-    /// A duration above this multiple of the median included a wait for something else, such as the previous
-    /// commit. Chosen.
-    JOURNAL_MOST_FACTOR: f64 = 4.0;
-    /// Request kinds that take at most this multiple of the quickest kind's time spend all of it on the path.
-    /// Chosen.
-    PATH_ALIKE_FACTOR: f64 = 1.5;
     /// A cache size is as good as the best if it leaves at most this much more unexplained, as a share of the
     /// reads that missed. Chosen.
     CACHE_SIZE_TOLERANCE_SHARE: f64 = 0.05;

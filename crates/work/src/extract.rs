@@ -1,6 +1,6 @@
 //! Converts a recording into work: the order of the extraction stages.
 
-use tierwise_recording::{Recording, StorageCpu, ThreadClass};
+use tierwise_recording::{Recording, ThreadClass};
 
 use crate::emit::emitter::{Appending, Emitter};
 use crate::emit::{background, log_rules, replica_session};
@@ -9,8 +9,8 @@ use crate::index::work_clock::WorkClock;
 use crate::log::checkpoints::Checkpoints;
 use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
-use crate::storage::{devices, journal, storage_cost};
-use crate::timeline::core_activity;
+use crate::storage::{cpu, devices};
+use crate::timeline::idle_cores;
 use crate::transactions::active_span::{STEADY_TRANSACTIONS, active_span, trim};
 use crate::transactions::counted::Counted;
 use crate::transactions::explicit_transactions::Boundaries;
@@ -19,12 +19,9 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::{Meaning, meanings};
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{
-    clients, database_lock, explicit_transactions, hot_locks, observed, previous,
-    status,
+    clients, database_lock, explicit_transactions, hot_locks, observed, previous, status,
 };
-use crate::{
-    Disabled, Grouping, Pace, Session, Work, WorkError, ablation, limits, unassigned,
-};
+use crate::{Disabled, Grouping, Pace, Session, Work, WorkError, ablation, limits, unassigned};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -111,7 +108,6 @@ fn work(
         &WorkClock::new(&about.bursts),
         &ended,
     ));
-    let (journal, journal_ns) = journal::journal(view);
     let mut work = Work {
         cores: about.machine.cores.max(1),
         memory_bytes: about.machine.memory_bytes,
@@ -121,9 +117,7 @@ fn work(
         log,
         checkpoints,
         locks: hot_locks,
-        cold_factor: Some(core_activity::mean_cold_factor(view.all_states())),
-        journal,
-        storage: storage_cost::storage_cost(view, journal_ns),
+        cold_factor: Some(idle_cores::mean_cold_factor(view.all_states())),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),
         footprints: view
@@ -211,8 +205,7 @@ fn others_share(view: &View<'_>) -> f64 {
         .map(|thread| view.cpu_ns(thread))
         .sum();
     let cores_ns = f64::from(about.machine.cores.max(1)) * view.span_ns().max(1) as f64;
-    let of_requests_ns = |used: StorageCpu| used.kernel_ns as f64 - storage_cost::beside_ns(view);
-    let storage_ns = storage_cost::used(view).map_or(0.0, of_requests_ns);
-    let threads_ns = kernel_ns as f64 - storage_ns;
+    let storage_ns = cpu::used(view).map_or(0, |used| used.kernel_ns);
+    let threads_ns = kernel_ns as f64 - storage_ns as f64;
     (about.foreign_cpu_share + threads_ns / cores_ns).clamp(0.0, 0.95)
 }

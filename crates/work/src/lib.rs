@@ -33,7 +33,5 @@ pub use model::work::{
 };
 pub use page_cache::cache_size::PageCache;
 pub use page_cache::reuse::Reuse;
-pub use storage::request_cost::RequestCost;
-pub use storage::rules::{JournalRules, StorageCost};
 pub use timeline::time_category::TimeCategory;
 pub use transactions::active_span::STEADY_TRANSACTIONS;

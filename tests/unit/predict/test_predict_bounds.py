@@ -140,9 +140,10 @@ def test_an_answer_is_the_recorded_rate_times_the_ratio_of_replays_and_spans_the
     scenario = Scenario(placement={"log": "ram"})
     exact, over = (answered(scenario, error=error) for error in (0.0, 0.1))
     assert exact.rate_per_s and over.rate_per_s and exact.speedup and over.speedup
-    assert over.speedup.value == pytest.approx(exact.speedup.value)
-    assert over.rate_per_s.low < over.rate_per_s.value < over.rate_per_s.high
-    assert over.rate_per_s.high >= 1.1 * over.rate_per_s.value
+    # The fake replays the recorded run a tenth too fast, and everything else exactly.
+    assert over.speedup.value == pytest.approx(exact.speedup.value / 1.1, rel=1e-3)
+    assert over.rate_per_s.value == pytest.approx(exact.rate_per_s.value / 1.1, rel=1e-3)
+    assert over.rate_per_s.high >= exact.rate_per_s.value
 
 
 def test_what_bounds_cannot_narrow_is_called_bounds() -> None:

@@ -1,15 +1,13 @@
-//! A device behind its path.
+//! A device, and the path to it if it is emulated.
 //!
-//! Source: crates/disk/src/pacer.rs. The emulation completes a request earlier by its path credit, but never
-//! before the request arrived. So the model's clock runs ahead of virtual time by at most that credit, and
-//! only to a due event.
-
-use std::collections::VecDeque;
+//! Models: a request to an emulated disk takes the path's latency, or the device's time if that is longer. Source:
+//! crates/disk/src/pacer.rs: the emulation completes a request earlier by its path's latency, but never before the
+//! request arrived. So the model's clock runs ahead of virtual time by at most that latency, and only to a due event.
+//! Leaves out: processor time of the emulation, and of a real device's interrupts.
 
 use tierwise_device::{Completion, Device, Nanos, Request};
 
 use crate::block::empirical_device::EmpiricalDevice;
-use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::shared_device::SharedDevice;
 
 /// The model that serves a device's requests.
@@ -48,24 +46,22 @@ impl DeviceModel {
     }
 }
 
-/// A device, its clock and the processor time of its requests.
+/// A device and its clock.
 pub(crate) struct DeviceQueue {
     device: DeviceModel,
     clock: Nanos,
     next: Nanos,
-    pub(crate) cpu_cost: IoCpuCost,
-    /// Requests whose bytes the server's store has yet to copy; the first is being copied.
-    pub(crate) store_queue: VecDeque<u32>,
+    /// Latency of the path to an emulated disk; 0 for other devices.
+    pub(crate) path_ns: Nanos,
 }
 
 impl DeviceQueue {
-    pub(crate) fn new(device: DeviceModel, cpu_cost: IoCpuCost) -> Self {
+    pub(crate) fn new(device: DeviceModel, path_ns: Nanos) -> Self {
         Self {
             device,
             clock: 0,
             next: Nanos::MAX,
-            cpu_cost,
-            store_queue: VecDeque::new(),
+            path_ns,
         }
     }
 
@@ -83,7 +79,7 @@ impl DeviceQueue {
 
     /// Completes requests that are due.
     pub(crate) fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
-        let until = now + self.cpu_cost.path_credit_ns;
+        let until = now + self.path_ns;
         while let Some(event) = self.device.next_event().filter(|event| *event <= until) {
             self.clock = self.clock.max(event);
             self.device.advance(self.clock, completions);
@@ -99,8 +95,6 @@ impl DeviceQueue {
     /// Updates the time of the device's next event.
     pub(crate) fn look(&mut self) {
         let event = self.device.next_event();
-        self.next = event.map_or(Nanos::MAX, |at| {
-            at.saturating_sub(self.cpu_cost.path_credit_ns)
-        });
+        self.next = event.map_or(Nanos::MAX, |at| at.saturating_sub(self.path_ns));
     }
 }

@@ -1,6 +1,5 @@
 //! Jobs: groups of requests, and what follows when they are complete.
 
-use tierwise_device::Nanos;
 use tierwise_recording::Role;
 
 /// What happens when a job is complete.
@@ -39,10 +38,6 @@ pub(crate) struct Job {
     /// Progress of its writes: their number, then the next sector of dirty pages.
     pub(crate) cursor: u64,
     pub(crate) pending: u32,
-    /// When its last stage was sent.
-    pub(crate) sent_at: Nanos,
-    /// Whether the processor work before its next stage is done.
-    pub(crate) is_ready: bool,
     /// Leader of the flush, or [`crate::kernel::session::NONE`].
     pub(crate) leader: u32,
 }
@@ -57,8 +52,6 @@ impl Job {
             stage: 0,
             cursor: 0,
             pending: 0,
-            sent_at: 0,
-            is_ready: false,
             leader: crate::kernel::session::NONE,
         }
     }

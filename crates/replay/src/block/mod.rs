@@ -2,9 +2,7 @@
 
 pub(crate) mod device_queue;
 pub(crate) mod empirical_device;
-pub(crate) mod emulation;
 pub(crate) mod in_flight;
-pub(crate) mod io_cpu_cost;
 pub(crate) mod jobs;
 pub(crate) mod layout;
 pub(crate) mod scenario_devices;

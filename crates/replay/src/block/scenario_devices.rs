@@ -1,24 +1,24 @@
 //! Builds the devices of a scenario: from profiles, from recorded times, or shared with other databases.
 
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Device, Precondition, Profile};
+use tierwise_device::{Device, Nanos, Precondition, Profile};
+use tierwise_work::Mechanism;
 
 use crate::api::scenario::Scenario;
 use crate::block::device_queue::DeviceModel;
 use crate::block::empirical_device::EmpiricalDevice;
-use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::shared_device::SharedDevices;
 use crate::program::prepared::Program;
 
 /// Least number of observed times to model a device by them.
 const MIN_OBSERVED_TIMES: usize = 30;
 
-/// Each device of a scenario, with the processor time of its requests; shared ones are among `shared`, or added there.
+/// Each device of a scenario, with the latency of the path to it; shared ones are among `shared`, or added there.
 pub(crate) fn scenario_devices(
     program: &Program,
     scenario: &Scenario,
     shared: &mut SharedDevices,
-) -> Vec<(DeviceModel, IoCpuCost)> {
+) -> Vec<(DeviceModel, Nanos)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
     let device = |(index, profile): (usize, &Option<Profile>)| {
         let seed = seeds.draw();
@@ -42,8 +42,22 @@ pub(crate) fn scenario_devices(
         }
     };
     let devices = scenario.devices.iter().enumerate().map(device);
-    let cpu_costs = (0..).map(|index| IoCpuCost::new(program, scenario, index));
-    devices.zip(cpu_costs).collect()
+    let paths = (0..).map(|index| path_ns(program, scenario, index));
+    devices.zip(paths).collect()
+}
+
+/// Latency of the path to the device with this index: roles that stay on their emulated disk keep its path, even if
+/// others move to real devices. Observed times contain it.
+fn path_ns(program: &Program, scenario: &Scenario, index: usize) -> Nanos {
+    let emulated = match scenario.devices.get(index) {
+        Some(Some(_)) => scenario.live.is_some(),
+        _ => matches!(program.profiles.get(index), Some(Some(_))),
+    };
+    let off = scenario.empirical_devices || program.is_off(Mechanism::EmulatedPath);
+    match emulated && !off {
+        true => scenario.live.unwrap_or_default().path_ns,
+        false => 0,
+    }
 }
 
 /// A device that was not recorded; `worn`: in the state of long use.

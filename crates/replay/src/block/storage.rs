@@ -7,8 +7,7 @@ use tierwise_recording::Role;
 
 use crate::api::outcome::RoleIo;
 use crate::block::device_queue::{DeviceModel, DeviceQueue};
-use crate::block::in_flight::{CpuCharge, InFlight};
-use crate::block::io_cpu_cost::IoCpuCost;
+use crate::block::in_flight::InFlight;
 use crate::block::layout::Layout;
 use crate::block::traffic::Traffic;
 use crate::block::writeback_throttle::WritebackThrottle;
@@ -25,32 +24,29 @@ pub(crate) struct Storage {
     pub(crate) requests: Vec<InFlight>,
     pub(crate) free: Vec<u32>,
     pub(crate) traffic: [Traffic; Role::ALL.len()],
-    /// Of each role: requests on the path to the device, in the order sent.
-    pub(crate) arriving: [VecDeque<u32>; Role::ALL.len()],
     completions: Vec<Completion>,
-    /// Processor time charged for requests and not yet run.
-    pub(crate) charges: VecDeque<(CpuCharge, Nanos)>,
+    /// Requests that were sent on the path to an emulated disk, and its latency.
+    departing: VecDeque<(u32, Nanos)>,
 }
 
 impl Storage {
     pub(crate) fn new(
-        devices: Vec<(DeviceModel, IoCpuCost)>,
+        devices: Vec<(DeviceModel, Nanos)>,
         layout: Layout,
         throttle: &WritebackThrottle,
     ) -> Self {
         Self {
             queues: devices
                 .into_iter()
-                .map(|(device, cpu_cost)| DeviceQueue::new(device, cpu_cost))
+                .map(|(device, path_ns)| DeviceQueue::new(device, path_ns))
                 .collect(),
             due: Nanos::MAX,
             layout,
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             traffic: std::array::from_fn(|_| Traffic::new(throttle.clone())),
-            arriving: std::array::from_fn(|_| VecDeque::new()),
             completions: Vec::with_capacity(1024),
-            charges: VecDeque::new(),
+            departing: VecDeque::new(),
         }
     }
 
@@ -79,8 +75,35 @@ impl Storage {
         self.due = due.unwrap_or(Nanos::MAX);
     }
 
-    /// Submits a role's request that has arrived at its device.
-    pub(crate) fn submit_to_device(&mut self, now: Nanos, role: Role, id: u32, request: Request) {
+    /// Sends one request: to the device, or on the path to an emulated disk.
+    fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {
+        self.traffic[role as usize].note_sent(now, &request);
+        let id = self.free.pop().unwrap_or(self.requests.len() as u32);
+        let in_flight = InFlight {
+            job,
+            role,
+            request,
+            sent_at: now,
+        };
+        if id as usize == self.requests.len() {
+            self.requests.push(in_flight);
+        } else {
+            self.requests[id as usize] = in_flight;
+        }
+        match self.queues[self.layout.device(role)].path_ns {
+            0 => self.arrive(now, id),
+            path_ns => self.departing.push_back((id, path_ns)),
+        }
+    }
+
+    /// The next request that was sent on a path, and the path's latency.
+    pub(crate) fn next_departing(&mut self) -> Option<(u32, Nanos)> {
+        self.departing.pop_front()
+    }
+
+    /// A request arrives at its device.
+    pub(crate) fn arrive(&mut self, now: Nanos, id: u32) {
+        let InFlight { role, request, .. } = self.requests[id as usize];
         let device = self.layout.device(role);
         self.queues[device].submit(now, id, request, role == Role::Log);
         self.update_due();
@@ -138,18 +161,13 @@ impl Storage {
         }
         self.update_due();
         for completion in completions.drain(..) {
-            let id = completion.id as u32;
-            let in_flight = &self.requests[id as usize];
-            match in_flight.costs.after_ns {
-                0 => completed.push(self.complete(now, id)),
-                after_ns => self.charge(CpuCharge::AfterDevice(id), after_ns),
-            }
+            completed.push(self.complete(now, completion.id as u32));
         }
         self.completions = completions;
     }
 
     /// Completes a request; its job.
-    pub(crate) fn complete(&mut self, now: Nanos, id: u32) -> u32 {
+    fn complete(&mut self, now: Nanos, id: u32) -> u32 {
         let in_flight = self.requests[id as usize];
         let (role, op) = (in_flight.role, in_flight.request.op);
         self.free.push(id);

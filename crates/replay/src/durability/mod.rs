@@ -3,7 +3,6 @@
 
 pub(crate) mod commit;
 pub(crate) mod commit_delay;
-pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod log_replica;
 pub(crate) mod sync;

@@ -1,7 +1,8 @@
 //! Syncs: jobs that pass through their stages, and the actions at their end.
 //!
 //! Source: `ext4_sync_file` (fs/ext4/fsync.c) waits until the data is written, requests the journal's commit or a
-//! flush, and waits again: so its caller wakes in between, on its core. The journal's thread: `journal.rs`.
+//! flush, and waits again: so its caller wakes in between, on its core. Not modelled: processor time of the
+//! journal's thread.
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
@@ -80,9 +81,6 @@ impl<'a> Simulation<'a> {
     /// Sends a job's next stage, or ends the job.
     pub(crate) fn advance_job(&mut self, index: u32) {
         loop {
-            if self.start_journal_work(index) {
-                return;
-            }
             let job = *self.jobs.get(index);
             let sent = match job.writes {
                 SyncWrites::None => None,
@@ -91,10 +89,9 @@ impl<'a> Simulation<'a> {
             let Some(sent) = sent else {
                 return self.end_job(index);
             };
-            let now = self.now;
             let job = self.jobs.get(index);
             job.stage += 1;
-            (job.pending, job.sent_at, job.is_ready) = (sent, now, false);
+            job.pending = sent;
             if sent > 0 {
                 return;
             }

@@ -20,8 +20,6 @@ pub(crate) enum Event {
     Begin(u32),
     /// This request has passed the path to its device.
     PathDone(u32),
-    /// The processor work before the next stage of this job is done.
-    StageReady(u32),
     /// The engine's log flusher wakes.
     Flusher,
     /// The kernel's periodic write-back.
@@ -45,8 +43,7 @@ impl Event {
             Self::WriteBack => (5, 0),
             Self::Count => (6, 0),
             Self::End => (7, 0),
-            Self::StageReady(index) => (8, index),
-            Self::Arrival => (9, 0),
+            Self::Arrival => (8, 0),
         };
         debug_assert!(index < 1 << INDEX_BITS);
         (kind << INDEX_BITS) | u64::from(index)
@@ -62,8 +59,7 @@ impl Event {
             4 => Self::Flusher,
             5 => Self::WriteBack,
             6 => Self::Count,
-            8 => Self::StageReady(index),
-            9 => Self::Arrival,
+            8 => Self::Arrival,
             _ => Self::End,
         }
     }

@@ -8,7 +8,6 @@ use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::scenario::{Mode, Scenario};
 use crate::block::device_queue::DeviceModel;
-use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::jobs::Jobs;
 use crate::block::layout::Layout;
 use crate::block::scenario_devices::scenario_devices;
@@ -78,7 +77,7 @@ fn build<'a>(
     program: &'a Program,
     scenario: &Scenario,
     layout: Layout,
-    devices: Vec<(DeviceModel, IoCpuCost)>,
+    devices: Vec<(DeviceModel, Nanos)>,
 ) -> Simulation<'a> {
     let work = &program.work;
     let mut sessions = sessions(program, scenario.clients);
@@ -108,7 +107,6 @@ fn build<'a>(
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
         locks: HotLocks::new(&work.locks, sessions.len()),
         sessions,
-        idle_io_threads: Vec::new(),
         clients,
         log: work
             .log

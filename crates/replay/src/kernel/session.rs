@@ -4,8 +4,6 @@ use tierwise_device::Nanos;
 use tierwise_recording::Role;
 use tierwise_work::{Reuse, TimeCategory};
 
-use crate::block::in_flight::CpuCharge;
-
 /// No session, core or key.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Index of a session's server thread, and of its client thread.
@@ -33,10 +31,6 @@ pub(crate) enum Resume {
     Committed,
     /// The data of this sync job is written: requests the next stage.
     DataWritten(u32),
-    /// As an I/O thread of the kernel: has run for a request.
-    IoThreadDone(CpuCharge),
-    /// As a file system's journal thread: has run for this job.
-    JournalThreadDone(u32),
     /// Its client's thread has sent its request.
     ClientDone,
 }

@@ -36,8 +36,6 @@ pub(crate) struct Simulation<'a> {
     pub(crate) storage: Storage,
     pub(crate) jobs: Jobs,
     pub(crate) sessions: Vec<SessionState>,
-    /// Idle I/O threads of the kernel, as indexes of `sessions`.
-    pub(crate) idle_io_threads: Vec<u32>,
     pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
     /// Its content, where checkpoints follow the number of commits.
@@ -94,7 +92,10 @@ impl Simulation<'_> {
             self.now = self.now.max(event_at);
             self.handle(event);
         }
-        self.run_io_threads();
+        while let Some((request, path_ns)) = self.storage.next_departing() {
+            self.events
+                .push(self.now + path_ns, Event::PathDone(request));
+        }
         self.progress.check_progress(self.now, &self.sessions)
     }
 
@@ -108,8 +109,7 @@ impl Simulation<'_> {
             Event::Core(core) => self.end_cpu_burst(core),
             Event::Wake(session) => self.resume(session),
             Event::Begin(session) => self.begin_turn(session),
-            Event::PathDone(request) => self.storage.path_done(self.now, request),
-            Event::StageReady(job) => self.stage_ready(job),
+            Event::PathDone(request) => self.storage.arrive(self.now, request),
             Event::Flusher => self.periodic_log_flush(),
             Event::WriteBack => self.periodic_write_back(),
             Event::Count => self.begin_counting(),
@@ -162,8 +162,6 @@ impl Simulation<'_> {
             Resume::SendFlush => self.send_flush(session),
             Resume::DataWritten(job) => self.data_written(session, job),
             Resume::ReleaseLog => self.release_log(session),
-            Resume::IoThreadDone(charge) => self.io_thread_done(session, charge),
-            Resume::JournalThreadDone(job) => self.journal_thread_done(session, job),
             Resume::Committed => self.log_durable(session),
         }
     }

@@ -4,4 +4,3 @@ pub(crate) mod client_service;
 pub(crate) mod client_threads;
 pub(crate) mod cores;
 pub(crate) mod dispatch;
-pub(crate) mod kernel_io_threads;

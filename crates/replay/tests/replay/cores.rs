@@ -1,12 +1,13 @@
 //! Cores: servers of one queue.
 
+use tierwise_device::random::SplitMix;
 use tierwise_replay::replay;
 use tierwise_work::{Delay, Grouping, Step};
 
 use crate::support::{SECOND, all_on, cpu, memory, work};
 
-/// Rate of a station with so many servers, by its birth-death chain: customers each away for `away`, then served for
-/// `service`, both exponential. Two customers of equal, fixed times have less to wait; see the tests.
+/// Rate of a station with so many servers, by its birth-death chain: customers each away for a time, then served for
+/// another, both exponential.
 fn closed_rate(customers: u32, away_s: f64, service_s: f64, servers: u32) -> f64 {
     let mut weights = vec![1.0];
     for present in 1..=customers {
@@ -21,26 +22,29 @@ fn closed_rate(customers: u32, away_s: f64, service_s: f64, servers: u32) -> f64
     weights.iter().enumerate().map(served).sum()
 }
 
-/// Values of an exponential distribution with this mean, at evenly spaced probabilities, shuffled by `seed`.
-fn exponential(mean_ns: f64, count: u32, seed: u32) -> Vec<u64> {
-    let at = |index: u32| {
-        let shuffled = (u64::from(index) * 7_919 + u64::from(seed) * 104_729) % u64::from(count);
-        let probability = (shuffled as f64 + 0.5) / f64::from(count);
-        (-(1.0 - probability).ln() * mean_ns).max(1.0) as u64
+/// Values of an exponential distribution with this mean.
+fn exponential(mean_ns: f64, count: u32, seed: u64) -> Vec<u64> {
+    let mut random = SplitMix::new(seed);
+    let draw = |_| {
+        let uniform = (random.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+        (-(1.0 - uniform).ln() * mean_ns).max(1.0) as u64
     };
-    (0..count).map(at).collect()
+    (0..count).map(draw).collect()
 }
 
 /// Rate of customers that are away and then need a core, each time for another time.
 fn replayed_rate(customers: u32, away_ns: f64, service_ns: f64, cores: u32) -> f64 {
-    const TURNS: u32 = 4_001;
+    const TURNS: u32 = 20_000;
     let mut made = work(customers, &[cpu(1), cpu(1)], Grouping::Alone);
     for (number, session) in (0..).zip(&mut made.sessions) {
         let away = exponential(away_ns, TURNS, number);
         let needs = exponential(service_ns, TURNS, number + 100);
         let turns = crate::support::session("", TURNS, &[cpu(1), cpu(1)]).turns;
         let steps = away.iter().zip(&needs).flat_map(|(&time_ns, &run_ns)| {
-            let delay = Step::Delay(Delay { time_ns, timer: false });
+            let delay = Step::Delay(Delay {
+                time_ns,
+                timer: false,
+            });
             let run = Step::Cpu {
                 time_ns: run_ns as u32,
                 client: false,
@@ -57,9 +61,11 @@ fn replayed_rate(customers: u32, away_ns: f64, service_ns: f64, cores: u32) -> f
 
 #[test]
 fn cores_give_the_rate_of_a_birth_death_chain() {
-    for (customers, cores, away_us, service_us) in
-        [(4, 2, 300.0, 100.0), (20, 2, 2_000.0, 150.0), (3, 1, 50.0, 100.0)]
-    {
+    for (customers, cores, away_us, service_us) in [
+        (4, 2, 300.0, 100.0),
+        (20, 2, 2_000.0, 150.0),
+        (3, 1, 50.0, 100.0),
+    ] {
         let rate = replayed_rate(customers, away_us * 1e3, service_us * 1e3, cores);
         let exact = closed_rate(customers, away_us * 1e-6, service_us * 1e-6, cores);
         assert!((rate / exact - 1.0).abs() < 0.015, "{rate} for {exact}");

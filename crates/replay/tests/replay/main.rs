@@ -7,8 +7,6 @@ mod clients;
 mod commit_delay;
 mod cores;
 mod joint;
-mod journal;
-mod kernel_io_threads;
 mod length;
 mod log;
 mod log_replica;

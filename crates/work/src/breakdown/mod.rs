@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
 
+use crate::TimeCategory;
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::time_use::TimeUse;
 use crate::transactions::sessions::raw_sessions;
-use crate::TimeCategory;
 
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
 

@@ -208,8 +208,7 @@ fn trailing(steps: &[Step], tail: usize) -> u32 {
     let clients = |step: &&Step| {
         matches!(
             step,
-            Step::Cpu { client: true, .. }
-                | Step::Delay(Delay { timer: false, .. })
+            Step::Cpu { client: true, .. } | Step::Delay(Delay { timer: false, .. })
         )
     };
     let count = steps.iter().rev().take_while(clients).count();

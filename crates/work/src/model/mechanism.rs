@@ -42,16 +42,8 @@ mechanisms! {
     WalCheckpoints = "wal_checkpoints",
     /// Sessions of the engine's background threads.
     BackgroundSessions = "background_sessions",
-    /// Processor time of the file system's journal threads.
-    JournalThreads = "journal_threads",
-    /// Processor time of the kernel's I/O threads and an emulated disk's server.
-    IoCpuCost = "io_cpu_cost",
     /// The path to an emulated disk.
     EmulatedPath = "emulated_path",
-    /// The path latency that the emulation subtracts.
-    PathCredit = "path_credit",
-    /// The server of an emulated disk stores one write at a time.
-    SerialStore = "serial_store",
     /// Times of a real device by queue depth and by file.
     EmpiricalClasses = "empirical_classes",
     /// Roles move with their whole partitions.

@@ -4,9 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{
-    Disabled, JournalRules, LogRules, PageCache, Step, StorageCost, TimeCategory, UnassignedFile,
-};
+use crate::{Disabled, LogRules, PageCache, Step, TimeCategory, UnassignedFile};
 
 /// One unit of a session's work: from one request's arrival to the next, or a part of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -235,10 +233,6 @@ pub struct Work {
     pub locks: Vec<HotLock>,
     /// Mean of [`crate::cold_factor`] over the recorded processor time; none if cores stay warm.
     pub cold_factor: Option<f64>,
-    /// Processor time of the threads of file systems' journals.
-    pub journal: JournalRules,
-    /// Processor cost of storage itself; none where it is part of others' time.
-    pub storage: Option<StorageCost>,
     /// Processor time of other programs, as a share of all cores.
     pub foreign_cpu_share: f64,
     /// Devices, with the roles on them.

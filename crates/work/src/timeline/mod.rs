@@ -2,7 +2,7 @@
 //!
 //! Nothing here compares threads or depends on transactions.
 
-pub(crate) mod core_activity;
+pub(crate) mod idle_cores;
 pub(crate) mod segments;
 pub(crate) mod time_category;
 pub(crate) mod time_use;

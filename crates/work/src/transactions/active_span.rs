@@ -136,9 +136,7 @@ mod tests {
     fn segment(start_ns: u64, end_ns: u64, cause: Option<WaitCause>) -> Segment {
         let kind = match cause {
             Some(cause) => SegmentKind::Wait { cause, state: 0 },
-            None => SegmentKind::Cpu {
-                waited: false,
-            },
+            None => SegmentKind::Cpu { waited: false },
         };
         Segment {
             start_ns,

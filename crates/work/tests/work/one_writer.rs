@@ -35,7 +35,7 @@ fn writers() -> Recording {
     made.finish()
 }
 
-/// Time on a warm core before each step of a kind, since the commit before. All bursts but the first begin on a cold one.
+/// Time on a core before each step of a kind, since the commit before.
 fn before(work: &Work, session: usize, wanted: impl Fn(&Step) -> bool) -> Vec<u32> {
     let (mut found, mut cpu_ns) = (Vec::new(), 0);
     for step in &work.sessions[session].steps {
@@ -55,9 +55,8 @@ fn who_slept_may_write_from_the_end_of_the_last_sleep() {
     let locks = before(&work, 0, |step| matches!(step, Step::Lock { .. }));
     assert_eq!(locks.len(), TURNS as usize);
     // 18 µs, and that of the call that slept first; before it, but in the first turn, the tail of the commit.
-    assert!((18_000..25_000).contains(&locks[0]), "{locks:?}");
     assert!(
-        locks[1..].iter().all(|ns| (10_000..12_000).contains(ns)),
+        locks.iter().all(|ns| (18_000..25_000).contains(ns)),
         "{locks:?}"
     );
     assert_eq!(work.locks.len(), 1);
@@ -74,9 +73,8 @@ fn who_did_not_sleep_took_the_right_as_long_before_it_wrote_as_the_others() {
     let locks = before(&work, 1, |step| matches!(step, Step::Lock { .. }));
     assert_eq!(locks.len(), TURNS as usize);
     // 200 µs, less 99 that the sleeper wrote after its sleep, which is less the 19 or so before its first try.
-    assert!((115_000..135_000).contains(&locks[0]), "{locks:?}");
     assert!(
-        locks[1..].iter().all(|ns| (60_000..72_000).contains(ns)),
+        locks.iter().all(|ns| (115_000..135_000).contains(ns)),
         "{locks:?}"
     );
 }
@@ -128,9 +126,5 @@ fn what_runs_after_a_commit_is_of_the_next_transaction() {
     let work = Work::from_recording(&at_once()).expect("a sound recording");
     let locks = before(&work, 0, |step| matches!(step, Step::Lock { .. }));
     assert_eq!(locks.len(), TURNS as usize);
-    assert!((28_000..34_000).contains(&locks[0]), "{locks:?}");
-    assert!(
-        locks[1..].iter().all(|ns| (22_000..26_000).contains(ns)),
-        "{locks:?}"
-    );
+    assert!(locks.iter().all(|ns| *ns == 30_000), "{locks:?}");
 }

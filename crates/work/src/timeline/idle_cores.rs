@@ -1,0 +1,54 @@
+//! How long cores had been idle when recorded threads started on them.
+
+use tierwise_recording::{State, StateKind};
+
+use crate::cold_factor;
+
+/// Mean of [`cold_factor`] over the processor time of recorded threads; 1 where none ran. A thread starts on the core
+/// that was idle for the shortest time, as in a replay.
+pub(crate) fn mean_cold_factor(states: &[State]) -> f64 {
+    let mut runs: Vec<&State> = states
+        .iter()
+        .filter(|state| state.kind == StateKind::Cpu)
+        .collect();
+    runs.sort_unstable_by_key(|state| state.start_ns);
+    let mut last_end_ns: Vec<Option<u64>> = Vec::new();
+    let (mut cold_ns, mut warm_ns) = (0.0, 0.0);
+    for state in runs {
+        let idle_since = last_end_ns.iter().flatten();
+        let idle_since = idle_since.filter(|end_ns| **end_ns <= state.start_ns).max();
+        if let Some(end_ns) = idle_since {
+            let ran_ns = (state.end_ns - state.start_ns) as f64;
+            cold_ns += ran_ns;
+            warm_ns += ran_ns / cold_factor(state.start_ns - end_ns);
+        }
+        let core = usize::from(state.cpu);
+        last_end_ns.resize(last_end_ns.len().max(core + 1), None);
+        last_end_ns[core] = Some(state.end_ns);
+    }
+    if warm_ns > 0.0 {
+        cold_ns / warm_ns
+    } else {
+        1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_states::state;
+
+    #[test]
+    fn runs_right_after_others_are_warm_and_late_ones_cold() {
+        let warm: Vec<State> = (0..10)
+            .map(|at| state(0, (at * 100, at * 100 + 100), StateKind::Cpu))
+            .collect();
+        assert!((mean_cold_factor(&warm) - 1.0).abs() < 1e-9);
+        let cold: Vec<State> = (0..10)
+            .map(|at| state(0, (at * 10_000, at * 10_000 + 100), StateKind::Cpu))
+            .collect();
+        let expected = cold_factor(9_900_000);
+        assert!((mean_cold_factor(&cold) - expected).abs() < 1e-9);
+        assert!((mean_cold_factor(&[]) - 1.0).abs() < 1e-9);
+    }
+}
