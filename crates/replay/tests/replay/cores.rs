@@ -2,7 +2,7 @@
 
 use tierwise_device::random::SplitMix;
 use tierwise_replay::replay;
-use tierwise_work::{Delay, Grouping, Step};
+use tierwise_work::{Delay, Grouping, Step, Work, cold_factor};
 
 use crate::support::{SECOND, all_on, cpu, memory, work};
 
@@ -82,4 +82,25 @@ fn a_long_run_gives_way_after_its_slice() {
     // Slices of 0.75 ms in turn: the short runs get half of the core.
     let rate = outcome.turns as f64 / outcome.elapsed_s;
     assert!((1_000.0..=5_200.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_run_costs_more_on_a_core_that_was_idle_and_as_much_as_recorded_in_the_recorded_run() {
+    let pause = Step::Delay(Delay {
+        time_ns: 10_000_000,
+        timer: false,
+    });
+    let turn_us = |cold_factor: Option<f64>| {
+        let made = Work {
+            cold_factor,
+            ..work(1, &[cpu(100), pause], Grouping::Alone)
+        };
+        let outcome = replay(&made, &all_on(memory(0.0), 20 * SECOND, 1)).expect("sound work");
+        2.0 * outcome.busy_share * outcome.elapsed_s * 1e6 / outcome.turns as f64
+    };
+    let cold = cold_factor(10_000_000);
+    assert!((2.0..2.3).contains(&cold), "{cold}");
+    assert!((turn_us(None) - 100.0).abs() < 1.0);
+    assert!((turn_us(Some(1.0)) - 100.0 * cold).abs() < 1.0);
+    assert!((turn_us(Some(cold)) - 100.0).abs() < 1.0);
 }

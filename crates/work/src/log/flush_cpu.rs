@@ -19,7 +19,7 @@ impl FlushCpu {
         self.flushes += u32::from(flush);
     }
 
-    /// A stretch on a core in a flush, after a wait or not; as on a warm core.
+    /// A stretch on a core in a flush, after a wait or not.
     pub(crate) fn ran(&mut self, time_ns: f64, waited: bool) {
         if waited {
             self.before_ns += self.last.replace(0.0).unwrap_or(0.0);
