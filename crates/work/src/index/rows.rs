@@ -8,7 +8,7 @@ use tierwise_recording::{
 
 use crate::constants::FAULT_NS;
 use crate::engines::{EngineRules, rules_of};
-use crate::index::calls::{received, sent};
+use crate::index::calls::{streams_in, streams_out};
 
 /// A recording with indexed rows.
 pub(crate) struct Rows<'a> {
@@ -19,8 +19,13 @@ pub(crate) struct Rows<'a> {
     calls: Vec<Range<usize>>,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
+    /// Of each file: whether it is the kernel's own, as a signalfd is, with nobody at its other end.
+    kernels: Vec<bool>,
 }
 
+/// How the paths of files begin that are the kernel's own: descriptors for signals, timers and events. PostgreSQL reads
+/// one whenever a wait for a row ends.
+const KERNELS: &str = "anon_inode";
 /// A recording is continuous if its bursts cover this share of its time.
 const WHOLE: f64 = 0.9;
 
@@ -33,6 +38,11 @@ impl<'a> Rows<'a> {
             states: ranges(threads, &recording.states, |state| state.thread),
             calls: ranges(threads, &recording.calls, |call| call.thread),
             seen: devices_seen(recording),
+            kernels: recording
+                .files
+                .iter()
+                .map(|file| file.path.starts_with(KERNELS))
+                .collect(),
         }
     }
 
@@ -105,6 +115,21 @@ impl<'a> Rows<'a> {
         before.find(|call| call.end_ns >= time_ns && !call.asynchronous)
     }
 
+    /// Whether a call brought bytes from a peer.
+    pub(crate) fn received(&self, call: &Call) -> bool {
+        streams_in(call) && !self.is_kernels(call.file)
+    }
+
+    /// Whether a call sent bytes to a peer.
+    pub(crate) fn sent(&self, call: &Call) -> bool {
+        streams_out(call) && !self.is_kernels(call.file)
+    }
+
+    /// Whether a file is a descriptor of the kernel's own.
+    pub(crate) fn is_kernels(&self, file: u32) -> bool {
+        self.kernels.get(file as usize).copied().unwrap_or(false)
+    }
+
     /// Whether a thread exchanged data with its client between two instants.
     pub(crate) fn talked(&self, thread: u32, from_ns: u64, to_ns: u64) -> bool {
         let (_, calls) = self.calls(thread);
@@ -112,7 +137,7 @@ impl<'a> Rows<'a> {
         calls[next..]
             .iter()
             .take_while(|call| call.start_ns < to_ns)
-            .any(|call| received(call) || sent(call))
+            .any(|call| self.received(call) || self.sent(call))
     }
 
     /// Sum of all bursts.
@@ -198,4 +223,41 @@ fn devices_seen(recording: &Recording) -> Vec<bool> {
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use tierwise_recording::File;
+
+    use super::*;
+
+    #[test]
+    fn a_read_of_a_signalfd_is_no_request() {
+        let named = |path: &str| File {
+            path: path.to_owned(),
+            role: None,
+            device: NONE,
+            size_bytes: 0,
+        };
+        let recording = Recording {
+            files: vec![named("socket:[7]"), named("anon_inode:[signalfd]")],
+            ..Recording::default()
+        };
+        let rows = Rows::new(&recording);
+        let received = [0, 1, NONE].map(|file| {
+            rows.received(&Call {
+                thread: 0,
+                start_ns: 0,
+                end_ns: 1,
+                kind: CallKind::Receive,
+                file,
+                offset_bytes: 0,
+                size_bytes: 128,
+                asynchronous: false,
+                failed: false,
+                transaction_status: None,
+            })
+        });
+        assert_eq!(received, [true, false, true]);
+    }
 }

@@ -11,7 +11,6 @@ use tierwise_recording::{Call, CallKind, Role, StateKind, ThreadClass};
 
 use crate::constants::REPLICA_WAITED_SHARE;
 use crate::index::calls::makes_durable;
-use crate::index::calls::received;
 use crate::index::rows::Rows;
 
 /// The threads of a second copy of the log.
@@ -32,7 +31,7 @@ impl LogReplica {
             let mut files = writers.values().filter(|by| by.contains(&thread));
             files.all(|by| by.len() == 1)
         };
-        let is_sent = |thread: u32| rows.calls(thread).1.iter().any(received);
+        let is_sent = |thread: u32| rows.calls(thread).1.iter().any(|call| rows.received(call));
         let receivers = flushes.keys().copied();
         receivers
             .filter(|&thread| flushes.len() > 1 && alone(thread) && is_sent(thread))

@@ -2,7 +2,7 @@
 
 use tierwise_recording::{Call, CallKind, NONE, Role, State, ThreadClass};
 
-use crate::index::calls::{makes_durable, received, sent};
+use crate::index::calls::makes_durable;
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 
@@ -86,7 +86,9 @@ fn poll(rows: &Rows<'_>, state: &State) -> WaitCause {
 fn receives_after(rows: &Rows<'_>, state: &State) -> bool {
     let (_, calls) = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.end_ns);
-    calls[next..].iter().find(with_others).is_some_and(received)
+    let mut after = calls[next..].iter();
+    let next = after.find(|call| with_others(rows, call));
+    next.is_some_and(|call| rows.received(call))
 }
 
 /// Whether the burst ended first, and the thread's last communication was a send.
@@ -94,15 +96,17 @@ fn cut_after_reply(rows: &Rows<'_>, state: &State) -> bool {
     let (_, calls) = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.start_ns);
     let mut before = calls[..next].iter().rev();
-    let last = before.find(|call| with_others(call) && call.kind != CallKind::Poll && !call.failed);
-    is_cut(rows, state) && last.is_some_and(sent)
+    let last =
+        before.find(|call| with_others(rows, call) && call.kind != CallKind::Poll && !call.failed);
+    is_cut(rows, state) && last.is_some_and(|call| rows.sent(call))
 }
 
-fn with_others(call: &&Call) -> bool {
-    matches!(
-        call.kind,
-        CallKind::Receive | CallKind::Send | CallKind::Poll | CallKind::Lock | CallKind::Sleep
-    )
+fn with_others(rows: &Rows<'_>, call: &Call) -> bool {
+    match call.kind {
+        CallKind::Receive | CallKind::Send => !rows.is_kernels(call.file),
+        CallKind::Poll | CallKind::Lock | CallKind::Sleep => true,
+        _ => false,
+    }
 }
 
 /// Whether the end of a burst, not the wait's cause, ended a wait.

@@ -7,7 +7,6 @@ use crate::Grouping;
 use crate::constants::{BOTH_COPIES_NS, COMMIT_WRITES_NS, SAME_COMMIT_NS};
 use crate::engines::FlushSharing;
 use crate::index::calls::makes_durable;
-use crate::index::calls::{received, sent};
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::log::wal_header::is_header;
@@ -112,7 +111,7 @@ impl CommitSearch<'_> {
 
     fn call(&mut self, call: &Call, index: u32) {
         // A thread that sent a reply or received a request has finished the previous commit.
-        self.own |= received(call) || sent(call);
+        self.own |= self.rows.received(call) || self.rows.sent(call);
         if self.rows.role(call.file) != Some(Role::Log) || call.failed {
             return;
         }

@@ -3,7 +3,6 @@
 use tierwise_recording::{Call, CallKind, Role, TransactionStatus};
 
 use crate::constants::EVEN_TURN_NS;
-use crate::index::calls::{received, sent};
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::segments::{Segment, SegmentKind, split_at};
@@ -62,7 +61,7 @@ pub(crate) fn turns_of(
             return false;
         };
         rows.call(call)
-            .is_some_and(|call| received(call) || sent(call))
+            .is_some_and(|call| rows.received(call) || rows.sent(call))
     };
     let served =
         segments.iter().any(talks) || segments.iter().any(|p| waits_for(p, WaitCause::Client));
@@ -129,13 +128,13 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
         let Some(call) = rows.call(call) else {
             continue;
         };
-        if sent(call) {
+        if rows.sent(call) {
             starts.extend(ended.take());
             let idle = call.transaction_status == Some(TransactionStatus::Idle);
             ended = idle.then(|| after_call(segments, index, call.end_ns));
             replied = true;
             waited = None;
-        } else if received(call) && replied {
+        } else if rows.received(call) && replied {
             let inside = segments[index..]
                 .iter()
                 .take_while(|p| p.start_ns < call.end_ns);
@@ -252,7 +251,7 @@ fn received_in(rows: &Rows<'_>, segments: &[Segment], start: usize) -> u64 {
     let begins_ns = segments
         .get(start)
         .map_or(u64::MAX, |segment| segment.start_ns);
-    let under_way = |call: &&Call| received(call) && call.end_ns > begins_ns;
+    let under_way = |call: &&Call| rows.received(call) && call.end_ns > begins_ns;
     call.filter(under_way).map_or(0, |call| call.size_bytes)
 }
 
@@ -265,9 +264,9 @@ fn describe(rows: &Rows<'_>, turn: &mut RawTurn) {
         let Some(call) = rows.call(call) else {
             continue;
         };
-        if received(call) && turn.reply_ns.is_none() {
+        if rows.received(call) && turn.reply_ns.is_none() {
             turn.shape.0 += call.size_bytes;
-        } else if sent(call) {
+        } else if rows.sent(call) {
             turn.shape.1 += call.size_bytes;
             turn.status = call.transaction_status;
             turn.reply_ns = Some(call.end_ns);
