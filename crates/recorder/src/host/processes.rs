@@ -297,9 +297,13 @@ mod tests {
         assert!(memory_bytes(&[own]) > 1 << 16);
         assert_eq!(memory_bytes(&[1 << 30]), 0);
         assert_eq!(activity(&[1 << 30]), Activity::default());
-        let before = activity(&[own]);
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        let after = activity(&[own]);
-        assert!(after.waits > before.waits && after.cpu_ns > before.cpu_ns);
+        // The threads of other tests end meanwhile, and take their counts with them: not each look sees a rise.
+        let rises = || {
+            let before = activity(&[own]);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let after = activity(&[own]);
+            after.waits > before.waits && after.cpu_ns > before.cpu_ns
+        };
+        assert!((0..100).any(|_| rises()));
     }
 }
