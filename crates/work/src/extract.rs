@@ -9,7 +9,7 @@ use crate::index::work_clock::WorkClock;
 use crate::log::checkpoints::Checkpoints;
 use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
-use crate::storage::{cpu, devices};
+use crate::storage::devices;
 use crate::timeline::idle_cores;
 use crate::transactions::active_span::{STEADY_TRANSACTIONS, active_span, trim};
 use crate::transactions::counted::Counted;
@@ -205,7 +205,7 @@ fn others_share(view: &View<'_>) -> f64 {
         .map(|thread| view.cpu_ns(thread))
         .sum();
     let cores_ns = f64::from(about.machine.cores.max(1)) * view.span_ns().max(1) as f64;
-    let storage_ns = cpu::used(view).map_or(0, |used| used.kernel_ns);
+    let storage_ns = view.storage_cpu().map_or(0, |used| used.kernel_ns);
     let threads_ns = kernel_ns as f64 - storage_ns as f64;
     (about.foreign_cpu_share + threads_ns / cores_ns).clamp(0.0, 0.95)
 }

@@ -22,7 +22,6 @@ mod unassigned;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use error::WorkError;
-pub use model::coldness::cold_factor;
 pub use model::log_rules::{CommitDelay, LogRules};
 pub use model::mechanism::{Disabled, Mechanism};
 pub use model::step::{Delay, Step};
@@ -33,5 +32,6 @@ pub use model::work::{
 };
 pub use page_cache::cache_size::PageCache;
 pub use page_cache::reuse::Reuse;
+pub use timeline::idle_cores::cold_factor;
 pub use timeline::time_category::TimeCategory;
 pub use transactions::active_span::STEADY_TRANSACTIONS;

@@ -2,7 +2,6 @@
 
 pub(crate) mod device_queue;
 pub(crate) mod empirical_device;
-pub(crate) mod in_flight;
 pub(crate) mod jobs;
 pub(crate) mod layout;
 pub(crate) mod scenario_devices;

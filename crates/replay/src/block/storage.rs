@@ -7,7 +7,6 @@ use tierwise_recording::Role;
 
 use crate::api::outcome::RoleIo;
 use crate::block::device_queue::{DeviceModel, DeviceQueue};
-use crate::block::in_flight::InFlight;
 use crate::block::layout::Layout;
 use crate::block::traffic::Traffic;
 use crate::block::writeback_throttle::WritebackThrottle;
@@ -15,14 +14,23 @@ use crate::block::writeback_throttle::WritebackThrottle;
 /// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
 pub(crate) const MAX_REQUEST_SECTORS: u32 = 2048;
 
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    job: u32,
+    role: Role,
+    request: Request,
+    sent_at: Nanos,
+}
+
 /// The storage of a scenario.
 pub(crate) struct Storage {
     pub(crate) queues: Vec<DeviceQueue>,
     /// Time of the first event of all devices.
     due: Nanos,
     pub(crate) layout: Layout,
-    pub(crate) requests: Vec<InFlight>,
-    pub(crate) free: Vec<u32>,
+    requests: Vec<InFlight>,
+    free: Vec<u32>,
     pub(crate) traffic: [Traffic; Role::ALL.len()],
     completions: Vec<Completion>,
     /// Requests that were sent on the path to an emulated disk, and its latency.

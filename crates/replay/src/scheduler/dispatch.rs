@@ -15,7 +15,6 @@ impl Simulation<'_> {
         let warm_ns = base_ns as f64 / self.cpu_speed / recorded.unwrap_or(1.0);
         let session = self.session(index);
         session.resume = then;
-        session.pending_ns = (warm_ns as Nanos).max(1);
         let core = session.core;
         if core == NONE || session.thread != thread {
             // If the session's other thread is on a core, it is the waker and leaves that core.
@@ -27,6 +26,7 @@ impl Simulation<'_> {
             session.thread = thread;
             return self.start_or_enqueue(index);
         }
+        session.pending_ns = (warm_ns as Nanos).max(1);
         if !self.cores.must_yield(core) {
             return self.dispatch(index, core);
         }

@@ -46,7 +46,6 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
         tail_steps: 0,
         ends: true,
         recorded_ns: 0,
-        burst: 0,
     };
     Session {
         name: name.to_owned(),

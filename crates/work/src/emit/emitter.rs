@@ -113,7 +113,6 @@ impl<'a> Emitter<'a> {
             tail_steps: tail.map_or(0, |tail| trailing(&steps, tail)),
             ends: meaning.ends,
             recorded_ns: raw.end_ns() - raw.start_ns(),
-            burst: raw.burst,
         });
         session.steps.extend(steps);
     }

@@ -37,7 +37,6 @@ pub(crate) fn session(replica: LogReplica, emitter: &mut Emitter<'_>) -> Session
             tail_steps: 0,
             ends: false,
             recorded_ns: 0,
-            burst: 0,
         });
         session.steps.extend(steps);
     }

@@ -6,13 +6,3 @@ use tierwise_recording::{Call, CallKind, UNKNOWN};
 pub(crate) fn makes_durable(call: &Call) -> bool {
     call.kind == CallKind::Sync && (call.offset_bytes == UNKNOWN || call.size_bytes == 0)
 }
-
-/// Whether a call brought bytes through a stream.
-pub(crate) fn streams_in(call: &Call) -> bool {
-    call.kind == CallKind::Receive && !call.failed && call.size_bytes > 0
-}
-
-/// Whether a call sent bytes through a stream.
-pub(crate) fn streams_out(call: &Call) -> bool {
-    call.kind == CallKind::Send && !call.failed && call.size_bytes > 0
-}

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use tierwise_recording::{
-    Block, BlockOp, Call, CallKind, NONE, Recording, Role, State, StateKind, ThreadClass,
+    Block, BlockOp, Call, CallKind, NONE, Recording, Role, State, StateKind, StorageCpu,
+    ThreadClass,
 };
 
 use crate::constants::FAULT_NS;
 use crate::engines::{EngineRules, rules_of};
-use crate::index::calls::{streams_in, streams_out};
 
 /// A recording with indexed rows.
 pub(crate) struct Rows<'a> {
@@ -117,12 +117,16 @@ impl<'a> Rows<'a> {
 
     /// Whether a call brought bytes from a peer.
     pub(crate) fn received(&self, call: &Call) -> bool {
-        streams_in(call) && !self.is_kernels(call.file)
+        call.kind == CallKind::Receive && self.moved_bytes(call)
     }
 
     /// Whether a call sent bytes to a peer.
     pub(crate) fn sent(&self, call: &Call) -> bool {
-        streams_out(call) && !self.is_kernels(call.file)
+        call.kind == CallKind::Send && self.moved_bytes(call)
+    }
+
+    fn moved_bytes(&self, call: &Call) -> bool {
+        !call.failed && call.size_bytes > 0 && !self.is_kernels(call.file)
     }
 
     /// Whether a file is a descriptor of the kernel's own.
@@ -149,6 +153,23 @@ impl<'a> Rows<'a> {
     /// Whether nearly all of the time was recorded.
     pub(crate) fn is_whole(&self) -> bool {
         self.span_ns() as f64 / 1e9 >= WHOLE * self.recording.about.duration_s
+    }
+
+    /// Processor time of storage in all bursts: of the kernel's threads for block devices and file systems, and of the
+    /// servers of emulated disks. None if that of one burst is not known.
+    pub(crate) fn storage_cpu(&self) -> Option<StorageCpu> {
+        let none = StorageCpu {
+            server_ns: 0,
+            kernel_ns: 0,
+        };
+        let mut bursts = self.recording.about.bursts.iter();
+        bursts.try_fold(none, |sum, burst| {
+            let one = burst.storage_cpu?;
+            Some(StorageCpu {
+                server_ns: sum.server_ns.saturating_add(one.server_ns),
+                kernel_ns: sum.kernel_ns.saturating_add(one.kernel_ns),
+            })
+        })
     }
 
     /// Time that a thread spent on a core.

@@ -2,7 +2,6 @@
 //!
 //! Nothing here depends on how work is extracted from a recording.
 
-pub(crate) mod coldness;
 pub(crate) mod log_rules;
 pub(crate) mod mechanism;
 pub(crate) mod step;

@@ -19,8 +19,6 @@ pub struct Turn {
     pub ends: bool,
     /// How long it took in the recording.
     pub recorded_ns: u64,
-    /// Its burst.
-    pub burst: u32,
 }
 
 /// When a background session's turns begin.

@@ -2,7 +2,6 @@
 //!
 //! Nothing here depends on a file's purpose beyond its role.
 
-pub(crate) mod cpu;
 pub(crate) mod devices;
 pub(crate) mod sync_scripts;
 pub(crate) mod syncs;

@@ -1,8 +1,19 @@
-//! How long cores had been idle when recorded threads started on them.
+//! What it costs to run on a core that was idle, and what recorded runs paid.
 
 use tierwise_recording::{State, StateKind};
 
-use crate::cold_factor;
+use crate::constants::{COLD_NS, COLD_SHARE};
+
+/// Factor of the processor time of a run that starts on a core which was idle for a time, over that of one which was
+/// busy just before: 1 + s (1 − exp(−w / t)).
+///
+/// Models: caches, translations and branch predictors that others' work, or a hypervisor, took over meanwhile, and the
+/// clock frequency of a core that slept. Assumption: in proportion to the run, whatever it does. Source:
+/// docs/evidence/work-calibration.md#cold-cores.
+#[must_use]
+pub fn cold_factor(idle_ns: u64) -> f64 {
+    1.0 + COLD_SHARE.get() * (1.0 - (-(idle_ns as f64) / COLD_NS.get()).exp())
+}
 
 /// Mean of [`cold_factor`] over the processor time of recorded threads; 1 where none ran. A thread starts on the core
 /// that was idle for the shortest time, as in a replay.

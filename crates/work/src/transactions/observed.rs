@@ -7,7 +7,6 @@ use tierwise_recording::{Role, StateKind};
 use crate::Observed;
 use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
-use crate::storage::cpu;
 use crate::storage::devices::sample;
 use crate::timeline::segments::SegmentKind;
 use crate::timeline::time_category::TimeCategory;
@@ -114,7 +113,7 @@ fn busy_share(view: &View<'_>) -> f64 {
     let on_core = states.filter(|state| state.kind == StateKind::Cpu);
     let busy_ns: u64 = on_core.map(|state| state.end_ns - state.start_ns).sum();
     let cores = f64::from(view.recording.about.machine.cores.max(1));
-    let server_ns = cpu::used(view).map_or(0, |used| used.server_ns);
+    let server_ns = view.storage_cpu().map_or(0, |used| used.server_ns);
     let share = (busy_ns as f64 + server_ns as f64) / (cores * view.span_ns().max(1) as f64);
     (share + view.recording.about.foreign_cpu_share).min(1.0)
 }
