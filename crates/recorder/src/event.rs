@@ -96,8 +96,13 @@ pub enum EventKind {
     Ended,
     /// A file was opened; sent before the exit of its call.
     Opened(Opened),
-    /// The data that a call sends ends with this status; sent after its entry.
-    Replied(TransactionStatus),
+    /// The data that a call sends; told before the call's exit.
+    Replied {
+        /// When the call began, monotonic clock.
+        begun_ns: u64,
+        /// How the data ends.
+        status: TransactionStatus,
+    },
     /// A block request was given to a device, `(major << 20) | minor`.
     Issue {
         /// Device.

@@ -128,7 +128,7 @@ impl Burst {
                 }
                 None => {}
             },
-            EventKind::Replied(status) => calls::replied(track, self.underway[at], *status),
+            EventKind::Replied { begun_ns, status } => track.replied = Some((*begun_ns, *status)),
             _ => {}
         }
     }
@@ -162,13 +162,15 @@ impl Burst {
         (number, result): (u32, i64),
         tables: &mut Tables,
     ) {
+        if self.underway[at].is_some_and(|call| !call.is(number)) {
+            self.close_call(at, time_ns);
+        }
         let track = &mut self.tracks[at];
-        let first = track.acts();
         match self.underway[at].take() {
             Some(call) => tables.exit(track, pid, time_ns, &call, result),
-            None if first => calls::exit_unentered(track, time_ns, number, result),
-            None => {}
+            None => calls::exit_unentered(track, time_ns, number, result),
         }
+        track.acts();
         self.stop_syncing(at);
     }
 

@@ -19,6 +19,11 @@ pub(super) struct Underway {
 }
 
 impl Underway {
+    /// Whether it is the call of this number.
+    pub(super) fn is(&self, number: u32) -> bool {
+        self.number == number
+    }
+
     fn fd(&self, argument: usize) -> i32 {
         self.arguments[argument] as i32
     }
@@ -133,6 +138,7 @@ impl Tables {
         row.end_ns = time_ns;
         row.failed = result < 0;
         finish_row(row, call, result);
+        row.transaction_status = status(track.replied, row.kind);
         let row = *row;
         self.change(&row, call, pid, result);
         if call.shape.is_bookkeeping() && !waited_in(track, call.index) {
@@ -182,27 +188,30 @@ impl Tables {
     }
 }
 
-/// The data of the call under way ends with this status; a file that is written has none.
-pub(super) fn replied(track: &mut Track, call: Option<Underway>, status: TransactionStatus) {
-    let row = call.and_then(|call| track.calls.get_mut(call.index as usize));
-    if let Some(row) = row.filter(|row| row.kind == CallKind::Send) {
-        row.transaction_status = Some(status);
-    }
-}
-
-/// A call whose entry was before the burst ends in it: all of the thread's activity so far was in it.
+/// A call ends whose entry was before the burst, or is not traced.
 pub(super) fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
-    let begun_ns = track
-        .states
-        .first()
-        .map_or(track.since_ns, |state| state.start_ns);
     let shape = syscalls::shape(number);
+    let (begun_ns, in_call) = if !shape.is_entered() {
+        let wait = track.waited.unwrap_or(track.states.len());
+        let waited_ns = track.states.get(wait).map(|state| state.start_ns);
+        let begun_ns = track.replied.map(|(begun_ns, _)| begun_ns).or(waited_ns);
+        (begun_ns.unwrap_or(time_ns), wait)
+    } else if !track.acted {
+        // All of the thread's activity so far was in it.
+        let first_ns = track.states.first().map(|state| state.start_ns);
+        (first_ns.unwrap_or(track.since_ns), 0)
+    } else {
+        return;
+    };
     let kind = match shape.kind {
         CallKind::Read if shape.offset == Offset::Position => CallKind::Receive,
         CallKind::Write if shape.offset == Offset::Position => CallKind::Send,
         kind => kind,
     };
     let index = track.calls.len() as u32;
+    for state in &mut track.states[in_call..] {
+        state.call = index;
+    }
     track.calls.push(Call {
         thread: track.thread,
         start_ns: begun_ns,
@@ -217,11 +226,14 @@ pub(super) fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, resul
         },
         asynchronous: false,
         failed: result < 0,
-        transaction_status: None,
+        transaction_status: status(track.replied, kind),
     });
-    for state in &mut track.states {
-        state.call = index;
-    }
+}
+
+/// How the data that a call sent ends; a file that is written has no such status.
+fn status(replied: Option<(u64, TransactionStatus)>, kind: CallKind) -> Option<TransactionStatus> {
+    let (_, status) = replied.filter(|_| kind == CallKind::Send)?;
+    Some(status)
 }
 
 fn finish_row(row: &mut Call, call: &Underway, result: i64) {

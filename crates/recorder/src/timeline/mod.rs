@@ -203,7 +203,7 @@ impl Timeline {
             EventKind::Enter { .. }
             | EventKind::Exit { .. }
             | EventKind::Opened(_)
-            | EventKind::Replied(_) => self.act(event),
+            | EventKind::Replied { .. } => self.act(event),
         }
     }
 

@@ -110,6 +110,15 @@ impl Shape {
         }
     }
 
+    /// Whether its entry is traced; of messages and polls, the tracer takes exits alone.
+    pub(super) fn is_entered(&self) -> bool {
+        let message_or_poll = matches!(
+            self.kind,
+            CallKind::Receive | CallKind::Send | CallKind::Poll
+        );
+        !message_or_poll || self.change != Change::None
+    }
+
     /// Whether the call matters only if the thread waited in it.
     pub(super) fn is_bookkeeping(&self) -> bool {
         self.kind == CallKind::Other

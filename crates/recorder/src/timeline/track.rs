@@ -1,6 +1,6 @@
 //! States of one thread, without a gap.
 
-use tierwise_recording::{Call, NONE, State, StateKind};
+use tierwise_recording::{Call, NONE, State, StateKind, TransactionStatus};
 
 use super::cores::Cores;
 use crate::SwitchState;
@@ -37,7 +37,13 @@ pub(super) struct Track {
     /// A waking that came while it was still on its core, by this thread.
     woken_early: Option<u32>,
     /// Whether it entered or left a call yet.
-    acted: bool,
+    pub acted: bool,
+    /// Whether it left its core to wait for a device, as in a page fault.
+    for_device: bool,
+    /// Its last wait outside of a call, and for no device, since it last entered or left one; an index of `states`.
+    pub waited: Option<usize>,
+    /// When the call under way began to send, and how its data ends.
+    pub replied: Option<(u64, TransactionStatus)>,
     /// Whether it began within the burst.
     pub born: bool,
     /// Whether the thread is known to live in this burst.
@@ -60,6 +66,9 @@ impl Track {
             call_before: NONE,
             woken_early: None,
             acted: false,
+            for_device: false,
+            waited: None,
+            replied: None,
             born: false,
             alive: true,
             contradictions: 0,
@@ -73,6 +82,9 @@ impl Track {
         self.call_before = NONE;
         self.woken_early = None;
         self.acted = false;
+        self.for_device = false;
+        self.waited = None;
+        self.replied = None;
         self.born = false;
         self.contradictions = 0;
     }
@@ -96,6 +108,9 @@ impl Track {
             return;
         }
         let whole = self.call_before == self.call;
+        if kind == StateKind::Blocked && whole && self.call == NONE && !self.for_device {
+            self.waited = Some(self.states.len());
+        }
         self.states.push(State {
             thread: self.thread,
             start_ns: self.since_ns,
@@ -158,6 +173,7 @@ impl Track {
             return;
         }
         self.push(StateKind::Cpu, time_ns, NONE);
+        self.for_device = state == SwitchState::Disk;
         let next = match state {
             SwitchState::Runnable => Phase::Runnable,
             SwitchState::Dead => Phase::Gone,
@@ -184,11 +200,12 @@ impl Track {
         }
     }
 
-    /// A system call begins or ends: what woke the thread before has been answered. Tells whether it is the
-    /// first in the burst.
-    pub(super) fn acts(&mut self) -> bool {
+    /// A system call begins or ends: what woke the thread before has been answered.
+    pub(super) fn acts(&mut self) {
         self.woken_early = None;
-        !std::mem::replace(&mut self.acted, true)
+        self.waited = None;
+        self.replied = None;
+        self.acted = true;
     }
 
     /// The call just entered began before the burst.

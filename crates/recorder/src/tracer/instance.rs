@@ -70,6 +70,11 @@ impl Instance {
         known
     }
 
+    /// Records only those events of a tracepoint that an expression over its fields holds for.
+    pub fn filter(&self, event: &str, expression: &str) -> Result<(), TracerError> {
+        self.set(&format!("events/{event}/filter"), expression)
+    }
+
     /// Follows the threads that followed ones start.
     pub fn follow_forks(&self) -> Result<(), TracerError> {
         self.set("options/event-fork", "1")

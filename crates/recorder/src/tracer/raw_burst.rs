@@ -113,9 +113,8 @@ impl RawBurst {
                 if let Some(opened) = opens.before(&event) {
                     sink(opened);
                 }
-                let replied = replies.after(&event);
+                replies.before(&event).map(&mut sink);
                 sink(event);
-                replied.map(&mut sink);
             }
         }
         sink(edge(self.end_ns, EventKind::BurstEnd));

@@ -1,4 +1,4 @@
-//! Status in a session's reply: decoded at once, and reported after the entry of the call that sent it.
+//! Status in a session's reply: decoded at once, and reported before the exit of the call that sent it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,10 +56,7 @@ impl Listener {
     }
 }
 
-/// Largest distance between the two records of one entry of a call: both run in it, one after the other.
-const SLACK_NS: u64 = 100_000;
-
-/// Replies of a burst, waiting for the entries of their calls.
+/// Replies of a burst, waiting for the exits of their calls.
 pub struct Replies<'a> {
     waiting: HashMap<i32, VecDeque<&'a Reply>>,
 }
@@ -74,25 +71,27 @@ impl<'a> Replies<'a> {
         Self { waiting }
     }
 
-    /// The event to insert after `event`: the status that its call sends.
-    pub fn after(&mut self, event: &Event) -> Option<Event> {
-        let EventKind::Enter { number, arguments } = event.kind else {
+    /// The event to insert before `event`: what its call sends. Earlier calls whose exits were not told, as they sent
+    /// nothing, are passed over.
+    pub fn before(&mut self, event: &Event) -> Option<Event> {
+        let EventKind::Exit { number, result } = event.kind else {
             return None;
         };
         if i64::from(number) != libc::SYS_sendto {
             return None;
         }
         let waiting = self.waiting.get_mut(&event.tid)?;
-        while (waiting.front()).is_some_and(|reply| reply.time_ns + SLACK_NS < event.time_ns) {
-            waiting.pop_front();
+        let mut last = None;
+        while (waiting.front()).is_some_and(|reply| reply.time_ns <= event.time_ns) {
+            last = waiting.pop_front();
         }
-        let own = |reply: &&mut &Reply| {
-            reply.time_ns <= event.time_ns + SLACK_NS && reply.length_bytes == arguments[2]
-        };
-        waiting.front_mut().filter(own)?;
-        let status = waiting.pop_front()?.status;
+        let whole = |reply: &&Reply| u64::try_from(result) == Ok(reply.length_bytes);
+        let reply = last.filter(whole)?;
         Some(Event {
-            kind: EventKind::Replied(status),
+            kind: EventKind::Replied {
+                begun_ns: reply.time_ns,
+                status: reply.status,
+            },
             ..event.clone()
         })
     }

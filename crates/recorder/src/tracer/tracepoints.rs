@@ -29,7 +29,7 @@ pub enum Meaning {
 
 /// System calls that are traced at entry and exit: the input and output of databases, their waits, and calls
 /// that change the numbers or names of files. A kernel or machine that lacks one does without.
-pub const SYSTEM_CALLS: [&str; 76] = [
+pub const SYSTEM_CALLS: [&str; 63] = [
     "read",
     "pread64",
     "readv",
@@ -59,19 +59,6 @@ pub const SYSTEM_CALLS: [&str; 76] = [
     "rename",
     "renameat",
     "renameat2",
-    "recvfrom",
-    "recvmsg",
-    "recvmmsg",
-    "sendto",
-    "sendmsg",
-    "sendmmsg",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect6",
     "futex",
     "futex_wait",
     "futex_waitv",
@@ -107,6 +94,27 @@ pub const SYSTEM_CALLS: [&str; 76] = [
     "timerfd_create",
     "memfd_create",
 ];
+
+/// System calls of which only these exits are traced, by a filter on the result: messages that moved bytes, and polls that
+/// timed out. Servers receive in vain and poll before nearly every message.
+pub const RESULTS: [(&str, &str); 13] = [
+    ("recvfrom", MOVED),
+    ("recvmsg", MOVED),
+    ("recvmmsg", MOVED),
+    ("sendto", MOVED),
+    ("sendmsg", MOVED),
+    ("sendmmsg", MOVED),
+    ("epoll_wait", TIMED_OUT),
+    ("epoll_pwait", TIMED_OUT),
+    ("epoll_pwait2", TIMED_OUT),
+    ("poll", TIMED_OUT),
+    ("ppoll", TIMED_OUT),
+    ("select", TIMED_OUT),
+    ("pselect6", TIMED_OUT),
+];
+
+const MOVED: &str = "ret > 0";
+const TIMED_OUT: &str = "ret == 0";
 
 /// Of the recorded threads and their clients.
 pub const SCHEDULING: [(&str, Meaning); 6] = [

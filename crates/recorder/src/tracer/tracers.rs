@@ -5,7 +5,7 @@
 
 use super::decode::Decoder;
 use super::instance::{Counts, Instance, Pipe, online_cpus};
-use super::tracepoints::{DEVICES, Meaning, SCHEDULING, SYSTEM_CALLS};
+use super::tracepoints::{DEVICES, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS};
 use super::{Options, TracerError};
 
 /// Fraction of the others' buffer size for the events of devices.
@@ -102,6 +102,12 @@ fn add_calls(instance: &mut Instance, decoder: &mut Decoder) -> Result<(), Trace
     }
     if known == 0 {
         return Err(lacks("syscalls"));
+    }
+    for (call, filter) in RESULTS {
+        let exit = format!("syscalls/sys_exit_{call}");
+        if instance.add(&exit, Meaning::Exit, decoder) {
+            instance.filter(&exit, filter)?;
+        }
     }
     Ok(())
 }

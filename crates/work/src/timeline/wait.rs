@@ -38,7 +38,11 @@ pub(crate) fn wait_cause(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -
         return WaitCause::LogReplica;
     }
     let Some(call) = rows.call(state.call) else {
-        return lock(rows, flushes, state).unwrap_or(WaitCause::Other);
+        // A poll that did not time out is not recorded.
+        return match poll(rows, state) {
+            WaitCause::Timer => WaitCause::Other,
+            cause => cause,
+        };
     };
     match call.kind {
         CallKind::Read | CallKind::Await => WaitCause::Read,

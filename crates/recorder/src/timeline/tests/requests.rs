@@ -215,18 +215,25 @@ fn write_back_of_a_removed_file_is_that_of_the_files_without_a_place() {
 fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
     let mut script = Script::new();
     script.open(10, 10, 4, "/log");
-    for (number, fd) in [(libc::SYS_sendto, 9_u64), (libc::SYS_write, 4)] {
-        let start_ns = 100 * fd;
-        script.enter(start_ns, 10, number, &[fd, 0, 11]);
-        let replied = EventKind::Replied(TransactionStatus::Idle);
-        script.at(start_ns, 0, 10, replied);
-        script.exit(start_ns + 10, 10, number, 11);
-    }
+    let replied = |begun_ns| EventKind::Replied {
+        begun_ns,
+        status: TransactionStatus::Idle,
+    };
+    script.at(130, 0, 10, replied(100));
+    script.exit(130, 10, libc::SYS_sendto, 11);
+    script.enter(400, 10, libc::SYS_write, &[4, 0, 11]);
+    script.at(410, 0, 10, replied(400));
+    script.exit(410, 10, libc::SYS_write, 11);
     let rows = script.end(2_000);
     let of = |kind: CallKind| {
         let mut calls = rows.calls.iter().filter(|call| call.kind == kind);
-        calls.next().expect("it was made").transaction_status
+        *calls.next().expect("it was made")
     };
-    assert_eq!(of(CallKind::Send), Some(TransactionStatus::Idle));
-    assert_eq!(of(CallKind::Write), None);
+    let sent = of(CallKind::Send);
+    assert_eq!(sent.transaction_status, Some(TransactionStatus::Idle));
+    assert_eq!(
+        (sent.start_ns, sent.end_ns, sent.size_bytes),
+        (100, 130, 11)
+    );
+    assert_eq!(of(CallKind::Write).transaction_status, None);
 }

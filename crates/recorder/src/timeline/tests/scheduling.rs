@@ -115,6 +115,56 @@ fn a_call_from_before_the_burst_is_that_of_the_wait_before_its_end() {
     assert_eq!(rows.calls[1].end_ns, 1000, "under way when the burst ended");
 }
 
+/// A wait from 150 to 400, after which the thread's next traced event is the exit of a call.
+fn waits_before(
+    state: SwitchState,
+    between: Option<libc::c_long>,
+    number: libc::c_long,
+) -> (Option<CallKind>, u64) {
+    let mut script = Script::new();
+    script.enter(100, 10, libc::SYS_fdatasync, &[3]);
+    script.exit(120, 10, libc::SYS_fdatasync, 0);
+    script.switch(150, 0, 10, state, 20);
+    script.wake(400, 20, 10, 0);
+    script.switch(450, 0, 20, SwitchState::Sleeping, 10);
+    if let Some(number) = between {
+        script.enter(452, 10, number, &[3]);
+        script.exit(454, 10, number, 8);
+    }
+    script.exit(460, 10, number, 77);
+    let rows = script.end(1000);
+    let mut states = rows.states.iter();
+    let wait = states.find(|state| (state.thread, state.start_ns, state.kind) == (0, 150, Blocked));
+    let wait = wait.expect("it waited");
+    let calls = rows.calls.iter().filter(|call| call.thread == 0);
+    let last = calls.last().expect("the last exit");
+    let of_wait = rows.calls.get(wait.call as usize).map(|call| call.kind);
+    (of_wait, last.start_ns)
+}
+
+#[test]
+fn a_wait_before_the_exit_of_a_message_or_of_a_poll_that_timed_out_was_for_it() {
+    let sleeping = SwitchState::Sleeping;
+    let receive = waits_before(sleeping, None, libc::SYS_recvfrom);
+    assert_eq!(receive, (Some(CallKind::Receive), 150));
+    let poll = waits_before(sleeping, None, libc::SYS_epoll_pwait);
+    assert_eq!(poll, (Some(CallKind::Poll), 150));
+    let send = waits_before(sleeping, None, libc::SYS_sendto);
+    assert_eq!(send, (Some(CallKind::Send), 150));
+}
+
+#[test]
+fn a_wait_for_a_device_or_before_another_call_was_not_for_a_message() {
+    let fault = waits_before(SwitchState::Disk, None, libc::SYS_sendto);
+    assert_eq!(fault, (None, 460));
+    let latch = waits_before(
+        SwitchState::Sleeping,
+        Some(libc::SYS_read),
+        libc::SYS_sendto,
+    );
+    assert_eq!(latch, (None, 460));
+}
+
 #[test]
 fn a_call_told_at_the_start_is_no_sign_that_the_thread_ran() {
     let mut script = Script::new();
@@ -171,8 +221,7 @@ fn a_thread_that_no_rule_knows_is_a_session_once_it_talks() {
     script.timeline.see_thread(10, 40, "mariadbd", other);
     script.at(5000, 0, 0, EventKind::BurstStart);
     for (time_ns, number) in [(5100, libc::SYS_recvfrom), (5200, libc::SYS_sendto)] {
-        script.enter(time_ns, 40, number, &[9]);
-        script.exit(time_ns + 10, 40, number, 5);
+        script.exit(time_ns, 40, number, 5);
     }
     script.end(6000);
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::tests::kernel_table;
-use crate::tracer::tracepoints::SYSTEM_CALLS;
+use crate::tracer::tracepoints::{RESULTS, SYSTEM_CALLS};
 
 /// Calls that the headers of Debian 12 are too old to name, and one that has another name there.
 const NOT_IN_HEADERS: [&str; 3] = ["futex_wait", "futex_wake", "sendfile64"];
@@ -19,7 +19,9 @@ fn a_kernel_has_each_call_that_is_traced() {
     let named = |call: &&str| {
         ours.contains_key(*call) || generic.contains_key(*call) || NOT_IN_HEADERS.contains(call)
     };
-    assert_eq!(SYSTEM_CALLS.iter().find(|call| !named(call)), None);
-    let once: HashSet<_> = SYSTEM_CALLS.iter().collect();
-    assert_eq!(once.len(), SYSTEM_CALLS.len());
+    let results = RESULTS.iter().map(|(call, _)| call);
+    let traced = || SYSTEM_CALLS.iter().chain(results.clone());
+    assert_eq!(traced().find(|call| !named(call)), None);
+    let once: HashSet<_> = traced().collect();
+    assert_eq!(once.len(), SYSTEM_CALLS.len() + RESULTS.len());
 }
