@@ -61,7 +61,7 @@ class FakeReplay:
         seeds = json.loads(options)["seeds"]
         scenario: dict[str, Any] = {"placement": {}, "cpu_speed": 1.0, "clients": None}
         outcomes = [self._outcome(scenario | {"seed": seed}, [], 1 + self.error) for seed in seeds]
-        return json.dumps({"outcomes": outcomes, "error": self.error, "anchored_error": self.error})
+        return json.dumps({"outcomes": outcomes, "error": self.error})
 
     def predict(self, scenarios: str, profiles: Sequence[_core.Profile], threads: int) -> str:
         scenarios = json.loads(scenarios)

@@ -62,7 +62,7 @@ class Answers:
         self._warnings, self._fresh = warnings, fresh
         self._together = together(run.engine, work.footprints)
         self._base = reproduced.outcomes
-        self._over_recorded = max(1 + reproduced.anchored_error, 1e-9)
+        self._over_recorded = max(1 + reproduced.error, 1e-9)
         errors = (reproduced.latency_error, reproduced.p95_error, reproduced.p99_error)
         self._percentile_errors = dict(zip(("p50", "p95", "p99"), errors, strict=True))
 

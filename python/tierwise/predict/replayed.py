@@ -214,11 +214,9 @@ class Reproduced(_Said):
     """The recorded run replayed on its own machine."""
 
     outcomes: list[Outcome]
-    error: float
-    """Rate over the recorded one, less 1, both with the cost of recording."""
     cpu_scale: float = 1.0
-    """Processor time without recording over what the events show less their own cost, by the rate without."""
-    anchored_error: float
+    """Processor time without recording over that in bursts, by the rate between bursts."""
+    error: float
     """Rate over that without recording, less 1, with processor time so scaled."""
     latency_error: float | None = None
     """The same of the median latency."""

@@ -59,11 +59,13 @@ impl ReproductionRequest {
         let recorded = seeds.map(|seed| Scenario::as_recorded(program, mode, *seed));
         let recorded: Vec<_> = recorded.collect();
         let replayed = |scenarios: &[Scenario]| replayed(program, scenarios, threads, stop);
-        let mut reproduction = Reproduction::new(program, mode, replayed(&recorded)?);
-        if mode != Mode::Once && program.work.observed.rate_ratio.is_some() {
-            reproduction.anchor(program, mode, &recorded, replayed)?;
-        }
-        Ok(reproduction)
+        let (cpu_scale, outcomes) =
+            if mode != Mode::Once && program.work.observed.rate_ratio.is_some() {
+                anchored(program, mode, &recorded, replayed)?
+            } else {
+                (1.0, replayed(&recorded)?)
+            };
+        Ok(Reproduction::new(program, mode, outcomes, cpu_scale))
     }
 }
 
@@ -72,15 +74,11 @@ impl ReproductionRequest {
 pub struct Reproduction {
     /// Outcomes with processor time scaled, one for each seed.
     pub outcomes: Vec<Outcome>,
-    /// The same with processor time as recorded, to be compared with what was observed in bursts.
-    pub recorded: Vec<Outcome>,
     /// Processor time without recording over that in bursts: found by the rate between bursts, which no event
     /// disturbs. 1 where that rate is not known, or processor time does not decide it.
     pub cpu_scale: f64,
-    /// Rate of `outcomes` over the rate without recording, less 1; where that is not known, `error`.
-    pub anchored_error: f64,
-    /// Replayed rate of transactions over the observed one, both in bursts, less 1; mean of the seeds. Uses turns where the recording has no complete transaction; for work done once, observed time
-    /// over replayed time.
+    /// Replayed rate of transactions over that without recording, less 1; mean of the seeds. Uses turns where the
+    /// recording has no complete transaction; for work done once, observed time over replayed time.
     pub error: f64,
     /// The same for the median latency, if the recording has one.
     pub latency_error: Option<f64>,
@@ -112,68 +110,53 @@ pub(crate) fn recorded_ns(program: &Program) -> u64 {
 }
 
 impl Reproduction {
-    /// Built from outcomes with processor time as recorded.
-    fn new(program: &Program, mode: Mode, recorded: Vec<Outcome>) -> Self {
-        let mean = |figure: &dyn Fn(&Outcome) -> f64| {
-            recorded.iter().map(figure).sum::<f64>() / recorded.len() as f64
-        };
-        let observed = &program.work.observed;
-        let slowed = observed.rate_ratio.unwrap_or(1.0);
+    /// Compares outcomes with what was observed, less the cost of recording.
+    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, cpu_scale: f64) -> Self {
         let latency_error = |share: f64, figure: fn(&Outcome) -> f64| {
-            let observed_us = program.observed_latency_us(share)? / slowed;
-            Some(mean(&figure) / observed_us - 1.0)
+            let observed_us = program.observed_latency_us(share)?;
+            Some(mean(&outcomes, figure) / observed_us - 1.0)
         };
         Self {
-            error: mean(&|outcome| rate_over_observed(program, outcome, mode)) - 1.0,
+            cpu_scale,
+            error: over_observed(program, mode, &outcomes) - 1.0,
             latency_error: latency_error(0.5, |outcome| outcome.latency.p50_us),
             p95_error: latency_error(0.95, |outcome| outcome.latency.p95_us),
             p99_error: latency_error(0.99, |outcome| outcome.latency.p99_us),
-            cpu_scale: 1.0,
-            anchored_error: mean(&|outcome| rate_over_observed(program, outcome, mode)) - 1.0,
-            outcomes: recorded.clone(),
-            recorded,
+            outcomes,
         }
     }
+}
 
-    /// Finds the scale of processor time at which the replay meets the rate without recording.
-    ///
-    /// By secants in the logarithms of scale and rate, the first one as if processor time alone decided.
-    /// Assumption: recording costs processor time alone, in proportion to all of it.
-    fn anchor(
-        &mut self,
-        program: &Program,
-        mode: Mode,
-        recorded: &[Scenario],
-        replayed: impl Fn(&[Scenario]) -> Replayed,
-    ) -> Result<(), ReplayError> {
-        let over = |outcomes: &[Outcome]| {
-            let ratios = outcomes
-                .iter()
-                .map(|outcome| rate_over(program, outcome, mode, 1.0));
-            ratios.sum::<f64>() / outcomes.len().max(1) as f64
-        };
-        let mut elasticity = 1.0;
-        let mut excess = over(&self.outcomes).ln();
-        for _ in 0..ANCHOR_STEPS {
-            if !excess.is_finite() || excess.abs() < ANCHORED || elasticity < LEAST_ELASTICITY {
-                break;
-            }
-            let scale = self.cpu_scale * (excess / elasticity).exp();
-            let scale = scale.clamp(CPU_SCALES.0, CPU_SCALES.1);
-            let step = (scale / self.cpu_scale).ln();
-            if step.abs() < ANCHORED {
-                break;
-            }
-            let outcomes = replayed(&scaled(recorded, scale))?;
-            let found = over(&outcomes).ln();
-            elasticity = (excess - found) / step;
-            if elasticity >= LEAST_ELASTICITY {
-                (self.cpu_scale, self.outcomes, excess) = (scale, outcomes, found);
-            }
+/// Finds the scale of processor time at which the replay meets the rate without recording; gives it with the outcomes.
+///
+/// By secants in the logarithms of scale and rate, the first one as if processor time alone decided.
+/// Assumption: recording costs processor time alone, in proportion to all of it.
+fn anchored(
+    program: &Program,
+    mode: Mode,
+    recorded: &[Scenario],
+    replayed: impl Fn(&[Scenario]) -> Replayed,
+) -> Result<(f64, Vec<Outcome>), ReplayError> {
+    let (mut scale, mut outcomes) = (1.0_f64, replayed(recorded)?);
+    let (mut elasticity, mut excess) = (1.0, over_observed(program, mode, &outcomes).ln());
+    for _ in 0..ANCHOR_STEPS {
+        if !excess.is_finite() || excess.abs() < ANCHORED || elasticity < LEAST_ELASTICITY {
+            break;
         }
-        self.anchored_error = excess.exp() - 1.0;
-        Ok(())
+        let next = scale * (excess / elasticity).exp();
+        let next = next.clamp(CPU_SCALES.0, CPU_SCALES.1);
+        let step = (next / scale).ln();
+        if step.abs() < ANCHORED {
+            break;
+        }
+        let tried = replayed(&scaled(recorded, next))?;
+        let left = over_observed(program, mode, &tried).ln();
+        elasticity = (excess - left) / step;
+        if elasticity >= LEAST_ELASTICITY {
+            (scale, outcomes, excess) = (next, tried, left);
+        }
     }
+    Ok((scale, outcomes))
 }
 
 /// The same scenarios with processor time scaled.
@@ -196,21 +179,21 @@ fn replayed(
     outcomes.into_iter().collect()
 }
 
-/// Rate of a run over the rate observed in bursts.
-fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
-    let slowed = program.work.observed.rate_ratio.unwrap_or(1.0);
-    rate_over(program, outcome, mode, slowed)
+fn mean(outcomes: &[Outcome], figure: impl Fn(&Outcome) -> f64) -> f64 {
+    outcomes.iter().map(figure).sum::<f64>() / outcomes.len().max(1) as f64
 }
 
-/// Rate of a run over the rate without recording times `slowed`.
-fn rate_over(program: &Program, outcome: &Outcome, mode: Mode, slowed: f64) -> f64 {
+/// Rate of replayed runs over the one observed, less the cost of recording.
+fn over_observed(program: &Program, mode: Mode, outcomes: &[Outcome]) -> f64 {
     let observed = &program.work.observed;
-    let elapsed_s = outcome.elapsed_s.max(1e-9);
-    if mode == Mode::Once {
-        return recorded_ns(program) as f64 / 1e9 / elapsed_s;
-    }
-    if observed.transactions_per_s > 0.0 {
-        return outcome.transactions as f64 / elapsed_s / (observed.transactions_per_s * slowed);
-    }
-    outcome.turns as f64 / elapsed_s / (observed.turns_per_s * slowed).max(1e-9)
+    mean(outcomes, |outcome| {
+        let elapsed_s = outcome.elapsed_s.max(1e-9);
+        if mode == Mode::Once {
+            recorded_ns(program) as f64 / 1e9 / elapsed_s
+        } else if observed.transactions_per_s > 0.0 {
+            outcome.transactions as f64 / elapsed_s / observed.transactions_per_s
+        } else {
+            outcome.turns as f64 / elapsed_s / observed.turns_per_s.max(1e-9)
+        }
+    })
 }

@@ -1,0 +1,101 @@
+"""Share of the rate that recording costs within bursts.
+
+``python benchmarks/burst_loss.py [CASE...] [--pairs N] [--seconds S] [--placement NAME]``. A case of
+``tierwise validate`` is brought up on one placement. In each pair the client runs twice, in random order:
+once alone, and once within a burst. Exit status 1 if the interval of a loss reaches above the bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import statistics
+import tempfile
+import threading
+from pathlib import Path
+
+from tierwise.capture import Schedule, Session
+from tierwise.predict.estimates import estimate
+from tierwise.validation.case import Case, cases_of
+from tierwise.validation.placed import Placed, placed, template_of
+from tierwise.validation.spec import load
+
+LOSS_BAR = 0.04
+CASES = ["simple-4", "tpcb-8", "write_only-mariadb-4", "read_only-postgres-20"]
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("cases", nargs="*", default=CASES)
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=4.0, help="length of a slot")
+    parser.add_argument("--placement", default="all-nvme")
+    options = parser.parse_args()
+    spec = load()
+    cases, left_out = cases_of(spec, options.cases)
+    for what, why in left_out.items():
+        print(f"{what}: {why}")
+    highest = 0.0
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        for case in cases:
+            highest = max(highest, _measured(case, options, Path(folder)))
+    print(f"bar: {LOSS_BAR:.0%} within bursts, with all of its interval")
+    return int(highest > LOSS_BAR)
+
+
+def _measured(case: Case, options: argparse.Namespace, folder: Path) -> float:
+    """Print the loss of a case; give the upper end of its interval."""
+    template, own = template_of(case, folder / "templates", lambda _: None), folder / "own"
+    own.mkdir(exist_ok=True)
+    alone: list[float] = []
+    ratios: list[float] = []
+    with placed(case, options.placement, template, own, 1, drop_caches=False) as one:
+        one.warm_up()
+        for _ in range(2):  # Rates rise at first.
+            one.run(options.seconds)
+        for _ in range(options.pairs):
+            rates = dict.fromkeys(random.sample(["alone", "recorded"], 2), 0.0)
+            for kind in rates:
+                rates[kind] = _alone(one, options) if kind == "alone" else _recorded(one, options, folder)
+                one.settle()
+            alone.append(rates["alone"])
+            ratios.append(rates["recorded"] / rates["alone"])
+    found = estimate(ratios)
+    assert found is not None
+    print(
+        f"{case.name} on {options.placement}: {1 - found.value:.1%} lost within bursts "
+        f"(95 %: {1 - found.high:.1%} to {1 - found.low:.1%}), {len(ratios)} pairs, "
+        f"{statistics.median(alone):,.0f} a second alone",
+        flush=True,
+    )
+    return 1 - found.low
+
+
+def _alone(one: Placed, options: argparse.Namespace) -> float:
+    found = one.run(options.seconds)
+    return float(found["transactions"] / found["elapsed_s"])
+
+
+def _recorded(one: Placed, options: argparse.Namespace, folder: Path) -> float:
+    """Rate within a burst."""
+    target = one.database.target()
+    assert target is not None
+    out = folder / "recording"
+    shutil.rmtree(out, ignore_errors=True)
+    with Session(target, out, Schedule(None, 1.0), lambda _: None) as session:
+        begun = threading.Event()
+        burst = threading.Thread(target=session.run, args=(begun.set,))
+        burst.start()
+        begun.wait()
+        try:
+            return _alone(one, options)
+        finally:
+            session.stop()
+            burst.join()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
