@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import random
 import threading
@@ -20,6 +21,11 @@ from tierwise.validation.servers.library import Library
 _PIPE_BYTES = 4096
 """Minimum pipe size: statements left in the pipe run after the time is over."""
 _FROM_PIPE = 'kill -STOP $$; pipe=$1; shift; exec "$@" <"$pipe"'
+_KEEP_LOG = ("-cmd", ".filectrl persist_wal 1")
+"""The write-ahead log keeps its length when the last connection closes, as under a program that stays
+connected: a log that grows costs the file system's journal too."""
+_LOG_FULL_AFTER = 1500
+"""Transactions after which the log has the length at which SQLite begins it anew: 1,000 pages."""
 _MAKE = """\
 PRAGMA journal_mode={journal};
 CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, filler TEXT NOT NULL);
@@ -50,38 +56,47 @@ class SqliteShell(Client[Library]):
         script = database.input_file("make.sql", made)
         self._shell(database, [f".read {script}"])
 
-    def warm_up(self, database: Library, seconds: float) -> None:
-        """Nothing: each run opens the database anew."""
+    def warm_up(self, database: Library, seconds: float) -> None:  # noqa: ARG002  (the base class's)
+        """Fill the write-ahead log once."""
+        quiet, database.on_started = database.on_started, lambda _: None
+        try:
+            self._feed(database, math.inf, _LOG_FULL_AFTER)
+        finally:
+            database.on_started = quiet
 
     def run(self, database: Library, seconds: float) -> Load:
         """Feed transactions for a time and count those in the database."""
         before = self._count(database)
-        pipe, log = database.outer / "pipe", database.outer / "sqlite3.out"
-        pipe.unlink(missing_ok=True)
-        os.mkfifo(pipe, mode=0o600)
-        give(pipe, database.user)
-        process = database.launch(
-            [pipe, programs.found(self.program), "-bail", _file(database)], log, _FROM_PIPE
-        )
-        feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds)
-        try:
-            began_s = time.monotonic()
-            feeder.start()
-            finished("sqlite3", process, log)
-            elapsed_s = time.monotonic() - began_s
-        finally:
-            feeder.join()
+        elapsed_s = self._feed(database, seconds)
         done = self._count(database) - before
         if not done:
             raise TierwiseError("sqlite3 finished no transaction", "give it more time")
         return Load(elapsed_s, done)
 
+    def _feed(self, database: Library, seconds: float, most: float = math.inf) -> float:
+        """Run transactions for a time, or a number of them; give the time that it took."""
+        pipe, log = database.outer / "pipe", database.outer / "sqlite3.out"
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe, mode=0o600)
+        give(pipe, database.user)
+        process = database.launch(
+            [pipe, programs.found(self.program), "-bail", *_KEEP_LOG, _file(database)], log, _FROM_PIPE
+        )
+        feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds, most)
+        try:
+            began_s = time.monotonic()
+            feeder.start()
+            finished("sqlite3", process, log)
+            return time.monotonic() - began_s
+        finally:
+            feeder.join()
+
     def _count(self, database: Library) -> int:
-        return int(self._shell(database, ["SELECT count(*) FROM history;"]).strip() or 0)
+        return int(self._shell(database, ["SELECT count(*) FROM history;"]).split()[-1])
 
     def _shell(self, database: Library, commands: list[str]) -> str:
         log = database.outer / "shell.out"
-        argv: list[str | Path] = [programs.found(self.program), _file(database), *commands]
+        argv: list[str | Path] = [programs.found(self.program), *_KEEP_LOG, _file(database), *commands]
         quiet, database.on_started = database.on_started, lambda _: None
         try:
             return finished("sqlite3", database.launch(argv, log), log)
@@ -92,20 +107,21 @@ class SqliteShell(Client[Library]):
 class _Feeder(threading.Thread):
     """Writes statements to the shell's pipe; the pipe's size limits how far it runs ahead."""
 
-    def __init__(self, pipe: Path, rows: int, seconds: float) -> None:
+    def __init__(self, pipe: Path, rows: int, seconds: float, most: float) -> None:
         super().__init__(name="feeder", daemon=True)
-        self._pipe, self._rows, self._seconds = pipe, rows, seconds
+        self._pipe, self._rows, self._seconds, self._most = pipe, rows, seconds, most
         self._random = random.Random(1)
 
     def run(self) -> None:
-        """Feed statements until the time is over or the shell has ended."""
-        until_s = time.monotonic() + self._seconds
+        """Feed statements until the time is over, enough were fed, or the shell has ended."""
+        until_s, fed = time.monotonic() + self._seconds, 0
         try:
             with self._pipe.open("w", buffering=1, encoding="ascii") as pipe:
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
                 pipe.write("PRAGMA synchronous=FULL;\n")
-                while time.monotonic() < until_s:
+                while time.monotonic() < until_s and fed < self._most:
                     pipe.write(self._transaction())
+                    fed += 1
         except BrokenPipeError:
             return
 
