@@ -16,7 +16,7 @@ use crate::program::prepared::Program;
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
 /// Least and most scale of processor time that the rate without recording may show. Chosen: recording costs half
 /// of a transaction's processor time at most; slower than recorded is chance or a cost that no event shows.
-const CPU_SCALES: (f64, f64) = (0.5, 1.25);
+const CPU_SCALES: (f64, f64) = (0.5, 2.0);
 /// The logarithm of a rate within which the replay meets it.
 const ANCHORED: f64 = 0.005;
 const ANCHOR_STEPS: usize = 3;
