@@ -1,8 +1,8 @@
 """Makes an answer from outcomes of the simulator: intervals, bound and warnings.
 
 The value of a rate is the recorded one times the ratio of two replays, of the scenario and of the recorded
-run: the error of the reproduced run is assumed to be the same factor everywhere. The interval also spans the
-replay's own rate, as if that error were of the recorded run alone. Likewise for percentiles of latency.
+run: the error of the reproduced run is assumed to be the same factor everywhere. That it may not be is one
+of the independent errors of the interval. Likewise for percentiles of latency.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import CHANCE
+from tierwise.predict.time_shares import CHANCE, computing
 from tierwise.predict.together import parted, together
 from tierwise.predict.uncertainty import Uncertainty
 
@@ -72,18 +72,16 @@ class Answers:
         return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
 
     def rates(self, scenario: Scenario, outcome: Outcome) -> list[float]:
-        """The same over the reproduced run's error, then as replayed, then under every other assumption."""
+        """The same over the reproduced run's error, then under every other assumption."""
         arrivals = self._work.arrivals_per_s(scenario)
         if arrivals and not _is_saturated(arrivals, outcome):
-            rate = self.rate_of(outcome) if scenario.rate_per_s else arrivals
-            return [rate] * len(self._assumed(scenario))
-        found = [self.rate_of(outcome) / factor for factor in self._assumed(scenario)]
-        return [*found, *(found[0] * times for times in outcome.alternatives)]
+            return [self.rate_of(outcome) if scenario.rate_per_s else arrivals]
+        found = self.rate_of(outcome) / self._over_recorded
+        return [found, *(found * times for times in outcome.alternatives)]
 
-    def percentiles_us(self, scenario: Scenario, outcome: Outcome) -> list[list[float]]:
-        """The median, 95th and 99th percentile of latencies, each as :meth:`rates`."""
-        assumed = self._assumed(scenario)
-        return [[time_us * factor for factor in assumed] for time_us in outcome.latency.percentiles_us]
+    def percentiles_us(self, outcome: Outcome) -> list[float]:
+        """The median, 95th and 99th percentile of latencies, over the reproduced run's error."""
+        return [time_us * self._over_recorded for time_us in outcome.latency.percentiles_us]
 
     def bound(self, scenario: Scenario) -> Bound | None:
         """The upper bound of a scenario's rate; ``None`` if the scenario changes nothing."""
@@ -108,11 +106,10 @@ class Answers:
         series += _moved(series[0], [self.rates(scenario, one)[0] for one in ends])
         recorded = [self.rates(Scenario(), one)[0] for one in self._base][: len(outcomes)]
         ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
-        plain = estimates.spanning(ratios)
-        speedup = plain.value if plain else 1.0
+        gained = self._gained(outcomes)
         arrivals = self._work.arrivals_per_s(scenario)
         saturated = any(_is_saturated(arrivals, outcome) for outcome in outcomes)
-        widths = [*uncertainty.half_widths, self._half_width(scenario, "rate", speedup)]
+        widths = [*uncertainty.half_widths, *self._half_widths(scenario, "rate", gained)]
         if arrivals and not saturated:
             # The recorded rate of arrivals is of a sample.
             widths = [] if scenario.rate_per_s else [self._work.chance]
@@ -121,7 +118,7 @@ class Answers:
         times = estimates.spanning(ratios, widths) if scenario.changes else _ONE
         if bound:
             rate, times = estimates.below(rate, bound.rate_per_s), estimates.below(times, bound.speedup)
-        p50_us, p95_us, p99_us = self._latencies(scenario, outcomes, uncertainty, speedup, ends)
+        p50_us, p95_us, p99_us = self._latencies(scenario, outcomes, uncertainty, gained, ends)
         simulated = sum(map(self.rate_of, outcomes)) / len(outcomes)
         analysed = None
         if not self._work.from_waits:  # whose rates are of this analysis themselves
@@ -143,6 +140,7 @@ class Answers:
             p95_us=p95_us,
             p99_us=p99_us,
             shares=_shares(outcomes),
+            gained_computing=gained,
             commits_per_flush=sum(outcome.commits_per_flush for outcome in outcomes) / len(outcomes),
             cpu_busy_share=sum(outcome.busy_share for outcome in outcomes) / len(outcomes),
             io=self._io(scenario, outcomes[0]),
@@ -158,25 +156,26 @@ class Answers:
         scenario: Scenario,
         outcomes: Sequence[Outcome],
         uncertainty: Uncertainty,
-        speedup: float,
+        gained: float,
         ends: Sequence[Outcome],
     ) -> list[Estimate | None]:
         """The percentiles, each with its own calibrated error."""
-        each = [self.percentiles_us(scenario, outcome) for outcome in outcomes]
-        at_ends = [self.percentiles_us(scenario, outcome) for outcome in ends]
+        each = [self.percentiles_us(outcome) for outcome in outcomes]
+        at_ends = [self.percentiles_us(outcome) for outcome in ends]
         whats: tuple[What, ...] = ("p50", "p95", "p99")
-        series = [_by_assumption([one[number] for one in each]) for number in range(len(whats))]
+        series = [[one[number] for one in each] for number in range(len(whats))]
         return [
             estimates.spanning(
-                [*series[number], *_moved(series[number][0], [one[number][0] for one in at_ends])],
-                [*uncertainty.half_widths, self._half_width(scenario, what, speedup)],
+                [series[number], *_moved(series[number], [one[number] for one in at_ends])],
+                [*uncertainty.half_widths, *self._half_widths(scenario, what, gained)],
             )
             for number, what in enumerate(whats)
         ]
 
-    def _assumed(self, scenario: Scenario) -> list[float]:
-        """Replayed over true rate, by each assumption: as in the recorded run; 1, if anything changes."""
-        return [self._over_recorded, 1.0] if scenario.changes else [self._over_recorded]
+    def _gained(self, outcomes: Sequence[Outcome]) -> float:
+        """Share of the sessions' time on processors beyond that of the recorded run."""
+        here, before = (computing(_shares(each), self._work.demands) for each in (outcomes, self._base))
+        return max(here - before, 0.0)
 
     def _path(self, scenario: Scenario) -> str:
         recorded: Storage = "emulated" if any(device.profile for device in self._work.devices) else "real"
@@ -184,14 +183,14 @@ class Answers:
             return path_between(recorded, recorded)
         return path_between(recorded, "emulated" if scenario.emulated else "real")
 
-    def _half_width(self, scenario: Scenario, what: What, speedup: float) -> float:
-        """The calibrated error of the model; for a percentile, at least its error in the recorded run."""
-        own = self._percentile_errors.get(what)
-        reproduced = abs(math.log(max(1 + own, 0.1))) if own else 0.0
+    def _half_widths(self, scenario: Scenario, what: What, gained: float) -> list[float]:
+        """The error of the reproduced run, and the calibrated one of the model for anything else."""
+        error = self._over_recorded - 1 if what == "rate" else self._percentile_errors.get(what)
+        reproduced = abs(math.log(max(1 + error, 0.1))) if error else 0.0
         if not scenario.changes:
-            return reproduced
+            return [reproduced]
         calibrated = self._error.nearest(self._run.engine, self._path(scenario), what)
-        return max(calibrated.at(speedup) if calibrated else UNVALIDATED_HALF_WIDTHS[what], reproduced)
+        return [reproduced, calibrated.at(gained) if calibrated else UNVALIDATED_HALF_WIDTHS[what]]
 
     def _said(self, scenario: Scenario, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the scenario and of the calibrated error, each once."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -40,7 +39,7 @@ def path_between(recorded: Storage, target: Storage) -> str:
 
 
 class CalibratedError(Record):
-    """The error of one figure on one engine, as a function of the predicted speed-up."""
+    """The error of one figure on one engine, as a function of how far it depends on processor time."""
 
     engine: str
     path: str
@@ -52,20 +51,17 @@ class CalibratedError(Record):
     families: int = Field(default=1, ge=1)
     """Number of client programs in the cases."""
     half_width: float = Field(ge=0.0, allow_inf_nan=False)
-    """95th percentile of |ln(predicted / measured)| if the rate is as recorded."""
-    per_faster: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
-    """Increase of ``half_width`` for each factor e by which a predicted rate is above the recorded one."""
-    per_slower: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
-    """The same for each factor e below it."""
+    """95th percentile of |ln(predicted / measured)| if sessions compute for no larger part of their time."""
+    per_computing: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
+    """Increase of ``half_width`` if they compute all the time and did not at all."""
     bias: float = 0.0
     """Median of ln(predicted / measured); reported, not corrected for."""
     calibrated: str
     """Date, such as 2026-11-21."""
 
-    def at(self, speedup: float) -> float:
-        """The half width for a predicted rate of ``speedup`` times the recorded one."""
-        faster = math.log(speedup)
-        return self.half_width + self.per_faster * max(faster, 0.0) + self.per_slower * max(-faster, 0.0)
+    def at(self, gained: float) -> float:
+        """The half width where sessions compute for ``gained`` more of their time than recorded."""
+        return self.half_width + self.per_computing * gained
 
 
 class ModelError(Record):

@@ -88,6 +88,8 @@ class Prediction(Record):
     p99_us: Estimate | None = None
     shares: dict[str, float] = {}
     """Share of the sessions' time by what it goes to; they sum to 1."""
+    gained_computing: float = 0.0
+    """Share of the sessions' time on processors beyond that of the recorded run: intervals widen with it."""
     commits_per_flush: float | None = None
     cpu_busy_share: float | None = None
     """Share of the cores' time."""

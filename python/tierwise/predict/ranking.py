@@ -197,7 +197,7 @@ def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
     """Values alone; the rate is capped at the bound."""
     rate, *_ = predictor.answers.rates(look.scenario, look.outcome)
     bound = predictor.answers.bound(look.scenario)
-    p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(look.scenario, look.outcome))
+    p50_us, p95_us, p99_us = predictor.answers.percentiles_us(look.outcome)
     return Ranked(
         placement=look.placement,
         rate_per_s=min(rate, bound.rate_per_s) if bound else rate,

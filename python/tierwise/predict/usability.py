@@ -24,8 +24,9 @@ MOST_FOREIGN_CPU_SHARE = 0.10
 """Share of the processors that other programs may use."""
 MOST_STOLEN_CPU_SHARE = 0.05
 """Share of the processors that the hypervisor may give to others."""
-MOST_REPRODUCTION_ERROR = 0.10
-"""Largest relative error of the replayed rate of the recorded run."""
+MOST_REPRODUCTION_ERROR = 0.25
+"""Largest relative error of the replayed rate of the recorded run. Smaller ones said nothing about the errors
+of other placements."""
 MOST_COUNTER_DIFFERENCE = 0.05
 """Difference of the engine's own counters from the events above which there is a remark."""
 MOST_COUNT_FACTOR = 2.0

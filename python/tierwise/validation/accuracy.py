@@ -8,9 +8,11 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from statistics import fmean
+from typing import Literal
 
 from tierwise.model.extras import np
 from tierwise.predict import Estimate
+from tierwise.predict.answer import MOST_SPAN
 from tierwise.results.measurements import Record
 from tierwise.validation.rows import Round
 from tierwise.validation.scores import interval_score
@@ -21,7 +23,9 @@ COVERAGE_BAR, WIDTH_BAR, ORDER_BAR, REGRET_BAR, REGRET_SHARE_BAR = 0.90, 0.25, 0
 LEAST_APART, MOST_APART = 1.1, 2.0
 """Placements are compared in order where their measured rates differ by a factor between these."""
 GOOD, WRONG = 0.15, 0.25
-"""Errors below which all predictions of a good recording are, and above which one of a wrong recording is."""
+"""Errors below which a prediction is good, and above which it is wrong."""
+Verdict = Literal["a figure", "a range", "no answer", "not usable"]
+"""What is stated: a rate with its interval; the interval alone; nothing; that the recording is not usable."""
 
 
 class Recorded(Record):
@@ -83,6 +87,8 @@ class Pair(Record):
     predicted: Estimate | None
     speedup: float | None = None
     """Predicted rate over the one beside the recording."""
+    gained: float | None = None
+    """Share of the sessions' time on processors beyond that of the recorded run; ``None`` if not kept."""
     bound_per_s: float | None = None
     """Stated upper bound of the rate."""
     refused: str | None = None
@@ -268,22 +274,26 @@ def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
     return groups
 
 
-def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tuple[bool, str], int]:
-    """Number of recordings by their verdict (usable or not) and by their predictions.
+def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tuple[Verdict, str], int]:
+    """Number of predictions of other placements by what is stated of them, and by their error.
 
-    ``good``: all predictions of other placements err by less than 15 %. ``wrong``: one errs by more than
-    25 %, or none was given. ``between``: neither.
+    ``good``: below 15 %. ``wrong``: above 25 %, or none was given. ``between``: neither.
     """
-    own, counted = _by_recording([pair for pair in pairs if not pair.control]), dict[tuple[bool, str], int]()
-    for one in recordings:
-        same = own.get((one.case, one.recorded, one.block, one.round), [])
-        if not same:
-            continue
-        worst = max(math.inf if pair.error is None else abs(pair.error) for pair in same)
-        what = "good" if worst < GOOD else "wrong" if worst > WRONG else "between"
-        key = one.usable, what
-        counted[key] = counted.get(key, 0) + 1
+    usable = {(one.case, one.recorded, one.block, one.round) for one in recordings if one.usable}
+    counted = dict[tuple[Verdict, str], int]()
+    for pair in pairs:
+        if not pair.control:
+            error = math.inf if pair.error is None else abs(pair.error)
+            what = "good" if error < GOOD else "wrong" if error > WRONG else "between"
+            key = "not usable" if pair.key not in usable else _stated(pair.predicted), what
+            counted[key] = counted.get(key, 0) + 1
     return counted
+
+
+def _stated(predicted: Estimate | None) -> Verdict:
+    if predicted is None:
+        return "no answer"
+    return "a range" if predicted.high > MOST_SPAN * predicted.low else "a figure"
 
 
 def _by_recording(pairs: Iterable[Pair]) -> dict[tuple[str, str, int, Round], list[Pair]]:

@@ -30,6 +30,8 @@ class Answer(Record):
     """Of a job that is done once: jobs a second."""
     bound_per_s: float | None = None
     refused: str | None = None
+    gained: float | None = None
+    """Share of the sessions' time on processors beyond that of the recorded run."""
     latency_us: dict[str, Estimate] = {}
 
 
@@ -147,5 +149,6 @@ def _answer(prediction: Prediction) -> Answer:
     return Answer(
         rate_per_s=rate,
         bound_per_s=bound,
+        gained=prediction.gained_computing,
         latency_us={name: estimate for name, estimate in latency.items() if estimate is not None},
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, get_args
 
 from tierwise.model.extras import np
@@ -16,13 +15,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LEVEL = 0.95
-_LEAST_SPREAD = 0.01
-_PER_COEFFICIENT = 10
+_LEAST_HALF_WIDTH = 0.01
+_APART = 1e-3
+"""Shares closer than this are alike."""
 _FEWEST = 10
-"""With fewer predictions of an engine on a path, those of all engines, or on all paths, replace them."""
+"""With fewer predictions nothing is learnt."""
+_FEWEST_CASES = 20
+"""A bound that one of twenty new cases exceeds takes as many. With fewer cases of an engine or on a path,
+those of all engines, or on all paths, replace them; percentiles are not learnt."""
 
 Error = tuple[str, float, float]
-"""Family; logarithm of the predicted speed-up; logarithm of predicted over measured."""
+"""Case; gained share of time on processors; logarithm of predicted over measured."""
 
 
 def calibrate(pairs: Sequence[Pair], day: str) -> ModelError:
@@ -56,8 +59,8 @@ def to_toml(calibrated: ModelError) -> str:
         parts.append(
             f'[[errors]]\nengine = "{one.engine}"\npath = "{one.path}"\nwhat = "{one.what}"\n'
             f"changes = [{changes}]\ncases = {one.cases}\nfamilies = {one.families}\n"
-            f"half_width = {one.half_width:.4f}\nper_faster = {one.per_faster:.4f}\n"
-            f"per_slower = {one.per_slower:.4f}\nbias = {one.bias:.4f}\n"
+            f"half_width = {one.half_width:.4f}\nper_computing = {one.per_computing:.4f}\n"
+            f"bias = {one.bias:.4f}\n"
             f'calibrated = "{one.calibrated}"\n'
         )
     return "\n".join(parts)
@@ -65,25 +68,21 @@ def to_toml(calibrated: ModelError) -> str:
 
 def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str) -> CalibratedError | None:
     found = list(_rate_errors(pairs) if what == "rate" else _percentile_errors(pairs, what))
-    if len(found) < _FEWEST:
+    cases = [case for case, _, _ in found]
+    widest = (engine, path, what) == (ANY, ANY, "rate")
+    if len(found) < _FEWEST or (not widest and len(set(cases)) < _FEWEST_CASES):
         return None
-    families = [family for family, _, _ in found]
-    far, errors = (np.array(column) for column in zip(*[one[1:] for one in found], strict=True))
-    weights = _weights(families)
-    columns = np.stack([np.ones_like(far), np.maximum(far, 0.0), np.maximum(-far, 0.0)], axis=1)
-    spread = _spread(columns, np.abs(errors), weights)
-    bound = _bound(np.abs(errors) / (columns @ spread), weights)
-    half_width, per_faster, per_slower = (float(bound * one) for one in spread)
+    gained, errors = (np.array(column) for column in zip(*[one[1:] for one in found], strict=True))
+    half_width, per_computing = _half_widths(gained, np.abs(errors), _weights(cases))
     return CalibratedError(
         engine=engine,
         path=path,
         what=what,
         changes=["placement"],
-        cases=len(errors),
-        families=len(set(families)),
+        cases=len(set(cases)),
+        families=len({pair.family for pair in pairs}),
         half_width=half_width,
-        per_faster=per_faster,
-        per_slower=per_slower,
+        per_computing=per_computing,
         bias=float(np.median(errors)),
         calibrated=day,
     )
@@ -91,58 +90,57 @@ def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str)
 
 def _rate_errors(pairs: Sequence[Pair]) -> Iterator[Error]:
     for pair in pairs:
-        if pair.log_error is not None and pair.speedup:
-            yield pair.family, math.log(pair.speedup), pair.log_error
+        if pair.log_error is not None and pair.gained is not None:
+            yield pair.case, pair.gained, pair.log_error
 
 
 def _percentile_errors(pairs: Sequence[Pair], what: What) -> Iterator[Error]:
     for pair in pairs:
-        if pair.speedup and what in pair.latency:
+        if what in pair.latency and pair.gained is not None:
             figure = pair.latency[what]
-            yield pair.family, math.log(pair.speedup), math.log(figure.predicted.value / figure.measured)
+            yield pair.case, pair.gained, math.log(figure.predicted.value / figure.measured)
 
 
-def _weights(families: Sequence[str]) -> NDArray[np.float64]:
-    """Weight of each error: families count alike. The weights sum to the number of errors."""
-    count = {family: families.count(family) for family in families}
-    each = np.array([1 / count[family] for family in families])
-    scaled: NDArray[np.float64] = each * len(families) / each.sum()
+def _weights(cases: Sequence[str]) -> NDArray[np.float64]:
+    """Weight of each error: cases count alike. The weights sum to the number of errors."""
+    each = np.array([1 / cases.count(case) for case in cases])
+    scaled: NDArray[np.float64] = each * len(cases) / each.sum()
     return scaled
 
 
-def _spread(
-    columns: NDArray[np.float64], errors: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Size of errors: a constant, and a slope per factor e of being faster, and of being slower.
+def _half_widths(
+    gained: NDArray[np.float64], errors: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Half width of a 95 % interval where no processor time is gained, and its rise with the gained share.
 
-    Weighted least squares without negative coefficients, over all subsets of the last two. Each needs
-    ten errors (Harrell, *Regression Modeling Strategies*, 2015, section 4.4). With fewer than 20 all are
-    alike.
-    """
-    root = np.sqrt(weights)
-    most = min(3, max(1, len(errors) // _PER_COEFFICIENT))
-    found = []
-    for parts in [used for count in range(most) for used in combinations((1, 2), count)]:
-        used = [0, *parts]
-        solution = np.linalg.lstsq(columns[:, used] * root[:, None], errors * root, rcond=None)[0]
-        spread = np.zeros(3)
-        spread[used] = np.maximum(solution, 0.0)
-        spread[0] = max(spread[0], _LEAST_SPREAD)
-        found.append((float(np.sum(weights * (columns @ spread - errors) ** 2)), spread))
-    return min(found, key=lambda one: one[0])[1]
-
-
-def _bound(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The bound that a new value exceeds one time in twenty, whatever the distribution.
-
-    The split conformal bound (Vovk, Gammerman and Shafer, *Algorithmic Learning in a Random World*, 2005): of
-    n values, that of rank ceil(0.95 (n + 1)); the greatest if there are fewer than 19. It is the bound of
-    errors over their spread, so that intervals are wide where errors are large (Papadopoulos, Gammerman and
-    Vovk, *Normalized nonconformity measures for regression conformal prediction*, 2008), and with weights, so
-    that no family decides it alone (Tibshirani, Barber, Candès and Ramdas, *Conformal Prediction Under
+    Both are at least 0. Linear regression of the 95 % quantile (Koenker and Bassett, *Regression Quantiles*,
+    1978), raised to the split conformal bound (Vovk, Gammerman and Shafer, *Algorithmic Learning in a Random
+    World*, 2005): of n errors over their half widths, that of rank ceil(0.95 (n + 1)), the greatest if there
+    are fewer than 19. Errors are weighted (Tibshirani, Barber, Candès and Ramdas, *Conformal Prediction Under
     Covariate Shift*, 2019).
     """
-    order = np.argsort(values)
+    # The best line passes through two of the points, or through one and a bound of its coefficients.
+    first, second = np.triu_indices(len(errors), k=1)
+    run = gained[second] - gained[first]
+    apart = np.abs(run) > _APART
+    slopes = (errors[second] - errors[first])[apart] / run[apart]
+    some = gained > _APART
+    steepest = (errors[some] - _LEAST_HALF_WIDTH) / gained[some]
+    lines = np.concatenate(
+        [
+            np.stack([errors[first][apart] - slopes * gained[first][apart], slopes], axis=1),
+            np.stack([errors, np.zeros_like(errors)], axis=1),
+            np.stack([np.full_like(steepest, _LEAST_HALF_WIDTH), steepest], axis=1),
+            [[_LEAST_HALF_WIDTH, 0.0]],
+        ]
+    )
+    lines = lines[(lines >= [_LEAST_HALF_WIDTH, 0.0]).all(axis=1)]
+    above = errors - lines @ np.stack([np.ones_like(gained), gained])
+    losses = np.maximum(_LEVEL * above, (_LEVEL - 1) * above) @ weights
+    fitted = lines[np.argmin(losses)]
+    ratios = errors / (fitted[0] + fitted[1] * gained)
+    order = np.argsort(ratios)
     reached = np.cumsum(weights[order])
-    at = int(np.searchsorted(reached, _LEVEL * (len(values) + 1) - 1e-9))
-    return float(values[order][min(at, len(values) - 1)])
+    at = int(np.searchsorted(reached, _LEVEL * (len(errors) + 1) - 1e-9))
+    half_width, per_computing = fitted * max(ratios[order][min(at, len(errors) - 1)], 1.0)
+    return float(half_width), float(per_computing)

@@ -293,6 +293,7 @@ def _pair(
         ratio=ratio,
         predicted=predicted,
         speedup=None if predicted is None else predicted.value / beside,
+        gained=answer.gained,
         bound_per_s=answer.bound_per_s and answer.bound_per_s * units,
         refused=answer.refused,
         latency={} if row.laps else _latency(answer, _slots(round, row.case, placement)),

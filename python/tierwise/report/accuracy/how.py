@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tierwise.predict.answer import MOST_SPAN
 from tierwise.report.numbers import percent
 from tierwise.validation.accuracy import (
     CONTROL_BAR,
@@ -38,8 +39,9 @@ blocks. A recording is a slot too, with slots that are not recorded before and a
 - **The recorded placement** is a control: predicted, and compared with the slots beside the recording.
 - **Regret**: how much faster the best measured placement is than the advised one, among those that cost no
   more.
-- **Verdict**: a recording is good if all its predictions err by less than {percent(GOOD)}, wrong if one
-  errs by more than {percent(WRONG)}.
+- **What is stated**: a figure with its interval; a range alone, where the ends of the interval differ by
+  more than a factor of {MOST_SPAN:g}; or that the recording is not usable. A prediction is good if it errs
+  by less than {percent(GOOD)}, and wrong if it errs by more than {percent(WRONG)}.
 
 | bar | |
 | --- | --- |

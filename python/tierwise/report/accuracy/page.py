@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import get_args
 
 from tierwise.model.extras import np
 from tierwise.model.units import significant
@@ -20,6 +21,7 @@ from tierwise.validation import (
     summary,
     verdicts,
 )
+from tierwise.validation.accuracy import Verdict
 from tierwise.validation.rows import Round
 
 COLUMNS = [
@@ -101,8 +103,8 @@ def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:
         table(COLUMNS, summary_rows(accuracy, round)),
         "### Percentiles of latency\n",
         table(["percentile", "predictions", "median error", "bias", "holds"], _percentiles(predictions)),
-        "### Verdicts on recordings\n",
-        table(["verdict", "good", "between", "wrong"], _verdicts(accuracy, pairs, round)),
+        "### What is stated, and its error\n",
+        table(["stated", "good", "between", "wrong"], _verdicts(accuracy, pairs, round)),
         f"### The {_WORST} worst\n",
         table(
             ["case", "recorded on", "predicted for", "predicted", "measured", "error"],
@@ -172,8 +174,8 @@ def _percentiles(pairs: Sequence[Pair]) -> Iterator[list[str]]:
 
 def _verdicts(accuracy: Accuracy, pairs: Sequence[Pair], round: str) -> Iterator[list[str]]:
     found = verdicts([one for one in accuracy.recordings if one.round == round], pairs)
-    for usable, name in ((True, "usable"), (False, "not usable")):
-        yield [name, *(str(found.get((usable, what), 0)) for what in ("good", "between", "wrong"))]
+    for stated in get_args(Verdict):
+        yield [stated, *(str(found.get((stated, what), 0)) for what in ("good", "between", "wrong"))]
 
 
 def _worst(pairs: Sequence[Pair]) -> list[Pair]:
