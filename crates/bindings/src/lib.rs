@@ -58,7 +58,7 @@ mod _core {
     use super::profile::{PyProfile, parse_profile, profile_keys};
 
     #[pymodule_export]
-    use super::record::{PyRecorder, measure_host};
+    use super::record::PyRecorder;
 
     #[pymodule_export]
     use super::recording::{read_recording, redact_recording};

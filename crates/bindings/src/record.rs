@@ -7,7 +7,6 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
-use tierwise_recorder::measure_host as measured;
 use tierwise_recorder::{
     Devices, EmulatedPartition, Places, RecordError, RoleOf, Session, Subject,
 };
@@ -125,6 +124,12 @@ impl PyRecorder {
             .ok_or_else(|| PyValueError::new_err("no burst was begun"))
     }
 
+    /// Events of the burst under way, and the estimated size of the recording in bytes.
+    fn taken(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let taken = self.with(py, |session| session.taken())?;
+        Ok((taken.burst_events, taken.bytes))
+    }
+
     /// Writes the recording so far to another directory; completes `about`, which is JSON, and returns it.
     fn snapshot(&self, py: Python<'_>, about: &str, directory: PathBuf) -> PyResult<String> {
         let about: About = parsed(about)?;
@@ -174,12 +179,6 @@ fn asking(role_of: Py<PyAny>, raised: Raised) -> RoleOf {
         let mut roles = Role::ALL.into_iter();
         roles.find(|role| name.as_deref() == Some(role.name()))
     })
-}
-
-/// Costs of this host, as JSON; none where it has no idle core.
-#[pyfunction]
-pub fn measure_host(py: Python<'_>) -> PyResult<Option<String>> {
-    py.detach(measured).map(|host| json(&host)).transpose()
 }
 
 /// Ignores poisoning: each step leaves the state whole, so a panic of another thread does no harm.

@@ -6,7 +6,6 @@
 //! it asks the database nothing.
 
 mod about;
-mod calibration;
 mod database;
 mod decoder;
 mod decoding;
@@ -30,7 +29,6 @@ pub mod timeline;
 pub mod tracer;
 mod tracing;
 
-pub use calibration::measure_host;
 pub use database::{
     Server, ServersOf, Target, Wanted, clients_of, kind_of_name, listed, merge, role_by_path,
     roles_of, root_of, servers_of_now, settings_of,
@@ -46,4 +44,4 @@ pub use recorder::{BurstSummary, Recorder, RecorderError, Trial};
 pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};
 pub use schedule::Schedule;
 pub use scheduled::{Order, record};
-pub use session::{Places, Session, Subject};
+pub use session::{Places, Session, Subject, Taken};

@@ -149,6 +149,14 @@ impl Recorder {
         with(&self.tracer, |tracer| Ok(tracer.begin()?))
     }
 
+    /// Events of the burst under way.
+    ///
+    /// # Errors
+    /// If the recording has ended.
+    pub fn burst_events(&self) -> Result<u64, RecorderError> {
+        with(&self.tracer, |tracer| Ok(tracer.events()))
+    }
+
     /// Ends a burst; none if none was begun.
     ///
     /// # Errors

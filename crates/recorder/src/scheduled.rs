@@ -97,7 +97,6 @@ fn record_to(
         target,
         output,
         began: Instant::now(),
-        events: 0,
     };
     scheduled.session.begin_unrecorded();
     scheduled.take_bursts()?;
@@ -113,14 +112,13 @@ struct Scheduled<'a> {
     target: &'a Target,
     output: &'a Output,
     began: Instant,
-    events: u64,
 }
 
 impl Scheduled<'_> {
     fn take_bursts(&mut self) -> Result<(), RecordError> {
         let schedule = self.order.schedule;
         for gap in schedule.gaps() {
-            if self.over_after(gap, true) || self.full() {
+            if self.over_after(gap, true) || self.full()? {
                 break;
             }
             if let Err(error) = self.session.begin_burst(self.target.processes()) {
@@ -141,7 +139,6 @@ impl Scheduled<'_> {
     fn end_burst(&mut self) -> Result<(), RecordError> {
         let burst = self.session.end_burst(self.target.processes())?;
         if let Some(burst) = burst {
-            self.events += burst.events;
             (self.say)(&format!(
                 "recording: {} events in the last burst",
                 burst.events
@@ -167,17 +164,14 @@ impl Scheduled<'_> {
         true
     }
 
-    fn full(&self) -> bool {
-        let reached = self
-            .output
-            .size_bytes()
-            .max(disk_space::size_of(self.events));
+    fn full(&self) -> Result<bool, RecordError> {
+        let reached = self.output.size_bytes().max(self.session.taken()?.bytes);
         let full = reached >= self.order.limit_bytes;
         if full {
             let limit = disk_space::megabytes(self.order.limit_bytes);
             (self.say)(&format!("the recording has reached its limit of {limit}"));
         }
-        full
+        Ok(full)
     }
 
     fn finish(mut self, prepared: About) -> Result<About, RecordError> {

@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tierwise_recording::{About, ClientProgram, Host, Machine, Rules};
+use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
 use crate::database::clients::{clients_of, merge};
 use crate::decoder::Decoder;
+use crate::disk_space;
 use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
 use crate::host::processes::{self, open_files};
 use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
 use crate::tracer::{Family, Options};
-use crate::{BurstSummary, RecordError, Recorder, Trial, about, measure_host};
+use crate::{BurstSummary, RecordError, Recorder, Trial, about};
 
 /// How often the kernel's buffers are emptied.
 const POLL: Duration = Duration::from_millis(20);
@@ -56,13 +57,23 @@ pub struct Places {
     pub whole: bool,
 }
 
+/// What a recording has taken so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Events of the burst under way, which memory holds until it is decoded.
+    pub burst_events: u64,
+    /// Estimated size of the recording.
+    pub bytes: u64,
+}
+
 /// One recording, until [`Session::finish`]. Dropping it detaches.
 pub struct Session {
     recorder: Arc<Recorder>,
     decoder: Option<Decoder>,
     meter: RateMeter,
-    host: Option<Host>,
     processes_bytes: u64,
+    /// Events of the bursts that ended.
+    events: u64,
     first_pid: Option<i32>,
     pids: Vec<i32>,
     whole: bool,
@@ -72,12 +83,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Measures the host, and attaches; nothing is traced yet.
+    /// Attaches; nothing is traced yet.
     ///
     /// # Errors
     /// If nothing can be traced here, or the file system refuses.
     pub fn attach(subject: Subject, places: Places) -> Result<Self, RecordError> {
-        let host = measure_host();
         let files = Files::new(subject.devices, subject.rules.clone(), subject.root);
         let mut files = files.with_roles(subject.role_of);
         for file in subject.pids.iter().flat_map(|&pid| open_files(pid)) {
@@ -100,8 +110,8 @@ impl Session {
             decoder: Some(Decoder::start(Arc::clone(&recorder), files)),
             meter: RateMeter::start(&subject.pids),
             recorder,
-            host,
             processes_bytes: 0,
+            events: 0,
             first_pid: subject.first_pid.or_else(|| subject.pids.first().copied()),
             pids: subject.pids,
             whole: places.whole,
@@ -170,10 +180,23 @@ impl Session {
         let held_bytes = processes::memory_bytes(&self.pids);
         self.processes_bytes = self.processes_bytes.max(held_bytes);
         self.meter.end(&self.pids, true);
+        self.events += burst.as_ref().map_or(0, |burst| burst.events);
         if let (Some(decoder), Some(burst)) = (&self.decoder, &burst) {
             decoder.burst_ended(burst.clone());
         }
         Ok(burst)
+    }
+
+    /// Events of the burst under way, and the size that the recording will have with them.
+    ///
+    /// # Errors
+    /// If the recording has ended.
+    pub fn taken(&self) -> Result<Taken, RecordError> {
+        let burst_events = self.recorder.burst_events()?;
+        Ok(Taken {
+            burst_events,
+            bytes: disk_space::size_of(self.events + burst_events),
+        })
     }
 
     /// Writes the recording so far to another directory; `about` is completed.
@@ -218,7 +241,6 @@ impl Session {
         let mut warnings = about.warnings;
         warnings.extend(about::warnings_of(&files.devices));
         About {
-            host: self.host.clone(),
             clients: self.clients.clone(),
             machine: Machine {
                 processes_bytes: self.processes_bytes,

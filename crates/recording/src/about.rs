@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Host, Role};
+use crate::Role;
 
 /// A recording's description of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,10 +46,6 @@ pub struct About {
     /// The same by role of the files; empty in older recordings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub role_bytes: BTreeMap<Role, u64>,
-    /// Measured costs of the host; none where it was saturated, and in recordings from before it was
-    /// measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<Host>,
     /// Programs at the other end of the sessions' sockets; empty if there are none, and in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientProgram>,

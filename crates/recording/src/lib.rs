@@ -11,7 +11,6 @@ mod encode;
 mod error;
 mod footer;
 mod header;
-mod host;
 mod manifest;
 mod pages;
 mod reader;
@@ -33,7 +32,6 @@ pub use about::{
     Losses, Machine, StorageCpu,
 };
 pub use error::RecordingError;
-pub use host::{CacheWarmup, ColdRun, Host, WakeupLatency};
 pub use role::Role;
 pub use rows::{
     Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass,

@@ -11,18 +11,21 @@ from tierwise.model.errors import TierwiseError
 
 DEFAULT_DUTY = "1/10"
 _SEED = 1
+_LEAST_LIMIT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Schedule:
     """Bursts of ``burst_s`` seconds that cover ``duty`` of the time, for ``seconds`` or until stopped.
 
-    With a duty of 1 there is one continuous burst.
+    With a duty of 1, bursts are as long as memory allows, one after the other. The recording ends early when
+    it has ``limit_bytes``.
     """
 
     seconds: float | None = 60.0
     duty: float = 0.1
     burst_s: float = 0.5
+    limit_bytes: int = 1_000_000_000
 
     def __post_init__(self) -> None:
         """Refuse an invalid schedule.
@@ -38,6 +41,10 @@ class Schedule:
             raise TierwiseError(f"--duration: {self.seconds:g} s", "use more than 0 s and at most a week")
         if not 0.01 <= self.burst_s <= 60:
             raise TierwiseError(f"--burst: {self.burst_s:g} s", "use 0.01 to 60 s")
+        if self.limit_bytes < _LEAST_LIMIT_BYTES:
+            raise TierwiseError(
+                f"--limit: {self.limit_bytes / 1e6:g} MB is too little for a burst", "use at least 1"
+            )
 
     def gaps_s(self) -> Iterator[float]:
         """Time before each burst, in seconds, without end: randomised, with one burst in each period.

@@ -28,6 +28,10 @@ _BURST_BUFFER_MB = 16
 """Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives."""
 _LONGEST_S = 7 * 86_400.0
 _CLIENTS_SHOW_WITHIN_S = 0.1
+_MOST_BURST_EVENTS = 10_000_000
+"""Longer bursts are cut: memory holds a burst while it is decoded, some hundred bytes an event."""
+_COUNTS_EACH_S = 1.0
+"""Interval of the looks at how much was taken."""
 _LOOKS_EACH_S = 0.2
 """Interval of the checks whether the target still runs."""
 
@@ -64,6 +68,8 @@ class Session:
         self._ends_s = 0.0
         self._gaps_s = schedule.gaps_s()
         self._bursts = 0
+        self._began_s = self._counted_s = 0.0
+        self._full_after_s: float | None = None
         with ExitStack() as undo:
             tracing = undo.enter_context(Tracing.open())
             make_folder(out)
@@ -87,7 +93,7 @@ class Session:
         """
         if self._counters is not None:
             self._counters.begin()
-        began_s = time.monotonic()
+        self._began_s = began_s = time.monotonic()
         length_s = self._schedule.seconds if seconds is None else seconds
         self._ends_s = began_s + (_LONGEST_S if length_s is None else length_s)
         self._recorder.begin_unrecorded()
@@ -105,7 +111,7 @@ class Session:
             begun()
             if self._target.clients is None and self.alive:
                 self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
-        while not self._wait(next(self._gaps_s)):
+        while not self._wait(next(self._gaps_s)) and self._full_after_s is None:
             try:
                 self.begin_burst()
             except TierwiseError:
@@ -120,16 +126,31 @@ class Session:
                 self.end_burst()
 
     def _wait(self, seconds: float) -> bool:
-        """Wait, at most until the recording is over; gives whether it is over."""
+        """Wait, at most until the recording is over or a burst has to end; gives whether it is over."""
         until_s = min(time.monotonic() + seconds, self._ends_s)
         while not self._stopping.is_set() and self.alive:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return until_s >= self._ends_s
+            if self._in_burst and self._is_long():
+                return False
             if self._schedule.duty == 1 or not self._in_burst:
                 self._recorder.look_for_clients()
             self._stopping.wait(min(left_s, _LOOKS_EACH_S))
         return True
+
+    def _is_long(self) -> bool:
+        """Whether memory or the limit of the recording ends the burst under way; looks every second."""
+        now_s = time.monotonic()
+        if now_s < self._counted_s + _COUNTS_EACH_S:
+            return False
+        self._counted_s = now_s
+        burst_events, size_bytes = self._recorder.taken()
+        limit_bytes = self._schedule.limit_bytes
+        if size_bytes >= limit_bytes:
+            self._full_after_s = now_s - self._began_s
+            self._say(f"the recording has reached its limit of {limit_bytes / 1e6:,.0f} MB")
+        return self._full_after_s is not None or burst_events >= _MOST_BURST_EVENTS
 
     def begin_burst(self) -> None:
         """Record events from now on, of all current processes of the target."""
@@ -172,6 +193,7 @@ class Session:
             **self._about,
             "duration_s": elapsed_s,
             "transactions": transactions,
+            "warnings": [*self._about["warnings"], *self._of_limit],
         }
         if self._counters is None:
             return told
@@ -209,6 +231,15 @@ class Session:
         """Remove a directory without ``about.json``: it is not a recording and would block the next one."""
         if not self._finished:
             shutil.rmtree(self._out, ignore_errors=True)
+
+    @property
+    def _of_limit(self) -> list[str]:
+        if self._full_after_s is None:
+            return []
+        limit_mb = self._schedule.limit_bytes / 1e6
+        return [
+            f"recording ended early, after {self._full_after_s:,.0f} s, at its limit of {limit_mb:,.0f} MB"
+        ]
 
     @property
     def alive(self) -> bool:

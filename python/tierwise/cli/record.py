@@ -64,6 +64,12 @@ Burst = Annotated[
     str | None,
     typer.Option(help="length of one burst; default 500ms, or a quarter of what --each and --duty record"),
 ]
+Limit = Annotated[
+    int,
+    typer.Option(
+        metavar="MB", min=1, help="end early when the recording has this size; with --every, each of them"
+    ),
+]
 Dsn = Annotated[
     str | None,
     typer.Option(
@@ -72,6 +78,7 @@ Dsn = Annotated[
 ]
 DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")]
 _DEFAULT_S = 60.0
+_DEFAULT_LIMIT_MB = 1000
 _DEFAULT_BURST_S = 0.5
 _LEAST_BURST_S = 0.01
 _DEFAULT_DAY = "24h"
@@ -93,6 +100,7 @@ def record(
     until_usable: UntilUsable = None,
     duty: Duty = None,
     burst: Burst = None,
+    limit: Limit = _DEFAULT_LIMIT_MB,
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
     format: FormatOption = Format.TEXT,
@@ -115,13 +123,13 @@ def record(
     roles = role or []
     if every is not None:
         pid = pid if pid is not None else recorder.pid_of_engine(engine or "")
-        plan = _day(duration, every, each, duty, burst)
+        plan = _day(duration, every, each, duty, burst, limit)
         source = data_sources.find(dsn, dsn_file)
         server = recorder.Server(pid, chosen, roles)
         _say_which(server.target())
         record_day(server, output, plan, lambda target: _counters(source, target), format)
         return
-    schedule = _schedule(duration, duty, burst, whole=command is not None)
+    schedule = _schedule(duration, duty, burst, limit, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
     source = data_sources.find(dsn, dsn_file)
     console = progress_console(to_stderr=True)
@@ -156,12 +164,15 @@ def record(
         raise typer.Exit(1)
 
 
-def _schedule(duration: str | None, duty: str | None, burst: str | None, *, whole: bool) -> recorder.Schedule:
+def _schedule(
+    duration: str | None, duty: str | None, burst: str | None, limit_mb: int, *, whole: bool
+) -> recorder.Schedule:
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
     return recorder.Schedule(
         seconds=_DEFAULT_S if seconds is None and not whole else seconds,
         duty=recorder.parse_duty(duty or ("1" if whole else recorder.DEFAULT_DUTY)),
         burst_s=_DEFAULT_BURST_S if burst is None else parse_duration_s(burst, "--burst"),
+        limit_bytes=limit_mb * 1_000_000,
     )
 
 
@@ -171,6 +182,7 @@ def _day(
     each: str | None,
     duty: str | None,
     burst: str | None,
+    limit_mb: int,
 ) -> recorder.DayPlan:
     every_s = parse_duration_s(every, "--every")
     each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")
@@ -180,7 +192,7 @@ def _day(
     return recorder.DayPlan(
         seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
         every_s=every_s,
-        each=recorder.Schedule(seconds=each_s, duty=share, burst_s=burst_s),
+        each=recorder.Schedule(each_s, share, burst_s, limit_mb * 1_000_000),
     )
 
 

@@ -12,7 +12,7 @@ from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
-from tierwise.predict.replayed import Outcome
+from tierwise.predict.replayed import Demands, Outcome
 from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty
@@ -65,6 +65,7 @@ class Predictor:
         # A bound must hold, so processor time is never taken as more than the events show.
         demands = replayer.work.demands.with_cpu_times(min(reproduced.cpu_scale, 1.0))
         self.work = replayer.work.model_copy(update={"demands": demands})
+        self._cpu_scale = reproduced.cpu_scale
         self._base = reproduced.outcomes
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
         unit = counting.unit_of(self.work, unit)
@@ -131,6 +132,13 @@ class Predictor:
         else:
             replayer = Replayer.open(path, fresh=fresh)
         return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit)
+
+    @property
+    def demands(self) -> Demands:
+        """What one of the counted units asks and waits for, with processor time as replayed."""
+        whole = self.replayer.work.demands.with_cpu_times(self._cpu_scale)
+        each = self.run.requests_per_transaction if self.run.unit == "requests" else None
+        return whole.shared_by(each) if each else whole
 
     @property
     def as_recorded(self) -> Prediction:

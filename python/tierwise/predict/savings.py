@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Predictor, Scenario
+from tierwise.predict.replayed import Demands
 from tierwise.results.measurements import Record
 
 NO_TIME = "zero"
@@ -37,6 +38,10 @@ class Savings(Record):
     rows: list[Saving] = []  # noqa: RUF012  (pydantic copies defaults)
     refused: str | None = None
     warnings: list[str] = []  # noqa: RUF012
+    unit: str = "transactions"
+    """What the demands are of: ``transactions`` or ``requests``."""
+    demands: Demands | None = None
+    """What one of them asks and waits for, in the mean, as it is replayed; ``None`` if that is not known."""
 
 
 def savings(predictor: Predictor, roles: Sequence[Role]) -> Savings:
@@ -53,4 +58,9 @@ def savings(predictor: Predictor, roles: Sequence[Role]) -> Savings:
     ]
     rows = [*sorted(rows[:-1], key=lambda row: row.share or 0.0, reverse=True), rows[-1]]
     warnings = [warning for answer in answers for warning in answer.warnings]
-    return Savings(rows=rows, warnings=list(dict.fromkeys(warnings)))
+    return Savings(
+        rows=rows,
+        warnings=list(dict.fromkeys(warnings)),
+        unit=predictor.run.unit,
+        demands=predictor.demands if predictor.work.turns else None,
+    )

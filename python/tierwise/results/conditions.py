@@ -117,21 +117,8 @@ class Machine(Record):
     tierwise_version: str
 
 
-class HostCalibration(Record):
-    """Costs of a host, measured on idle cores before a block; a cost that could not be measured is null."""
-
-    context_switch_us: float | None = None
-    """Of a switch between two threads on one core."""
-    wakeup_latency_us: float | None = None
-    """Median time until a thread runs on a core that was idle for 1 ms."""
-    fixed_work_us: float | None = None
-    """Of a fixed piece of work with warm caches, which compares the speed of cores."""
-
-
 class StudyHost(Record):
     """A host of a study on many hosts."""
 
     name: str
     """Its host name, and the name of its worker if that was given one."""
-    calibration: HostCalibration | None = None
-    """In the first run of each block; null too if no core was idle."""

@@ -46,9 +46,9 @@ def test_a_task_brings_the_users_own_files(own: Path, tmp_path: Path, run_dir: P
     task = RunTask.of(planned, 1)
     shutil.rmtree(folder)  # as on another host
     (plan, _) = plan_runs(planned, 1)
-    result = RunResult.model_validate_json(run_here(task.for_run(0, plan.run_id, "there", calibrate=False)))
+    result = RunResult.model_validate_json(run_here(task.for_run(0, plan.run_id, "there")))
     assert (result.status, result.workload.name, result.host) == ("ok", "mine", StudyHost(name="there"))
     assert not list(run_dir.glob("directory-*"))
     evil = RunTask(task.study, 1, files={("workload", "..", "..", "x"): "text"})
     with pytest.raises(TierwiseError, match="cannot be the name of a file"):
-        run_here(evil.for_run(0, plan.run_id, "there", calibrate=False))
+        run_here(evil.for_run(0, plan.run_id, "there"))

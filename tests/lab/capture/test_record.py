@@ -16,7 +16,6 @@ import duckdb
 import pytest
 
 from support.committer import _COMMITS, SQLITE, committing
-from tierwise import _core
 from tierwise.capture import Schedule, Session, Target, of_pid, record_command, record_running
 from tierwise.capture import rules as rule_files
 from tierwise.capture.running import Enough
@@ -197,28 +196,6 @@ def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
         out = tmp_path / "recording"
         told = record_running(recording_target(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough)
     assert 1.5 <= told["duration_s"] < 30
-
-
-def test_the_host_is_measured(tmp_path: Path) -> None:
-    began_s = time.monotonic()
-    told = _core.measure_host()
-    assert time.monotonic() - began_s < 2
-    if told is not None:
-        host = json.loads(told)
-        assert host["cpu_s"] < 1.5
-        assert host["context_switch_us"] < 200
-
-
-def test_a_saturated_host_is_left_alone() -> None:
-    spin = [sys.executable, "-c", "while True: pass"]
-    spinning = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
-    try:
-        time.sleep(0.3)
-        assert _core.measure_host() is None
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
 
 
 def test_between_bursts_nothing_is_switched_on(tmp_path: Path) -> None:

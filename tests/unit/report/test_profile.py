@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,8 @@ def test_the_log_is_what_the_session_waited_for(found: Breakdown) -> None:
 
 
 def test_what_removal_saves_is_replayed_not_added_up(found: Breakdown) -> None:
-    of = predictor()
+    waits = [{"category": "log_device", "role": "log", "time_us": 4000.0}]
+    of = predictor(FakeReplay(demands={"server_cpu_us": 200.0, "waits": waits}))
     saved = savings(of, [Role.LOG, Role.DATA])
     assert [row.role for row in saved.rows] == ["log", "data", "all"]
     # A request takes the fake 4 ms (1 of the log, 0.5 of data, 0.2 of the index), or 1 ms on another device;
@@ -80,6 +82,9 @@ def test_what_removal_saves_is_replayed_not_added_up(found: Breakdown) -> None:
     assert log.share == pytest.approx(1 - 4.0 / 7.0, abs=0.01)
     text = text_of(found, saved)
     assert "If the log took no time at its device, 43\u00a0% of the time would be saved at most." in text
+    assert "The mean transaction, without the cost of recording" in text
+    assert re.search(r"server computes +200 µs\n", text), text
+    assert re.search(r"waits: log device, log +4\.00 ms\n", text), text
 
 
 def test_savings_of_a_run_that_is_not_reproduced_are_unsure_and_said_to_be(found: Breakdown) -> None:

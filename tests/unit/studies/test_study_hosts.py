@@ -15,7 +15,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.document import answer_document
 from tierwise.report.study.hosts import host_table
-from tierwise.results import HostCalibration, RunResult, StudyHost
+from tierwise.results import RunResult, StudyHost
 from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.hosts import RunTask, coordinator, run_blocks
 
@@ -177,8 +177,7 @@ def hosted(effects: dict[str, float], gains: dict[str, float], repeats: int) -> 
     for one in study_runs(["all-hdd", "log-ssd"], repeats=repeats, noise=0.02):
         name = names[one.repeat % len(names)]
         factor = effects[name] * (gains[name] if one.placement == "log-ssd" else 1)
-        calibration = HostCalibration(context_switch_us=4.0, fixed_work_us=130.0)
-        host = StudyHost(name=name, calibration=calibration)
+        host = StudyHost(name=name)
         found.append(one.model_copy(update={"elapsed_s": (one.elapsed_s or 0) * factor, "host": host}))
     return found
 
@@ -201,4 +200,3 @@ def test_the_report_names_the_host_whose_gain_differs() -> None:
     assert {one.host: one.differing for one in found.hosts} == {"a": [], "b": ["log-ssd"], "c": []}
     assert any("b (" in caveat and "for a further host" in caveat for caveat in found.words.caveats)
     assert host_table(found.hosts) in answer_document(answer)
-    assert found.hosts[0].calibration.fixed_work_us == 130

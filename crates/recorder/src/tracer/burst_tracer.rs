@@ -126,6 +126,13 @@ impl BurstTracer {
         Ok(())
     }
 
+    /// Events since [`Self::begin`], taken or lost.
+    pub fn events(&self) -> u64 {
+        let counts = self.tracers.counts();
+        let before = self.counts_before;
+        counts.read + counts.lost - before.read - before.lost
+    }
+
     /// Switches off, and takes the data recorded since [`Self::begin`]; none if it was not called.
     pub fn end(&mut self) -> Result<Option<RawBurst>, TracerError> {
         let Some(running) = self.burst.take() else {

@@ -8,4 +8,3 @@ pub(crate) mod scenario_devices;
 pub(crate) mod shared_device;
 pub(crate) mod storage;
 pub(crate) mod traffic;
-pub(crate) mod writeback_throttle;

@@ -9,7 +9,6 @@ use crate::api::outcome::RoleIo;
 use crate::block::device_queue::{DeviceModel, DeviceQueue};
 use crate::block::layout::Layout;
 use crate::block::traffic::Traffic;
-use crate::block::writeback_throttle::WritebackThrottle;
 
 /// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
 pub(crate) const MAX_REQUEST_SECTORS: u32 = 2048;
@@ -20,7 +19,6 @@ struct InFlight {
     job: u32,
     role: Role,
     request: Request,
-    sent_at: Nanos,
 }
 
 /// The storage of a scenario.
@@ -38,11 +36,7 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    pub(crate) fn new(
-        devices: Vec<(DeviceModel, Nanos)>,
-        layout: Layout,
-        throttle: &WritebackThrottle,
-    ) -> Self {
+    pub(crate) fn new(devices: Vec<(DeviceModel, Nanos)>, layout: Layout) -> Self {
         Self {
             queues: devices
                 .into_iter()
@@ -52,7 +46,7 @@ impl Storage {
             layout,
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
-            traffic: std::array::from_fn(|_| Traffic::new(throttle.clone())),
+            traffic: std::array::from_fn(|_| Traffic::default()),
             completions: Vec::with_capacity(1024),
             departing: VecDeque::new(),
         }
@@ -87,12 +81,7 @@ impl Storage {
     fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {
         self.traffic[role as usize].note_sent(now, &request);
         let id = self.free.pop().unwrap_or(self.requests.len() as u32);
-        let in_flight = InFlight {
-            job,
-            role,
-            request,
-            sent_at: now,
-        };
+        let in_flight = InFlight { job, role, request };
         if id as usize == self.requests.len() {
             self.requests.push(in_flight);
         } else {
@@ -144,9 +133,9 @@ impl Storage {
         sent
     }
 
-    /// Limit of a role's writes under way that nobody waits for at once.
-    pub(crate) fn throttle(&mut self, role: Role) -> &mut WritebackThrottle {
-        self.traffic[role as usize].throttle()
+    /// Whether another write of a role may be sent that nobody waits for at once; `gently`: by the flusher.
+    pub(crate) fn has_room(&self, role: Role, gently: bool) -> bool {
+        self.traffic[role as usize].has_room(gently)
     }
 
     /// Sends a flush to a role's device.
@@ -179,7 +168,7 @@ impl Storage {
         let in_flight = self.requests[id as usize];
         let (role, op) = (in_flight.role, in_flight.request.op);
         self.free.push(id);
-        self.traffic[role as usize].note_completed(now, op, in_flight.sent_at);
+        self.traffic[role as usize].note_completed(now, op);
         in_flight.job
     }
 

@@ -4,9 +4,12 @@ use tierwise_device::{Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::api::outcome::RoleIo;
-use crate::block::writeback_throttle::WritebackThrottle;
-
 const SECTOR_BYTES: u64 = 512;
+/// Writes that nobody waits for at once, of syncs and of the flusher, that may be under way on a partition: a half and
+/// a quarter of 96, which is three quarters of a queue of 128 (Linux block/blk-wbt.c, `nr_requests`). The kernel allows
+/// fewer beside reads.
+const SYNC_WRITES: u32 = 48;
+const FLUSHER_WRITES: u32 = 24;
 
 /// The requests of one role.
 #[derive(Debug, Default)]
@@ -19,23 +22,15 @@ pub(crate) struct Traffic {
     under_way: u32,
     busy_since: Nanos,
     busy_ns: u64,
-    throttle: WritebackThrottle,
+    writes_under_way: u32,
 }
 
 impl Traffic {
-    pub(crate) fn new(throttle: WritebackThrottle) -> Self {
-        Self {
-            throttle,
-            ..Self::default()
-        }
-    }
-
     /// Counts a request.
     pub(crate) fn note_sent(&mut self, now: Nanos, request: &Request) {
         match request.op {
             Op::Read => {
                 self.reads += 1;
-                self.throttle.read_sent(now);
                 self.read_sectors += u64::from(request.sectors);
             }
             Op::Flush => {
@@ -43,7 +38,7 @@ impl Traffic {
             }
             Op::Write | Op::Discard => {
                 self.writes += 1;
-                self.throttle.write_sent(now);
+                self.writes_under_way += 1;
                 self.written_sectors += u64::from(request.sectors);
             }
         }
@@ -53,12 +48,10 @@ impl Traffic {
         self.under_way += 1;
     }
 
-    /// Notes that a request sent at `sent_at` is complete.
-    pub(crate) fn note_completed(&mut self, now: Nanos, op: Op, sent_at: Nanos) {
-        match op {
-            Op::Read => self.throttle.read_done(now, sent_at),
-            Op::Write | Op::Discard => self.throttle.write_done(now),
-            Op::Flush => {}
+    /// Notes that a request is complete.
+    pub(crate) fn note_completed(&mut self, now: Nanos, op: Op) {
+        if matches!(op, Op::Write | Op::Discard) {
+            self.writes_under_way -= 1;
         }
         self.under_way -= 1;
         if self.under_way == 0 {
@@ -66,9 +59,9 @@ impl Traffic {
         }
     }
 
-    /// Limit of writes under way that nobody waits for at once.
-    pub(crate) fn throttle(&mut self) -> &mut WritebackThrottle {
-        &mut self.throttle
+    /// Whether another write may be sent that nobody waits for at once; `gently`: by the flusher.
+    pub(crate) fn has_room(&self, gently: bool) -> bool {
+        self.writes_under_way < if gently { FLUSHER_WRITES } else { SYNC_WRITES }
     }
 
     /// Discards counts until `now`.

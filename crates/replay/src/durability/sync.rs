@@ -151,7 +151,7 @@ impl<'a> Simulation<'a> {
         loop {
             let job = *self.jobs.get(index);
             let many = job.pending + sent > 0 && matches!(job.writes, SyncWrites::Recorded(_));
-            if many && !self.storage.throttle(job.role).has_room(self.now, false) {
+            if many && !self.storage.has_room(job.role, false) {
                 break;
             }
             let Some((sector, sectors)) = self.next_write(index, &job) else {

@@ -68,6 +68,11 @@ impl Metrics {
         now - self.counted_from.unwrap_or(0)
     }
 
+    /// The sessions' measured time, in nanoseconds.
+    pub(crate) fn spent_ns(&self) -> Nanos {
+        self.spent_ns.iter().sum()
+    }
+
     /// Client transactions since the run began.
     pub(crate) fn all_transactions(&self) -> u64 {
         self.all_transactions

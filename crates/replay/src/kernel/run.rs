@@ -13,7 +13,6 @@ use crate::block::layout::Layout;
 use crate::block::scenario_devices::scenario_devices;
 use crate::block::shared_device::SharedDevices;
 use crate::block::storage::Storage;
-use crate::block::writeback_throttle::WritebackThrottle;
 use crate::durability::log::Log;
 use crate::engines::wal::CheckpointedLog;
 use crate::kernel::arrivals::Arrivals;
@@ -102,7 +101,7 @@ fn build<'a>(
         cores: Cores::new(scenario.cores),
         dirty_pages: DirtyPages::new(memory, most_dirty_bytes(work, memory), sectors),
         cache_hits: CacheHits::new(program, scenario),
-        storage: Storage::new(devices, layout, &WritebackThrottle::new(program)),
+        storage: Storage::new(devices, layout),
         jobs: Jobs::default(),
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
         locks: HotLocks::new(&work.locks, sessions.len()),
@@ -263,6 +262,11 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     }
     let metrics = &simulation.metrics;
     let elapsed_ns = metrics.elapsed_ns(simulation.now);
+    if simulation.steady {
+        // Little's law of a closed network: its sessions' time is their number times the measured time.
+        let sessions = simulation.sessions.iter().filter(|one| one.counts).count();
+        debug_assert_eq!(metrics.spent_ns(), sessions as Nanos * elapsed_ns);
+    }
     Outcome {
         elapsed_s: elapsed_ns as f64 / 1e9,
         turns: metrics.turns,

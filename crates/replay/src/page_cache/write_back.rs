@@ -2,7 +2,7 @@
 //!
 //! Source: Linux. The flusher wakes every 5 s (`dirty_writeback_centisecs`) or is woken; `sync_file_range` starts the
 //! same writes at once; a sync waits for writes of its files under way (`filemap_write_and_wait_range`). The number
-//! of writes under way is limited (`block/writeback_throttle.rs`).
+//! of writes under way is limited (`block/traffic.rs`).
 
 use tierwise_device::{Nanos, Op};
 use tierwise_recording::Role;
@@ -43,9 +43,7 @@ impl Simulation<'_> {
 
     /// Whether one more write may be under way; the first always may. `gently`: for the flusher.
     fn may_write_back(&mut self, role: Role, gently: bool) -> bool {
-        let under_way = self.flusher.under_way(role);
-        let (now, throttle) = (self.now, self.storage.throttle(role));
-        under_way == 0 || under_way < throttle.limit(now, gently) && throttle.has_room(now, gently)
+        self.flusher.under_way(role) == 0 || self.storage.has_room(role, gently)
     }
 
     /// Sends a role's writes up to the flusher's limit.

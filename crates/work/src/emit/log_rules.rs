@@ -34,7 +34,7 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         leader_cpu_ns,
         release_cpu_ns,
         wake_ns: wake_ns(emitter) as u32,
-        recheck_ns: recheck_ns(emitter) as u32,
+        recheck_ns: RECHECK_NS.get() as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),
         commit_delay: flushes.delays.rule,
     })
@@ -65,13 +65,6 @@ fn with_growth(scripts: Vec<SyncScript>) -> Vec<SyncScript> {
     }
     plain.append(&mut growing);
     plain
-}
-
-/// A context switch, as the recording measured it on its host.
-fn recheck_ns(emitter: &Emitter<'_>) -> u64 {
-    let host = emitter.view.recording.about.host.as_ref();
-    let switch_us = host.and_then(|host| host.context_switch_us);
-    switch_us.map_or(RECHECK_NS.get(), |us| (us * 1e3) as u64)
 }
 
 /// From the end of a flush until a waiter is woken, per waiter: the median over all.

@@ -54,8 +54,6 @@ mechanisms! {
     WarmReads = "warm_reads",
     /// Writers wait where too much is dirty.
     DirtyLimit = "dirty_limit",
-    /// The kernel's throttle of write-back.
-    WritebackThrottle = "writeback_throttle",
 }
 
 /// Disabled mechanisms; none by default.

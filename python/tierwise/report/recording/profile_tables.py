@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tierwise.predict.savings import EVERYTHING, Saving, Savings
 from tierwise.recording.breakdown import Breakdown
@@ -12,13 +12,15 @@ from tierwise.report.document import Cell, Table, estimate, figure, table
 from tierwise.report.recording.profile_words import CLASS_NAMES, PART_NAMES, role_name
 
 _FILES = 12
+_LEAST_US = 0.5
+_WAITS: Mapping[str, str] = {str(part): name for part, name in PART_NAMES.items()}
 _LEAST_SHARE = 0.0005
 """Shares that would be printed as 0.0 % are left out."""
 
 
 def profile_tables(found: Breakdown, saved: Savings) -> list[Table]:
     """All tables that have rows, in order."""
-    tables = [_classes(found), _savings(saved), _roles(found), _files(found)]
+    tables = [_classes(found), _demands(saved), _savings(saved), _roles(found), _files(found)]
     return [table for table in tables if table.rows]
 
 
@@ -29,6 +31,26 @@ def _classes(found: Breakdown) -> Table:
         shares = [one.parts.get(part, 0.0) for one in found.classes]
         if any(share >= _LEAST_SHARE for share in shares):
             shown.add(name, *(figure(share, numbers.percent) for share in shares))
+    return shown
+
+
+def _demands(saved: Savings) -> Table:
+    one = saved.unit.removesuffix("s")
+    shown = table([f"part of one {one}"], ["time"], f"The mean {one}, without the cost of recording")
+    if saved.demands is None:
+        return shown
+    asked = {
+        "server computes": saved.demands.server_cpu_us,
+        "server computes for its share of a flush of the log": saved.demands.flush_cpu_us,
+        "client computes": saved.demands.client_cpu_us,
+        "client pauses": saved.demands.think_us,
+    }
+    for wait in saved.demands.waits:
+        of_role = f", {wait.role}" if wait.role else ""
+        asked[f"waits: {_WAITS.get(wait.category, wait.category)}{of_role}"] = wait.time_us
+    for name, time_us in asked.items():
+        if time_us >= _LEAST_US:
+            shown.add(name, figure(time_us, numbers.microseconds))
     return shown
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from collections.abc import Sequence
+from statistics import fmean
 
 from tierwise.model.host_blocks import differing_hosts
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Table, Tone, figure, table
 from tierwise.report.study.rows import Measure, Row, Runs, costs_of
-from tierwise.results import HostCalibration, Record, RunResult
+from tierwise.results import Record
 
 
 class HostRow(Record):
@@ -27,8 +27,6 @@ class HostRow(Record):
     """Placement -> speed-up on this host."""
     differing: list[str]
     """Placements whose speed-up differs from the other hosts' in the same sense."""
-    calibration: HostCalibration
-    """Medians over its blocks."""
 
 
 def host_rows(by_placement: Runs, rows: Sequence[Row], measure: Measure) -> list[HostRow]:
@@ -39,7 +37,6 @@ def host_rows(by_placement: Runs, rows: Sequence[Row], measure: Measure) -> list
     means = {host: fmean(values) for host, values in levels.items()}
     mean, differing = fmean(means.values()), differing_hosts(levels)
     by_host = {row.placement: row.by_host for row in rows if row.by_host is not None}
-    runs = [run for group in by_placement.values() for run in group]
     return [
         HostRow(
             host=host,
@@ -48,7 +45,6 @@ def host_rows(by_placement: Runs, rows: Sequence[Row], measure: Measure) -> list
             cost_differs=host in differing,
             speedups={name: one.of_hosts[host] for name, one in by_host.items() if host in one.of_hosts},
             differing=[name for name, one in by_host.items() if host in one.differing],
-            calibration=_calibration([run for run in runs if run.host and run.host.name == host]),
         )
         for host in sorted(levels)
     ]
@@ -77,24 +73,15 @@ def host_caveats(hosts: Sequence[HostRow], rows: Sequence[Row]) -> list[str]:
 
 
 def host_table(hosts: Sequence[HostRow]) -> Table:
-    """Blocks, relative time, speed-ups and calibration of each host."""
+    """Blocks, relative time and speed-ups of each host."""
     placements = list(dict.fromkeys(name for one in hosts for name in one.speedups))
-    costs = ["context\nswitch", "wakeup", "fixed\nwork"]
-    shown = table(["host"], ["blocks", "time of\nall hosts", *placements, *costs])
+    shown = table(["host"], ["blocks", "time of\nall hosts", *placements])
     for one in hosts:
         shown.add(
             one.host,
             figure(one.blocks, numbers.count),
             _ratio(one.cost, one.cost_differs),
             *(_ratio(one.speedups.get(name), name in one.differing) for name in placements),
-            *(
-                figure(us, numbers.microseconds)
-                for us in (
-                    one.calibration.context_switch_us,
-                    one.calibration.wakeup_latency_us,
-                    one.calibration.fixed_work_us,
-                )
-            ),
         )
     return shown
 
@@ -117,15 +104,3 @@ def _levels(by_placement: Runs, measure: Measure) -> dict[str, list[float]]:
         if len(logs) == len(by_placement):
             found.setdefault(host, []).append(fmean(logs))
     return found
-
-
-def _calibration(runs: Sequence[RunResult]) -> HostCalibration:
-    measured: list[Mapping[str, float | None]] = [
-        run.host.calibration.model_dump() for run in runs if run.host and run.host.calibration
-    ]
-    medians = {
-        name: median(known)
-        for name in HostCalibration.model_fields
-        if (known := [value for one in measured if (value := one[name]) is not None])
-    }
-    return HostCalibration(**medians)

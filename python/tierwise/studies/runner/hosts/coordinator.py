@@ -98,7 +98,7 @@ def run_blocks(
             for host in sorted(present.keys() - running.keys()):
                 if (plan := blocks.next_run(host, present)) is None:
                     continue
-                task = common.for_run(plan.repeat, plan.run_id, host, calibrate=blocks.begins(plan))
+                task = common.for_run(plan.repeat, plan.run_id, host)
                 pending = hosts.start(present[host], run_here, task)
                 running[host] = _Running(present[host], task, plan, pending)
                 started(plan, host)

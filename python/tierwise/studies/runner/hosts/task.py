@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
@@ -20,7 +18,7 @@ from tierwise.model.extras import require
 from tierwise.model.file_names import path_in, resolved
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import write_file
-from tierwise.results import HostCalibration, RunResult, StudyHost
+from tierwise.results import RunResult, StudyHost
 from tierwise.studies import sweep
 from tierwise.studies.runner.hosts.blocks import block
 from tierwise.studies.runner.run import execute
@@ -31,7 +29,6 @@ _WORKLOAD = "workload"
 _MOST_FILES = 1000
 _MOST_LETTERS = 64 << 20
 _FIX = "leave only the workload's own files in its folder"
-_CALIBRATED_IDLE_US = 1000
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,6 @@ class RunTask:
         repeat: number of the block.
         run_id: the run within the block.
         host: name of the host, for the result.
-        calibrate: whether the host's costs are measured first.
         files: the user's own workload and profiles: parts of the path, and the text.
     """
 
@@ -53,7 +49,6 @@ class RunTask:
     repeat: int = 0
     run_id: str = ""
     host: str = ""
-    calibrate: bool = False
     files: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     @classmethod
@@ -79,9 +74,9 @@ class RunTask:
         packed = study.model_copy(update={"devices": devices, "workload": workload})
         return cls(packed.model_dump_json(), seed, files=files)
 
-    def for_run(self, repeat: int, run_id: str, host: str, *, calibrate: bool) -> RunTask:
+    def for_run(self, repeat: int, run_id: str, host: str) -> RunTask:
         """The task of one run."""
-        return replace(self, repeat=repeat, run_id=run_id, host=host, calibrate=calibrate)
+        return replace(self, repeat=repeat, run_id=run_id, host=host)
 
 
 def run_here(task: RunTask) -> str:
@@ -96,9 +91,8 @@ def run_here(task: RunTask) -> str:
     clean.clean_before(lambda _: None)
     with _unpacked(task) as study:
         plan = next(one for one in block(study, task.seed, task.repeat) if one.run_id == task.run_id)
-        calibration = _calibrated() if task.calibrate else None
         result = execute(sweep.at(study, plan.setting), plan, task.seed, lambda _: None)
-    host = StudyHost(name=task.host, calibration=calibration)
+    host = StudyHost(name=task.host)
     workload = result.workload.model_copy(update={"name": Path(study.workload).name})
     return result.model_copy(update={"host": host, "workload": workload}).model_dump_json()
 
@@ -154,17 +148,3 @@ def _texts(folder: Path) -> dict[tuple[str, ...], str]:
                     _FIX,
                 )
     return found
-
-
-def _calibrated() -> HostCalibration | None:
-    measured = _core.measure_host()
-    if measured is None:
-        return None
-    costs = json.loads(measured)
-    wakeups = {one["idle_us"]: one["median_us"] for one in costs["wakeup_latency"]}
-    warmup = costs["cache_warmup"]
-    return HostCalibration(
-        context_switch_us=costs["context_switch_us"],
-        wakeup_latency_us=wakeups.get(_CALIBRATED_IDLE_US),
-        fixed_work_us=warmup and warmup["warm_ns"] / 1000,
-    )
