@@ -128,7 +128,9 @@ impl Burst {
                 }
                 None => {}
             },
-            EventKind::Replied { begun_ns, status } => track.replied = Some((*begun_ns, *status)),
+            EventKind::Replied { begun_ns, status } => {
+                track.replied = Some(((*begun_ns).max(self.start_ns), *status))
+            }
             _ => {}
         }
     }

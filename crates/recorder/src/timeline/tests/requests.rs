@@ -237,3 +237,18 @@ fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
     );
     assert_eq!(of(CallKind::Write).transaction_status, None);
 }
+
+#[test]
+fn a_message_that_was_begun_before_the_burst_begins_with_it() {
+    let mut script = Script::new();
+    script.at(5_000, 0, 0, EventKind::BurstStart);
+    let replied = EventKind::Replied {
+        begun_ns: 4_900,
+        status: TransactionStatus::Idle,
+    };
+    script.at(5_010, 0, 10, replied);
+    script.exit(5_010, 10, libc::SYS_sendto, 11);
+    let rows = script.end(6_000);
+    let times = rows.calls.iter().map(|call| (call.start_ns, call.end_ns));
+    assert_eq!(times.collect::<Vec<_>>(), [(5_000, 5_010)]);
+}
