@@ -22,7 +22,8 @@ from tierwise.predict.uncertainty import Uncertainty
 
 UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.4, "p99": 0.4}
 """Half widths of the logarithm for a model that was never validated. For rates: the worst error of published
-replay; for tail latencies: twice that, by judgement."""
+replay; for tail latencies: twice that, by judgement. A percentile is never surer than the rate: with a fixed
+number of clients, latency is its inverse."""
 _FEW = (
     "not validated: too few predictions were measured on this kind of engine from this storage to that, "
     "so for the error of the model the intervals hold "
@@ -189,8 +190,11 @@ class Answers:
         reproduced = abs(math.log(max(1 + error, 0.1))) if error else 0.0
         if not scenario.changes:
             return [reproduced]
-        calibrated = self._error.nearest(self._run.engine, self._path(scenario), what)
-        return [reproduced, calibrated.at(gained) if calibrated else UNVALIDATED_HALF_WIDTHS[what]]
+        engine, path = self._run.engine, self._path(scenario)
+        if calibrated := self._error.nearest(engine, path, what):
+            return [reproduced, calibrated.at(gained)]
+        of_rate = self._error.nearest(engine, path, "rate")
+        return [reproduced, max(UNVALIDATED_HALF_WIDTHS[what], of_rate.at(gained) if of_rate else 0.0)]
 
     def _said(self, scenario: Scenario, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the scenario and of the calibrated error, each once."""
