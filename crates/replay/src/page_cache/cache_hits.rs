@@ -22,7 +22,8 @@ pub(crate) struct CacheHits {
     pages: u64,
     /// Whether reads of unknown reuse distance are hits.
     unknown: bool,
-    /// Whether it holds all files, so that nothing is read twice.
+    /// Whether it became larger and holds all files, so that nothing is read twice. In memory as recorded, the
+    /// recorded share of misses holds.
     holds_all: bool,
     /// Misses although it holds all files.
     pub(crate) misses: u64,
@@ -55,7 +56,7 @@ impl CacheHits {
         Self {
             change,
             pages,
-            holds_all: used <= pages,
+            holds_all: change == Some(Change::More) && used <= pages,
             misses: 0,
             unknown: match scenario.misses {
                 MissAssumption::Likely => change == Some(Change::Less),
@@ -65,7 +66,7 @@ impl CacheHits {
         }
     }
 
-    /// Whether it holds all files.
+    /// Whether it became larger and holds all files.
     pub(crate) fn holds_all(&self) -> bool {
         self.holds_all
     }
