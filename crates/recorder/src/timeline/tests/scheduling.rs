@@ -136,8 +136,8 @@ fn waits_before(
     let mut states = rows.states.iter();
     let wait = states.find(|state| (state.thread, state.start_ns, state.kind) == (0, 150, Blocked));
     let wait = wait.expect("it waited");
-    let calls = rows.calls.iter().filter(|call| call.thread == 0);
-    let last = calls.last().expect("the last exit");
+    let mut calls = rows.calls.iter().filter(|call| call.thread == 0);
+    let last = calls.next_back().expect("the last exit");
     let of_wait = rows.calls.get(wait.call as usize).map(|call| call.kind);
     (of_wait, last.start_ns)
 }
