@@ -78,7 +78,7 @@ _LEAST_WINDOW_S = 1.0
 
 def _is_enough(session: Session, enough: Enough, beside: Path, progress: ProgressCallback) -> bool:
     """Judge the recording so far, at low priority; true if no more can be recorded."""
-    if not session.alive or enough.longest_s - session.elapsed_s < _LEAST_WINDOW_S:
+    if not session.alive or session.full or enough.longest_s - session.elapsed_s < _LEAST_WINDOW_S:
         return True
     progress(f"judging what {session.elapsed_s:.0f} s gave")
     with ledger.directory("tierwise-judged", parent=beside) as directory, priority.lowered():

@@ -111,7 +111,7 @@ class Session:
             begun()
             if self._target.clients is None and self.alive:
                 self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
-        while not self._wait(next(self._gaps_s)) and self._full_after_s is None:
+        while not self.full and not self._wait(next(self._gaps_s)):
             try:
                 self.begin_burst()
             except TierwiseError:
@@ -150,7 +150,7 @@ class Session:
         if size_bytes >= limit_bytes:
             self._full_after_s = now_s - self._began_s
             self._say(f"the recording has reached its limit of {limit_bytes / 1e6:,.0f} MB")
-        return self._full_after_s is not None or burst_events >= _MOST_BURST_EVENTS
+        return self.full or burst_events >= _MOST_BURST_EVENTS
 
     def begin_burst(self) -> None:
         """Record events from now on, of all current processes of the target."""
@@ -240,6 +240,11 @@ class Session:
         return [
             f"recording ended early, after {self._full_after_s:,.0f} s, at its limit of {limit_mb:,.0f} MB"
         ]
+
+    @property
+    def full(self) -> bool:
+        """Whether the recording has reached its limit: no further burst is taken."""
+        return self._full_after_s is not None
 
     @property
     def alive(self) -> bool:

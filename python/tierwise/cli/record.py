@@ -78,7 +78,7 @@ Dsn = Annotated[
 ]
 DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")]
 _DEFAULT_S = 60.0
-_DEFAULT_LIMIT_MB = 1000
+_MB = 1_000_000
 _DEFAULT_BURST_S = 0.5
 _LEAST_BURST_S = 0.01
 _DEFAULT_DAY = "24h"
@@ -100,7 +100,7 @@ def record(
     until_usable: UntilUsable = None,
     duty: Duty = None,
     burst: Burst = None,
-    limit: Limit = _DEFAULT_LIMIT_MB,
+    limit: Limit = recorder.Schedule.limit_bytes // _MB,
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
     format: FormatOption = Format.TEXT,
@@ -172,7 +172,7 @@ def _schedule(
         seconds=_DEFAULT_S if seconds is None and not whole else seconds,
         duty=recorder.parse_duty(duty or ("1" if whole else recorder.DEFAULT_DUTY)),
         burst_s=_DEFAULT_BURST_S if burst is None else parse_duration_s(burst, "--burst"),
-        limit_bytes=limit_mb * 1_000_000,
+        limit_bytes=limit_mb * _MB,
     )
 
 
@@ -192,7 +192,7 @@ def _day(
     return recorder.DayPlan(
         seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
         every_s=every_s,
-        each=recorder.Schedule(each_s, share, burst_s, limit_mb * 1_000_000),
+        each=recorder.Schedule(each_s, share, burst_s, limit_mb * _MB),
     )
 
 

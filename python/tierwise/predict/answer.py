@@ -63,6 +63,7 @@ class Answers:
         self._warnings, self._fresh = warnings, fresh
         self._together = together(run.engine, work.footprints)
         self._base = reproduced.outcomes
+        self._base_computing = computing(_shares(self._base), work.demands)
         self._over_recorded = max(1 + reproduced.error, 1e-9)
         errors = (reproduced.latency_error, reproduced.p95_error, reproduced.p99_error)
         self._percentile_errors = dict(zip(("p50", "p95", "p99"), errors, strict=True))
@@ -175,8 +176,7 @@ class Answers:
 
     def _gained(self, outcomes: Sequence[Outcome]) -> float:
         """Share of the sessions' time on processors beyond that of the recorded run."""
-        here, before = (computing(_shares(each), self._work.demands) for each in (outcomes, self._base))
-        return max(here - before, 0.0)
+        return max(computing(_shares(outcomes), self._work.demands) - self._base_computing, 0.0)
 
     def _path(self, scenario: Scenario) -> str:
         recorded: Storage = "emulated" if any(device.profile for device in self._work.devices) else "real"

@@ -65,7 +65,6 @@ class Predictor:
         # A bound must hold, so processor time is never taken as more than the events show.
         demands = replayer.work.demands.with_cpu_times(min(reproduced.cpu_scale, 1.0))
         self.work = replayer.work.model_copy(update={"demands": demands})
-        self._cpu_scale = reproduced.cpu_scale
         self._base = reproduced.outcomes
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
         unit = counting.unit_of(self.work, unit)
@@ -136,7 +135,7 @@ class Predictor:
     @property
     def demands(self) -> Demands:
         """What one of the counted units asks and waits for, with processor time as replayed."""
-        whole = self.replayer.work.demands.with_cpu_times(self._cpu_scale)
+        whole = self.replayer.work.demands.with_cpu_times(self.replayer.cpu_scale)
         each = self.run.requests_per_transaction if self.run.unit == "requests" else None
         return whole.shared_by(each) if each else whole
 

@@ -85,7 +85,8 @@ class Replayer:
         self._core: Core = core
         self.fresh = fresh
         self._threads = threads or processors.usable()
-        self._cpu_scale = 1.0
+        self.cpu_scale = 1.0
+        """Processor time in replays over that in bursts, from :meth:`reproduce` on."""
         self._at_once = _REQUESTS_A_STEP
         self.progress: Progress = lambda *_: None
         self.work = WorkSummary.model_validate(_said(core.work))
@@ -132,7 +133,7 @@ class Replayer:
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
         said = _said(lambda: self._core.reproduce(options, self._threads))
         reproduced = Reproduced.model_validate(_listed(said))
-        self._cpu_scale = reproduced.cpu_scale
+        self.cpu_scale = reproduced.cpu_scale
         return reproduced
 
     def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
@@ -198,7 +199,7 @@ class Replayer:
                 if device != RECORDED
             },
             "cores": scenario.cores,
-            "cpu_speed": scenario.cpu_speed / self._cpu_scale,
+            "cpu_speed": scenario.cpu_speed / self.cpu_scale,
             "memory_bytes": scenario.memory_bytes,
             "misses": asked.misses,
             "clients": scenario.clients,

@@ -357,13 +357,16 @@ def _rates(rounds: Sequence[RoundData]) -> dict[str, dict[str, Measured]]:
 
 
 def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
-    """Cases of a round without a comparison, and everything else left out, each with the reason."""
+    """Cases that no round of a kind compares, and everything else left out, each with the reason."""
+    compared = {
+        (one.started.round, case) for one in rounds for case in one.cases if len(one.blocks(case)) > 1
+    }
     found: dict[str, str] = {}
     for one in rounds:
         known, name = one.started.left_out, one.started.round
         found |= {f"{name}: {what}": why for what, why in known.items()}
         for case in one.started.cases:
-            if case not in known and len(one.blocks(case)) < 2:
+            if case not in known and (name, case) not in compared:
                 failed = [row.problems[0] for row in one.slots(case) if row.status == "failed"]
                 found[f"{name}: {case}"] = failed[-1] if failed else "fewer than two blocks were measured"
     return found

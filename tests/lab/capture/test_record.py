@@ -208,6 +208,24 @@ def test_a_recording_ends_at_its_limit_and_says_so(tmp_path: Path, monkeypatch: 
     assert any("ended early" in warning for warning in told["warnings"])
 
 
+def test_a_full_recording_is_not_continued_until_it_is_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tierwise.capture.schedule._LEAST_LIMIT_BYTES", 1)
+    judged: list[Path] = []
+
+    def is_usable(path: Path) -> bool:
+        judged.append(path)
+        return False
+
+    limited, enough = Schedule(60, 0.5, 0.5, limit_bytes=10_000), Enough(is_usable, longest_s=120)
+    with committing(tmp_path / "app.db-wal") as process:
+        out = tmp_path / "recording"
+        told = record_running(recording_target(process), out, limited, quiet, enough=enough)
+    assert told["duration_s"] < 50
+    assert not judged
+
+
 def test_a_long_burst_is_cut_before_memory_holds_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

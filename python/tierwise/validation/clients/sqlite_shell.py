@@ -8,6 +8,8 @@ import os
 import random
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -58,11 +60,8 @@ class SqliteShell(Client[Library]):
 
     def warm_up(self, database: Library, seconds: float) -> None:  # noqa: ARG002  (the base class's)
         """Fill the write-ahead log once."""
-        quiet, database.on_started = database.on_started, lambda _: None
-        try:
+        with _unrecorded(database):
             self._feed(database, math.inf, _LOG_FULL_AFTER)
-        finally:
-            database.on_started = quiet
 
     def run(self, database: Library, seconds: float) -> Load:
         """Feed transactions for a time and count those in the database."""
@@ -97,11 +96,18 @@ class SqliteShell(Client[Library]):
     def _shell(self, database: Library, commands: list[str]) -> str:
         log = database.outer / "shell.out"
         argv: list[str | Path] = [programs.found(self.program), *_KEEP_LOG, _file(database), *commands]
-        quiet, database.on_started = database.on_started, lambda _: None
-        try:
+        with _unrecorded(database):
             return finished("sqlite3", database.launch(argv, log), log)
-        finally:
-            database.on_started = quiet
+
+
+@contextmanager
+def _unrecorded(database: Library) -> Iterator[None]:
+    """Nobody is told of programs that are started meanwhile."""
+    told, database.on_started = database.on_started, lambda _: None
+    try:
+        yield
+    finally:
+        database.on_started = told
 
 
 class _Feeder(threading.Thread):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from tierwise.results import RunResult
 from tierwise.studies.plan import RunPlan, plan_runs
@@ -65,17 +64,9 @@ class Blocks:
         """Take note that a run has a result."""
         self.missing[plan.repeat].remove(plan)
 
-    def begins(self, plan: RunPlan) -> bool:
-        """Whether no run of the block has a result yet."""
-        return len(self.missing[plan.repeat]) == self._runs_in_a_block
-
     @property
     def _complete(self) -> int:
         return sum(not runs for runs in self.missing.values())
-
-    @cached_property
-    def _runs_in_a_block(self) -> int:
-        return len(self._plans(0))
 
     def _begin(self, host: str) -> int:
         number = next(number for number in range(len(self.hosts) + 1) if number not in self.hosts)
