@@ -62,14 +62,15 @@ fn drop_lookers_on(raw_sessions: &mut Vec<RawSession>) {
     });
 }
 
-/// Time of a session without its waits for its client or a timer.
+/// Time of a session without its waits for its client, for a timer, or for what the recording does not explain: a
+/// library's caller waits so for the threads that it started.
 fn busy_ns(session: &RawSession) -> u64 {
     let segments = session.turns.iter().flat_map(|turn| &turn.segments);
     let busy = segments.filter(|segment| {
         !matches!(
             segment.kind,
             SegmentKind::Wait {
-                cause: WaitCause::Client | WaitCause::Timer,
+                cause: WaitCause::Client | WaitCause::Timer | WaitCause::Other,
                 ..
             }
         )
