@@ -9,9 +9,9 @@ from tierwise.model.suggestions import one_of
 from tierwise.predict.replayed import WorkSummary
 from tierwise.recording import About
 
-Unit = Literal["transactions", "requests"]
+Unit = Literal["transactions", "requests", "slices"]
 
-_UNITS: tuple[Unit, ...] = ("transactions", "requests")
+_ASKED: tuple[Unit, ...] = ("transactions", "requests")
 
 
 def parse_unit(text: str) -> Unit:
@@ -20,14 +20,19 @@ def parse_unit(text: str) -> Unit:
     Raises:
         TierwiseError: if it is unknown.
     """
-    for unit in _UNITS:
+    for unit in _ASKED:
         if text == unit:
             return unit
-    raise TierwiseError(f"--unit: {text!r} is no unit of work", one_of(text, _UNITS))
+    raise TierwiseError(f"--unit: {text!r} is no unit of work", one_of(text, _ASKED))
 
 
 def unit_of(work: WorkSummary, asked: Unit | None) -> Unit:
-    """The unit of rates: requests if asked for, or if the recording shows no end of a transaction."""
+    """The unit of rates: requests if asked for, or if the recording shows no end of a transaction.
+
+    Of a library's caller that reads only, the recording shows neither: slices of its recorded time are counted.
+    """
+    if work.observed.sliced and not work.once:
+        return "slices"
     return "transactions" if work.transactions > 0 and asked != "requests" else "requests"
 
 

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from tierwise.model import processors
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.predict.counting import unit_of
 from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import FEWEST_UNITS
@@ -92,8 +93,8 @@ def timeline_of(day: Day) -> Timeline:
     """Read every recording of a day, on all processors."""
     with ThreadPoolExecutor(processors.usable()) as pool:
         contents = list(pool.map(_read, [one.path for one in day.recordings]))
-    counts = [one.work.transactions > 0 for one in contents if not isinstance(one, str)]
-    unit = "transactions" if all(counts) else "requests"
+    units = {unit_of(one.work, None) for one in contents if not isinstance(one, str)}
+    unit = units.pop() if len(units) == 1 else "requests"
     moments = [_moment(one, content, unit) for one, content in zip(day.recordings, contents, strict=True)]
     mean = fmean(one.rate_per_s or 0.0 for one in moments)
     return Timeline(

@@ -196,6 +196,12 @@ def _of_contents(predictor: Predictor) -> Iterator[Remark]:
             fix="record with --dsn, or read the rates as requests",
             blocks=False,
         )
+    if predictor.run.unit == "slices":
+        yield Remark(
+            reason="the events show neither requests nor commits, so rates count slices of 10 ms of the recorded work",
+            fix="read how many times as fast it gets, not the rates",
+            blocks=False,
+        )
     yield from _of_roles(work)
     counted = count_factor(about, work)
     if counted is not None and not 1 / MOST_COUNT_FACTOR <= counted <= MOST_COUNT_FACTOR:

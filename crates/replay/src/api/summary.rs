@@ -73,6 +73,8 @@ pub struct ObservedSummary {
     pub transactions_per_s: f64,
     /// Separately counted transactions per transaction that the events show; none if the counts agree.
     pub counted_per_shown: Option<f64>,
+    /// Whether transactions are slices of the recorded time, as the events show neither requests nor commits.
+    pub sliced: bool,
     /// Median latency of transactions.
     pub p50_us: Option<f64>,
     /// 95th percentile.
@@ -158,6 +160,7 @@ impl Program {
             turns_per_s: observed.turns_per_s,
             transactions_per_s: observed.transactions_per_s,
             counted_per_shown: observed.counted_per_shown,
+            sliced: observed.sliced,
             p50_us: self.observed_latency_us(0.5),
             p95_us: self.observed_latency_us(0.95),
             p99_us: self.observed_latency_us(0.99),

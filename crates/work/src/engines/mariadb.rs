@@ -60,5 +60,7 @@ pub(super) const RULES: EngineRules = EngineRules {
             for_replica: true,
         },
     ],
+    // A header and the command's byte are all of COM_PING; COM_QUERY has text after them.
+    least_statement: (6, 0),
     ..INFERRED
 };

@@ -97,6 +97,16 @@ mod tests {
     }
 
     #[test]
+    fn pings_are_told_from_the_shortest_statements() {
+        // lib/pq's ";", a driver's empty statement, DO; COM_PING, and COM_QUERY with one letter.
+        let postgres = [(7, 11), (6, 11), (20, 14)].map(|shape| postgres::RULES.is_ping(shape));
+        assert_eq!(postgres, [true, true, false]);
+        let mariadb = [(5, 11), (6, 11), (0, 11)].map(|shape| mariadb::RULES.is_ping(shape));
+        assert_eq!(mariadb, [true, false, false]);
+        assert!(!INFERRED.is_ping((1, 1)));
+    }
+
+    #[test]
     fn settings_are_read_by_their_engine_alone() {
         let direct = ("innodb_flush_method".to_owned(), "O_DIRECT".to_owned());
         let settings = BTreeMap::from([direct]);

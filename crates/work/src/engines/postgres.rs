@@ -31,6 +31,9 @@ pub(super) const RULES: EngineRules = EngineRules {
             for_replica: true,
         },
     ],
+    // A statement is answered by CommandComplete, whose shortest tag is DO, and by ReadyForQuery; an empty one by
+    // EmptyQueryResponse in place of the first (protocol of version 3, "Message Formats").
+    least_statement: (0, 14),
     commit_delay: Some(("commit_delay", ("commit_siblings", 5))),
     ..INFERRED
 };

@@ -28,6 +28,8 @@ pub(crate) struct EngineRules {
     pub(super) write_ahead_log: Option<WriteAheadLog>,
     /// Settings that change what a commit waits for, beyond what recorded flushes show.
     pub(super) commit_settings: &'static [CommitSetting],
+    /// Least bytes of a request that runs a statement, and of its reply; fewer are a ping, as pools of connections send.
+    pub(super) least_statement: (u64, u64),
     /// Delays between the attempts of a session to get the write lock, the last one repeated; empty where
     /// waiters are woken.
     pub(crate) retry_ns: &'static [u64],
@@ -102,6 +104,7 @@ pub(super) const INFERRED: EngineRules = EngineRules {
     commit_delay: None,
     write_ahead_log: None,
     commit_settings: &[],
+    least_statement: (0, 0),
     retry_ns: &[],
 };
 
@@ -109,6 +112,12 @@ impl EngineRules {
     /// Whether only one session at a time may write.
     pub(crate) fn has_one_writer(&self) -> bool {
         self.flush_sharing == FlushSharing::Always(Grouping::Exclusive)
+    }
+
+    /// Whether a request of so many bytes, with a reply of so many, runs no statement.
+    pub(crate) fn is_ping(&self, (received, sent): (u64, u64)) -> bool {
+        let (request, reply) = self.least_statement;
+        received > 0 && sent > 0 && (received < request || sent < reply)
     }
 
     /// Size of the engine's own page buffer; 0 if it is not known.

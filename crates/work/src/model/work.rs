@@ -187,6 +187,9 @@ pub struct Observed {
     /// Separately counted transactions per transaction that the turns show: a library's read-only
     /// transactions leave no trace, and several may share a reply. None if the counts agree.
     pub counted_per_shown: Option<f64>,
+    /// Whether the events show neither requests nor commits, nor was anything counted: turns, and so transactions, are
+    /// slices of even length.
+    pub sliced: bool,
     /// Whether bursts cover all of the recording.
     pub whole: bool,
     /// Turns a second of all client sessions.

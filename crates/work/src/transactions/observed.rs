@@ -37,6 +37,7 @@ pub(crate) fn observed(
         .count();
     let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions, meanings));
     let turns = sessions.iter().map(Vec::len).sum();
+    let sliced = counted_per_shown.is_none() && sessions.iter().flatten().all(|turn| turn.even);
     let mut latencies = latencies(sessions, meanings);
     for latency in &mut latencies {
         *latency = (*latency as f64 * ratio) as u64;
@@ -51,6 +52,7 @@ pub(crate) fn observed(
         whole: view.is_whole(),
         turns_per_s: per_s(turns),
         counted_per_shown,
+        sliced,
         transactions_per_s: per_s(ends) * counted_per_shown.unwrap_or(1.0),
         latencies_ns: latencies,
         commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,

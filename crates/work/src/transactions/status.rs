@@ -5,9 +5,9 @@ use tierwise_recording::TransactionStatus::{Failed, Idle, InTransaction, Unknown
 use crate::transactions::explicit_transactions::{Boundaries, put_inside};
 use crate::transactions::turns::RawTurn;
 
-/// Whether a turn leaves its session in a transaction; none if its reply does not say.
+/// Whether a turn leaves its session in a transaction; none if its reply does not say, or if it ran no statement.
 pub(crate) fn goes_on(turn: &RawTurn) -> Option<bool> {
-    match turn.status? {
+    match turn.status.filter(|_| !turn.ping)? {
         Idle => Some(false),
         InTransaction | Failed => Some(true),
         Unknown => None,

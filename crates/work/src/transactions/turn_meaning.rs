@@ -59,7 +59,7 @@ pub(crate) fn meanings(
         .flatten()
         .any(|turn| !turn.commits.is_empty());
     // Outside a transaction, a statement is a transaction of its own, whether it writes or not.
-    let alone = |turn: &RawTurn| turn.reply_ns.is_some() && !is_inside(turn.shape);
+    let alone = |turn: &RawTurn| turn.reply_ns.is_some() && !turn.ping && !is_inside(turn.shape);
     let count = |by: &dyn Fn(&RawTurn, &Meaning) -> bool| {
         let turns = sessions.iter().flatten().zip(all.iter().flatten());
         turns.filter(|(turn, meaning)| by(turn, meaning)).count() as f64

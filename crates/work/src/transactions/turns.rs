@@ -25,6 +25,10 @@ pub(crate) struct RawTurn {
     pub(crate) complete: bool,
     /// Whether it was cut at requests.
     pub(crate) served: bool,
+    /// Whether it ran no statement.
+    pub(crate) ping: bool,
+    /// Whether it was cut at an even interval, as there were neither requests nor commits.
+    pub(crate) even: bool,
     pub(crate) commits: Vec<SeenCommit>,
 }
 
@@ -65,9 +69,9 @@ pub(crate) fn turns_of(
     };
     let served =
         segments.iter().any(talks) || segments.iter().any(|p| waits_for(p, WaitCause::Client));
-    let (segments, starts) = if served {
+    let (segments, starts, even) = if served {
         let starts = at_requests(rows, &segments);
-        (segments, starts)
+        (segments, starts, false)
     } else {
         after_commits(rows, flushes, thread, segments)
     };
@@ -82,6 +86,7 @@ pub(crate) fn turns_of(
         turn.thread = thread;
         turn.burst = burst;
         turn.served = served;
+        turn.even = even;
         describe(rows, turn);
         let ends = number < last || (served && waits_for_request(turn));
         turn.complete = number > 0 && ends;
@@ -158,21 +163,22 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
 }
 
 /// The segments, and indexes of those with which turns begin: after each commit, or at intervals where there
-/// is none. A caller continues with its next transaction without a wait, so its CPU burst is cut where a
+/// is none; and whether there is none. A caller continues with its next transaction without a wait, so its CPU burst is cut where a
 /// commit ends.
 fn after_commits(
     rows: &Rows<'_>,
     flushes: &LogFlushes,
     thread: u32,
     segments: Vec<Segment>,
-) -> (Vec<Segment>, Vec<usize>) {
+) -> (Vec<Segment>, Vec<usize>, bool) {
     let seen = commits(rows, flushes, thread, &segments);
     let mut ends: Vec<u64> = seen.iter().map(|commit| commit.end_ns).collect();
     ends.extend(journal_ends(rows, &segments));
     ends.sort_unstable();
     let segments = split_at(segments, &ends);
+    let even = ends.is_empty();
     let starts = after(&segments, ends);
-    (segments, starts)
+    (segments, starts, even)
 }
 
 /// Indexes of the first segments after some instants, sorted, or at even intervals where there are none.
@@ -272,4 +278,5 @@ fn describe(rows: &Rows<'_>, turn: &mut RawTurn) {
             turn.reply_ns = Some(call.end_ns);
         }
     }
+    turn.ping = rows.engine.is_ping(turn.shape);
 }

@@ -113,6 +113,23 @@ fn replies_tell_begin_from_commit_where_nothing_is_flushed() {
 }
 
 #[test]
+fn a_ping_is_no_transaction_whether_others_commit_or_only_read() {
+    for commits in [true, false] {
+        let recording = Asked::new().rounds(|_| match commits {
+            true => vec![
+                (5, false, &[(11, Some(Idle))]),
+                (60, true, &[(25, Some(Idle))]),
+            ],
+            false => vec![
+                (5, false, &[(11, Some(Idle))]),
+                (60, false, &[(90, Some(Idle))]),
+            ],
+        });
+        assert_counts(&recording, 1.0, if commits { 1.0 } else { 0.0 });
+    }
+}
+
+#[test]
 fn a_statement_alone_is_a_transaction_and_one_within_is_none() {
     let recording = Asked::new().rounds(|_| {
         vec![

@@ -150,7 +150,7 @@ fn a_turn_is_whole_if_its_client_was_awaited_when_the_burst_began_and_ended() {
     let (session, socket) = (made.thread(ThreadClass::Session), made.file(None, 0));
     let mut doing = made.at(session, 0);
     doing.receive(socket, 40, (20_000, NONE)).cpu(500_000);
-    doing.send(socket, 11);
+    doing.send(socket, 15);
     doing.call(CallKind::Poll, NONE, (0, 0), (300_000, NONE));
     let mut recording = made.finish();
     // On a core only between its waits.
