@@ -19,6 +19,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.page import page_chart
+from tierwise.report.advice.risks import risk
 from tierwise.report.advice.steps import FOLDER, guide
 from tierwise.report.charts.look import PAGE_WIDE, finish, plot
 from tierwise.report.document import Text
@@ -105,6 +106,16 @@ def test_the_risks_name_a_single_drive_a_date_and_what_is_not_known() -> None:
     assert holds == "log, data and index" and "power cuts lost" in power and "one drive" in death
     assert worn == "over 10 years; 7 months at the predicted rate"
     assert rows["recorded devices"][2:] == ["no figure", "not known"]
+
+
+def test_an_array_that_is_like_another_has_its_level_and_its_dead_members(tmp_path: Path) -> None:
+    other, degraded = tmp_path / "other.toml", tmp_path / "degraded.toml"
+    other.write_text('like = "array-raid1-2x-ssd-nvme-dc"\n', "utf-8")
+    dead = 'failed_members = 1\n[source]\nfailed_members = "made for a test"\n'
+    degraded.write_text(f'like = "array-raid1-2x-ssd-nvme-dc"\n{dead}', "utf-8")
+    assert risk(str(other)).death == "survives the death of one member (RAID 1)"
+    found = risk(str(degraded))
+    assert found.alone and "one member is dead already" in found.death
 
 
 def test_steps_take_no_line_from_a_name() -> None:

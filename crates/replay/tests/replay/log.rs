@@ -1,4 +1,4 @@
-//! Commits on devices whose times are known: what physics and the measurements in DESIGN.md ask for.
+//! Commits on devices whose times are known: what follows from physics, and what was measured of real ones.
 
 use crate::support::{SECOND, all_on, hot_lock, memory, shipped, update, work};
 use tierwise_replay::{Outcome, Scenario, replay};

@@ -110,10 +110,14 @@ impl PageSearch {
         pages.contains(&Some(sector))
     }
 
-    /// A uniform random number between 0 and 1.
+    /// A uniform random number between 0 and 1, by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     fn draw(&mut self) -> f64 {
         self.drawn = self.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        (self.drawn >> 11) as f64 / (1_u64 << 53) as f64
+        let mut mixed = self.drawn;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        (mixed >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn finish(mut self) -> Vec<u64> {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tierwise.advise.deaths import deaths_shown
 from tierwise.advise.durability import NOT_TESTED, durability
-from tierwise.model.input_files import parse_toml
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
 
@@ -57,18 +56,21 @@ def risk(device: str, engine: str = "", roles: Collection[Role] = ()) -> Risk:
         return Risk("unknown", power_cut, tested, "not known", False)
     profile = resolve(device).profile
     state: State = "lost" if profile.kind == "ram" else "flush" if profile.write_cache else "kept"
-    death, alone = _death(profile.kind, profile.text)
+    death, alone = _death(profile.kind, profile.fields)
     if alone:
         shown = deaths_shown(engine, roles)
         death = ". ".join([death, *(f"{role.capitalize()}: {words}" for role, words in shown.items())])
     return Risk(state, power_cut, tested, death, alone)
 
 
-def _death(kind: str, text: str) -> tuple[str, bool]:
+def _death(kind: str, fields: Mapping[str, Any]) -> tuple[str, bool]:
+    """What the death of a drive takes, by a profile with what it took over from others."""
     if kind == "volume":
         return "its provider keeps copies within one zone; a lost zone or account takes them all", False
     if kind == "array":
-        level = parse_toml(text, kind).get("level")
+        level = fields.get("level")
+        if level in _MIRRORED and fields.get("failed_members"):
+            return "one member is dead already: the death of another may take all its files", True
         if level in _MIRRORED:
             return f"survives the death of one member ({str(level).upper().replace('RAID', 'RAID ')})", False
         return "the death of any member takes all its files (RAID 0)", True
