@@ -99,10 +99,11 @@ def finished_runs(folder: Path) -> set[str]:
     return {json.loads(line)["run_id"] for line in lines if line.endswith("\n")}
 
 
-def kill_once(number: int, run_dir: Path, folder: Path, how: signal.Signals) -> dict[str, object]:
+def kill_once(
+    what: str, number: int, run_dir: Path, folder: Path, how: signal.Signals
+) -> dict[str, object]:
     """Start a command, kill it, start tierwise once more, and list the leftovers."""
     draw = random.Random(number)
-    what = COMMANDS[number % len(COMMANDS)]
     before, runs = taken(), finished_runs(folder)
     with (folder / "said").open("wb") as said:
         process = subprocess.Popen(
@@ -152,6 +153,7 @@ def main() -> None:
     """Kill until the count is reached."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--command", choices=COMMANDS, nargs="+", default=list(COMMANDS))
     parser.add_argument("--signal", choices=["KILL", "INT"], default="KILL")
     parser.add_argument("--out", type=Path, default=Path("results/kills.jsonl"))
     arguments = parser.parse_args()
@@ -165,7 +167,8 @@ def main() -> None:
         folder.chmod(0o755)
         os.environ["TIERWISE_RUN_DIR"] = str(run_dir)
         for number in range(len(done), arguments.count):
-            told = kill_once(number, run_dir, folder, how)
+            what = arguments.command[number % len(arguments.command)]
+            told = kill_once(what, number, run_dir, folder, how)
             with arguments.out.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(told) + "\n")
             if told["problems"]:

@@ -26,6 +26,7 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             .iter_mut()
             .filter(|log| log.grouping != Grouping::Exclusive)
             .for_each(|log| log.grouping = Grouping::Alone),
+        Mechanism::SecondLog => work.scripts.iter_mut().for_each(|one| one.shared = false),
         Mechanism::LeaderCpu => work
             .log
             .iter_mut()

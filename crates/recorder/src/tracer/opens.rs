@@ -47,6 +47,7 @@ impl Listener {
                 return;
             }
             let path = self.paths.resolve(told.pid, told.directory, &told.path);
+            let path = path.map(|path| Paths::of_opened(told.pid, told.result, path));
             self.opens.extend(path.map(|path| Open {
                 time_ns: told.time_ns,
                 pid: told.pid,

@@ -55,6 +55,14 @@ impl Paths {
         Some(whole.to_string_lossy().into_owned())
     }
 
+    /// Path of a file that a process has just opened by this path. One without a name, opened by its directory
+    /// (`O_TMPFILE`), has its inode's number for a name, as in `/proc/PID/fd`.
+    pub fn of_opened(pid: i32, fd: i64, path: String) -> String {
+        let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok();
+        let shown = link.and_then(|link| link.into_os_string().into_string().ok());
+        shown.filter(|shown| is_unnamed(shown)).unwrap_or(path)
+    }
+
     /// Working directory of a process. Of one that ended: that of all others if they share one, as a server's
     /// processes do.
     fn working_directory(&mut self, pid: i32) -> Option<PathBuf> {
@@ -91,6 +99,15 @@ fn same_mounts(pid: i32) -> bool {
     mounts(&pid.to_string()) == mounts("self")
 }
 
+/// Whether a file is one that never had a name.
+fn is_unnamed(shown: &str) -> bool {
+    let gone = shown.strip_suffix(" (deleted)");
+    let inode = gone.and_then(|path| path.rsplit_once("/#"));
+    inode.is_some_and(|(_, inode)| {
+        !inode.is_empty() && inode.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
 /// Without `.` and `..`.
 fn normalized(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
@@ -113,6 +130,24 @@ mod tests {
     #[test]
     fn a_path_loses_what_says_nothing() {
         assert_eq!(normalized(Path::new("/a/./b/../c")), PathBuf::from("/a/c"));
+    }
+
+    #[test]
+    fn a_file_that_never_had_a_name_is_told_by_its_inode() {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::OpenOptionsExt;
+        let folder = fs::canonicalize(std::env::temp_dir()).expect("it exists");
+        let mut options = fs::OpenOptions::new();
+        let options = options.write(true).custom_flags(libc::O_TMPFILE);
+        let Ok(file) = options.open(&folder) else {
+            return eprintln!("skipped: {} takes no unnamed files", folder.display());
+        };
+        let asked = folder.to_string_lossy().into_owned();
+        let (here, fd) = (std::process::id() as i32, file.as_raw_fd().into());
+        let told = Paths::of_opened(here, fd, asked.clone());
+        assert!(told.starts_with(&asked) && is_unnamed(&told), "{told}");
+        assert_eq!(Paths::of_opened(here, 1_000_000, asked.clone()), asked);
+        assert!(!is_unnamed("/tmp/#sql-1 (deleted)") && !is_unnamed("/tmp/#12"));
     }
 
     #[test]

@@ -5,5 +5,6 @@ pub(crate) mod commit;
 pub(crate) mod commit_delay;
 pub(crate) mod log;
 pub(crate) mod log_replica;
+pub(crate) mod second_log;
 pub(crate) mod sync;
 pub(crate) mod sync_stage;

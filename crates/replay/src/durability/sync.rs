@@ -20,6 +20,9 @@ const AFTER_DATA: u32 = 1;
 impl<'a> Simulation<'a> {
     /// A session syncs files of a role, and waits.
     pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
+        if self.is_shared(script) && !self.leads_second_log(index, script) {
+            return;
+        }
         self.set_activity(index, TimeCategory::Write);
         let job = self.jobs.add(Job::new(
             OnDone::Session(index),
@@ -27,6 +30,14 @@ impl<'a> Simulation<'a> {
             role,
         ));
         self.advance_job(job);
+    }
+
+    /// Whether a recorded sync is one of the engine's second log.
+    fn is_shared(&self, script: u32) -> bool {
+        let scripts = &self.program.work.scripts;
+        scripts
+            .get(script as usize)
+            .is_some_and(|script| script.shared)
     }
 
     /// One request of a job was completed.
@@ -198,6 +209,9 @@ impl<'a> Simulation<'a> {
             // By an event: if nothing had to be sent, the session is still executing the step.
             OnDone::Session(session) => {
                 self.events.push(self.now, Event::Wake(session));
+                if matches!(job.writes, SyncWrites::Recorded(script) if self.is_shared(script)) {
+                    self.second_log_synced(job.role);
+                }
             }
             OnDone::AsyncRequest(session) => self.async_request_done(session, index),
             OnDone::LogFlush => self.log_flushed(job),

@@ -14,6 +14,7 @@ use crate::block::scenario_devices::scenario_devices;
 use crate::block::shared_device::SharedDevices;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
+use crate::durability::second_log::SecondLog;
 use crate::engines::wal::CheckpointedLog;
 use crate::kernel::arrivals::Arrivals;
 use crate::kernel::events::{Event, Events};
@@ -111,6 +112,7 @@ fn build<'a>(
             .log
             .as_ref()
             .map(|rules| Log::new(rules, program.waits_for_replica())),
+        second_log: SecondLog::new(),
         wal: work.checkpoints.as_ref().map(CheckpointedLog::new),
         flusher: Flusher::default(),
         read_ahead: ReadAhead::default(),

@@ -8,6 +8,7 @@ use crate::api::error::ReplayError;
 use crate::block::jobs::Jobs;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
+use crate::durability::second_log::SecondLog;
 use crate::engines::wal::CheckpointedLog;
 use crate::kernel::arrivals::Arrivals;
 use crate::kernel::events::{Event, Events};
@@ -38,7 +39,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) sessions: Vec<SessionState>,
     pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
-    /// Its content, where checkpoints follow the number of commits.
+    pub(crate) second_log: SecondLog,
+    /// Content of the log, where checkpoints follow the number of commits.
     pub(crate) wal: Option<CheckpointedLog<'a>>,
     pub(crate) locks: HotLocks<'a>,
     pub(crate) dirty_pages: DirtyPages,

@@ -33,6 +33,7 @@ fn with_checkpoints() -> Work {
         flushes: 1,
         journal_writes: vec![],
         by_caller: false,
+        shared: false,
         range: (0, 0),
     }];
     let checkpointer = session("checkpointer", 1, &steps);

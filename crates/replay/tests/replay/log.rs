@@ -1,8 +1,9 @@
 //! Commits on devices whose times are known: what follows from physics, and what was measured of real ones.
 
-use crate::support::{SECOND, all_on, hot_lock, memory, shipped, update, work};
-use tierwise_replay::{Outcome, Scenario, replay};
-use tierwise_work::{Grouping, Step, Work};
+use crate::support::{SECOND, all_on, cpu, hot_lock, memory, shipped, update, work};
+use tierwise_recording::Role;
+use tierwise_replay::{Outcome, RoleIo, Scenario, replay};
+use tierwise_work::{Grouping, Step, SyncScript, Work};
 
 fn rate(work: &Work, scenario: &Scenario) -> f64 {
     let outcome = answer(work, scenario);
@@ -41,6 +42,40 @@ fn ten_clients_share_flushes() {
         "{}",
         outcome.commits_per_flush
     );
+}
+
+#[test]
+fn ten_clients_share_syncs_of_a_second_log() {
+    // Without a first log, each transaction waits for one sync of the second.
+    let sync = Step::Sync {
+        role: Role::Archive,
+        script: 0,
+    };
+    let mut shared = work(10, &[cpu(200), sync], Grouping::Alone);
+    shared.log = None;
+    let place = (Role::Archive, 1 << 26, 1 << 22);
+    shared.devices[0].roles.push(place);
+    shared.footprints.push((place.0, place.2));
+    let script = |shared| SyncScript {
+        writes: vec![(0, 8)],
+        flushes: 1,
+        shared,
+        ..SyncScript::default()
+    };
+    let syncs = |work: &Work| {
+        let outcome = answer(work, &all_on(shipped("hdd-7k2"), 20 * SECOND, 1));
+        let archive = |io: &&RoleIo| io.role == Role::Archive;
+        let writes = outcome.io.iter().find(archive).map_or(0, |io| io.writes);
+        let transactions = outcome.transactions;
+        (transactions as f64 / writes as f64, transactions)
+    };
+    shared.scripts = vec![script(false)];
+    let (each, alone) = syncs(&shared);
+    close(each, 1.0, 0.02);
+    shared.scripts = vec![script(true)];
+    let (each, together) = syncs(&shared);
+    assert!((4.0..10.1).contains(&each), "{each} transactions a sync");
+    assert!(together > 3 * alone, "{together} against {alone}");
 }
 
 #[test]

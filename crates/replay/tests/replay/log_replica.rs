@@ -13,6 +13,7 @@ fn copied(clients: u32, waited_for: bool) -> Work {
         flushes: 1,
         journal_writes: Vec::new(),
         by_caller: false,
+        shared: false,
         ..SyncScript::default()
     }];
     let sync = Step::Sync {

@@ -93,6 +93,7 @@ fn any_work() -> impl Strategy<Value = Work> {
             flushes: 1,
             journal_writes: vec![(0, 8)],
             by_caller: false,
+            shared: false,
             range: (0, 0),
         }];
         work

@@ -74,6 +74,7 @@ pub fn log(grouping: Grouping) -> LogRules {
             flushes: 1,
             journal_writes: Vec::new(),
             by_caller: false,
+            shared: false,
             range: (0, 0),
         }],
         page_bytes: 8192,

@@ -30,6 +30,7 @@ fn writers(clients: u32, same: bool) -> Work {
         flushes: 2,
         journal_writes: vec![(0, 32), (32, 8)],
         by_caller: false,
+        shared: false,
         ..SyncScript::default()
     };
     work.log.as_mut().expect("a log").scripts.push(growing);

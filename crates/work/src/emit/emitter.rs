@@ -4,13 +4,14 @@ use tierwise_recording::{NONE, ThreadClass};
 
 use crate::emit::file_steps;
 use crate::emit::step_writer::{StepWriter, commit_steps};
+use crate::index::calls::makes_durable;
 use crate::index::view::View;
 use crate::log::checkpoints::Checkpoints;
 use crate::log::flush_cpu::FlushCpu;
 use crate::log::flushes::LogFlushes;
 use crate::storage::syncs::Syncs;
 use crate::timeline::segments::{Segment, SegmentKind};
-use crate::timeline::wait::WaitCause;
+use crate::timeline::wait::{WaitCause, second_log_sync};
 use crate::transactions::clients::Clients;
 use crate::transactions::database_lock;
 use crate::transactions::thread_dependencies::ThreadDependencies;
@@ -160,6 +161,20 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Whether a turn syncs the engine's second log itself after an instant.
+    fn syncs_second_log(&self, raw: &RawTurn, after_ns: u64) -> bool {
+        let second = self.view.engine.second_log;
+        let syncs = |segment: &Segment| match segment.kind {
+            SegmentKind::Call { call } => (self.view.call(call)).is_some_and(|call| {
+                call.start_ns >= after_ns
+                    && makes_durable(call)
+                    && self.view.role(call.file) == second
+            }),
+            _ => false,
+        };
+        second.is_some() && raw.segments.iter().any(syncs)
+    }
+
     /// A wait of a turn, with its cause and state; `client` is the thread of the session's client.
     fn wait(
         &mut self,
@@ -173,6 +188,15 @@ impl<'a> Emitter<'a> {
             return;
         }
         match cause {
+            WaitCause::SecondLog => {
+                let state = &self.view.states(raw.thread)[state as usize];
+                if let Some(sync) = second_log_sync(self.view, state)
+                    && !self.syncs_second_log(raw, segment.end_ns)
+                    && let Some(role) = self.view.role(sync.file)
+                {
+                    writer.push(self.syncs.sync(self.view, role, sync));
+                }
+            }
             WaitCause::Other => {
                 let state = &self.view.states(raw.thread)[state as usize];
                 if state.call == NONE {

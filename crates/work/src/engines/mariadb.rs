@@ -6,10 +6,12 @@ use super::rules::{CommitSetting, DirectIo, EngineRules, FlushSharing, INFERRED,
 use crate::Grouping;
 
 /// Source: storage/innobase/log/log0sync.cc, `group_commit_lock`: its release wakes all covered waiters, and
-/// one of the others to lead.
+/// one of the others to lead. The binary log: sql/log.cc, `MYSQL_BIN_LOG::trx_group_commit_leader`: the first in the
+/// queue writes and syncs for all in it; those that come meanwhile queue for the next.
 pub(super) const RULES: EngineRules = EngineRules {
     name: "mariadb",
     flush_sharing: FlushSharing::UnlessOverlapping(Grouping::Relay),
+    second_log: Some(Role::Archive),
     buffer_setting: Some("innodb_buffer_pool_size"),
     direct_io: Some(DirectIo {
         setting: "innodb_flush_method",

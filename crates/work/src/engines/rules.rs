@@ -17,6 +17,8 @@ pub(crate) struct EngineRules {
     pub(super) name: &'static str,
     /// How commits share flushes of the log.
     pub(crate) flush_sharing: FlushSharing,
+    /// Role of a second log that commits wait for: one session syncs it for all that wait.
+    pub(crate) second_log: Option<Role>,
     /// Setting with the size of the engine's own page buffer.
     pub(super) buffer_setting: Option<&'static str>,
     /// Setting that makes the engine read files past the page cache.
@@ -99,6 +101,7 @@ pub(crate) struct WriteAheadLog {
 pub(super) const INFERRED: EngineRules = EngineRules {
     name: "",
     flush_sharing: FlushSharing::Inferred,
+    second_log: None,
     buffer_setting: None,
     direct_io: None,
     commit_delay: None,

@@ -36,6 +36,8 @@ mechanisms! {
     HotLocks = "hot_locks",
     /// Commits share flushes of the log.
     FlushSharing = "flush_sharing",
+    /// Commits share syncs of the engine's second log.
+    SecondLog = "second_log",
     /// Processor time of a flush's leader.
     LeaderCpu = "leader_cpu",
     /// Checkpoints of a library's write-ahead log.

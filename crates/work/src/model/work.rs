@@ -79,6 +79,8 @@ pub struct SyncScript {
     pub flushes: u32,
     /// Writes of the file system's journal among them, sent between flushes.
     pub journal_writes: Vec<(u64, u32)>,
+    /// Whether it is of the engine's second log: who waits for one under way shares the next.
+    pub shared: bool,
     /// Whether the caller writes the journal: ext4's fast commits, which may flush once, after the record.
     pub by_caller: bool,
 }

@@ -88,6 +88,7 @@ impl Syncs {
         };
         self.leave_out_dirty(view, role, call, (&mut script.writes, since.sectors));
         script.range = view.address_space.range_of(call.file);
+        script.shared = view.engine.second_log == Some(role);
         Step::Sync {
             role,
             script: self.add(script),

@@ -118,7 +118,9 @@ fn category(rows: &Rows<'_>, state: &State, cause: WaitCause) -> TimeCategory {
         (Some(ThreadClass::Client), _) if sleeps() => TimeCategory::Sleep,
         (Some(ThreadClass::Client), _) => TimeCategory::Client,
         (Some(ThreadClass::Kernel), _) => TimeCategory::Sleep,
-        (_, WaitCause::LogQueue | WaitCause::LogReplica) => TimeCategory::LogQueue,
+        (_, WaitCause::LogQueue | WaitCause::LogReplica | WaitCause::SecondLog) => {
+            TimeCategory::LogQueue
+        }
         (Some(ThreadClass::Session), WaitCause::Client) => TimeCategory::Client,
         (Some(ThreadClass::Session), WaitCause::Thread) => TimeCategory::Lock,
         (Some(ThreadClass::Session), WaitCause::Read) => TimeCategory::Read,

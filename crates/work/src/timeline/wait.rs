@@ -18,6 +18,8 @@ pub(crate) enum WaitCause {
     LogQueue,
     /// For a second copy of the log to be durable.
     LogReplica,
+    /// For another's sync of the engine's second log.
+    SecondLog,
     /// For another thread of the engine.
     Thread,
     /// For pages.
@@ -124,6 +126,9 @@ fn lock(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCaus
     if state.waker == NONE || !of_engine(rows, state.waker) {
         return None;
     }
+    if second_log_sync(rows, state).is_some() {
+        return Some(WaitCause::SecondLog);
+    }
     if rows.class(state.waker) == Some(ThreadClass::LogWriter) && !flushes.all.is_empty() {
         return Some(WaitCause::LogQueue);
     }
@@ -134,6 +139,20 @@ fn lock(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCaus
     } else {
         WaitCause::Thread
     })
+}
+
+/// The sync of the engine's second log that ended a wait: the waker's, while the thread waited.
+pub(crate) fn second_log_sync<'a>(rows: &Rows<'a>, state: &State) -> Option<&'a Call> {
+    let role = rows.engine.second_log?;
+    if !of_engine(rows, state.waker) {
+        return None;
+    }
+    let (_, calls) = rows.calls(state.waker);
+    let until = calls.partition_point(|call| call.start_ns < state.end_ns);
+    let mut before = calls[..until].iter().rev();
+    let last = before.find(|call| makes_durable(call) && rows.role(call.file) == Some(role))?;
+    let meanwhile = (state.start_ns..=state.end_ns).contains(&last.end_ns);
+    (meanwhile && !rows.talked(state.waker, last.end_ns, state.end_ns)).then_some(last)
 }
 
 /// A wait for another thread that no thread ended: it timed out, as in polling (DuckDB's `PendingQuery`, 20

@@ -112,6 +112,41 @@ fn replies_tell_begin_from_commit_where_nothing_is_flushed() {
     assert_counts(&recording, 1.0, 0.0);
 }
 
+/// MariaDB's binary log: the first in the queue syncs for all; a session that then syncs itself waits once.
+#[test]
+fn who_waits_for_a_sync_of_the_second_log_has_one_of_its_own() {
+    for (engine, shared) in [("mariadb", true), ("toy", false)] {
+        let mut made = Made::new(engine);
+        let (leader, follower) = (
+            made.thread(ThreadClass::Session),
+            made.thread(ThreadClass::Session),
+        );
+        let (binlog, socket) = (made.file(Some(Role::Archive), 1 << 20), made.file(None, 0));
+        for round in 0..ROUNDS {
+            let mut doing = made.at(leader, round * 20_000_000);
+            doing.receive(socket, 60, (30_000, NONE)).cpu(100_000);
+            doing.sync(binlog, 9_000_000).cpu(20_000).send(socket, 25);
+            let mut doing = made.at(follower, round * 20_000_000);
+            doing.receive(socket, 60, (30_000, NONE)).cpu(200_000);
+            let queue = (9_000_000, leader);
+            doing.call(tierwise_recording::CallKind::Lock, NONE, (0, 0), queue);
+            doing.cpu(20_000).send(socket, 25);
+        }
+        let work = Work::from_recording(&made.finish()).expect("a sound recording");
+        let syncs = |session: usize| {
+            let steps = work.sessions[session].steps.iter();
+            steps
+                .filter(|step| matches!(step, Step::Sync { .. }))
+                .count() as u64
+        };
+        assert_eq!(
+            (syncs(0), syncs(1)),
+            (ROUNDS, if shared { ROUNDS } else { 0 })
+        );
+        assert!(work.scripts.iter().all(|script| script.shared == shared));
+    }
+}
+
 #[test]
 fn a_ping_is_no_transaction_whether_others_commit_or_only_read() {
     for commits in [true, false] {
