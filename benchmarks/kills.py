@@ -99,9 +99,7 @@ def finished_runs(folder: Path) -> set[str]:
     return {json.loads(line)["run_id"] for line in lines if line.endswith("\n")}
 
 
-def kill_once(
-    what: str, number: int, run_dir: Path, folder: Path, how: signal.Signals
-) -> dict[str, object]:
+def kill_once(what: str, number: int, run_dir: Path, folder: Path, how: signal.Signals) -> dict[str, object]:
     """Start a command, kill it, start tierwise once more, and list the leftovers."""
     draw = random.Random(number)
     before, runs = taken(), finished_runs(folder)

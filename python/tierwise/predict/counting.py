@@ -29,7 +29,7 @@ def parse_unit(text: str) -> Unit:
 def unit_of(work: WorkSummary, asked: Unit | None) -> Unit:
     """The unit of rates: requests if asked for, or if the recording shows no end of a transaction.
 
-    Of a library's caller that reads only, the recording shows neither: slices of its recorded time are counted.
+    Of a library's caller that reads only, the recording shows neither: slices of time are counted.
     """
     if work.observed.sliced and not work.once:
         return "slices"

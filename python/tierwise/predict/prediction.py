@@ -63,7 +63,7 @@ class Prediction(Record):
     once: bool = False
     """Whether the work was done once and timed, rather than repeated and counted."""
     unit: str = "transactions"
-    """What rates count: ``transactions``, ``requests`` where the recording shows no end of one, or ``slices`` of time."""
+    """What rates count: ``transactions``; ``requests`` or ``slices`` of time where no end of one is shown."""
     from_waits: bool = False
     """Whether it is of the coarse model, from the sampled waits of an observation only."""
     rate_per_s: Estimate | None = None

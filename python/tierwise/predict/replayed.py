@@ -69,7 +69,7 @@ class Observed(_Said):
     counted_per_shown: float | None = None
     """Counted transactions for each one that the events show: the rate above follows the count."""
     sliced: bool = False
-    """Whether transactions are slices of the recorded time, as the events show neither requests nor commits."""
+    """Whether transactions are slices of time, as the events show neither requests nor commits."""
     p50_us: float | None = None
     p95_us: float | None = None
     p99_us: float | None = None

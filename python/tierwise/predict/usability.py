@@ -198,7 +198,7 @@ def _of_contents(predictor: Predictor) -> Iterator[Remark]:
         )
     if predictor.run.unit == "slices":
         yield Remark(
-            reason="the events show neither requests nor commits, so rates count slices of 10 ms of the recorded work",
+            reason="the events show neither requests nor commits, so rates count slices of 10 ms of work",
             fix="read how many times as fast it gets, not the rates",
             blocks=False,
         )

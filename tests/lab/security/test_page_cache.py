@@ -55,7 +55,7 @@ def production() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def kept(production: Path, share: float = 0.99) -> Iterator[None]:
-    """What happens inside leaves this share of a file in the page cache, but for what the kernel reclaimed."""
+    """What happens inside leaves this share of a file in the page cache, less what the kernel reclaimed."""
     production.read_bytes()
     assert share_resident(production) == 1
     reclaimed_before = reclaimed_bytes()
