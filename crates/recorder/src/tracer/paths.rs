@@ -136,12 +136,10 @@ mod tests {
     fn a_file_that_never_had_a_name_is_told_by_its_inode() {
         use std::os::fd::AsRawFd;
         use std::os::unix::fs::OpenOptionsExt;
-        let folder = fs::canonicalize(std::env::temp_dir()).expect("it exists");
+        let folder = Path::new("/dev/shm");
         let mut options = fs::OpenOptions::new();
         let options = options.write(true).custom_flags(libc::O_TMPFILE);
-        let Ok(file) = options.open(&folder) else {
-            return eprintln!("skipped: {} takes no unnamed files", folder.display());
-        };
+        let file = options.open(folder).expect("memory takes unnamed files");
         let asked = folder.to_string_lossy().into_owned();
         let (here, fd) = (std::process::id() as i32, file.as_raw_fd().into());
         let told = Paths::of_opened(here, fd, asked.clone());
