@@ -128,7 +128,7 @@ fn who_waits_for_a_sync_of_the_second_log_has_one_of_its_own() {
             doing.sync(binlog, 9_000_000).cpu(20_000).send(socket, 25);
             let mut doing = made.at(follower, round * 20_000_000);
             doing.receive(socket, 60, (30_000, NONE)).cpu(200_000);
-            let queue = (9_000_000, leader);
+            let queue = (8_910_000, leader);
             doing.call(tierwise_recording::CallKind::Lock, NONE, (0, 0), queue);
             doing.cpu(20_000).send(socket, 25);
         }
