@@ -56,8 +56,11 @@ impl Paths {
     }
 
     /// Path of a file that a process has just opened by this path. One without a name, opened by its directory
-    /// (`O_TMPFILE`), has its inode's number for a name, as in `/proc/PID/fd`.
+    /// (`O_TMPFILE`), has its inode's number for a name, as in `/proc/PID/fd`. A removal, whose result is 0, opens none.
     pub fn of_opened(pid: i32, fd: i64, path: String) -> String {
+        if fd == 0 {
+            return path;
+        }
         let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok();
         let shown = link.and_then(|link| link.into_os_string().into_string().ok());
         shown.filter(|shown| is_unnamed(shown)).unwrap_or(path)
