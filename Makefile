@@ -77,7 +77,7 @@ docs: env  ## the documentation as a site in target/site, every link checked
 
 bench: env  ## the bars: simulator, replay, live disk, clients; the findings of the papers
 	@tools/debian-packages.sh fio:fio
-	cargo bench --quiet --locked -p tierwise-device -p tierwise-replay
+	cargo bench --quiet --locked -p tierwise-device -p tierwise-network
 	$(BIN)/python benchmarks/disk_path.py
 	$(BIN)/python benchmarks/client_cpu.py
 	$(BIN)/python benchmarks/load_limit.py

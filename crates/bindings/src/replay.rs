@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_device::{Library, Profile};
-use tierwise_recording::Recording;
-use tierwise_replay::{
+use tierwise_network::{
     Answer, JointAnswer, JointRequest, Program, ReproductionRequest, SimulationRequest,
 };
+use tierwise_recording::Recording;
 use tierwise_work::{Disabled, Mechanism, Work, WorkError};
 
 use crate::defect::told;

@@ -55,7 +55,7 @@ CRATES = {
     "recording": {"input"},
     "recorder": {"input", "recording"},
     "work": {"recording"},
-    "replay": {"device", "latency", "recording", "work"},
+    "network": {"device", "latency", "recording", "work"},
     "bindings": {
         "confine",
         "device",
@@ -65,7 +65,7 @@ CRATES = {
         "probe",
         "recorder",
         "recording",
-        "replay",
+        "network",
         "simulate",
         "sqlite",
         "tpch",
@@ -145,13 +145,13 @@ def test_crates_never_print() -> None:
     assert not [path for path in LIBRARY_SOURCES if prints.search(path.read_text("utf-8"))]
 
 
-@pytest.mark.parametrize("crate", ["device", "work", "replay"])
+@pytest.mark.parametrize("crate", ["device", "work", "network"])
 def test_models_touch_nothing_outside(crate: str) -> None:
     forbidden = r"std::(fs|net|thread|process|env)|Instant::now|SystemTime|libc::|rand::rng|thread_rng"
     for path in (ROOT / "crates" / crate / "src").rglob("*.rs"):
         found = set(re.findall(forbidden, path.read_text("utf-8"), re.DOTALL))
         # many scenarios are replayed on as many threads as there are cores: one file may know of threads
-        runs_threads = path.parts[-4:] == ("replay", "src", "api", "parallel.rs")
+        runs_threads = path.parts[-4:] == ("network", "src", "api", "parallel.rs")
         assert found <= ({"thread"} if runs_threads else set()), path
 
 
@@ -174,7 +174,7 @@ def test_modules_use_each_other_in_no_large_circle(crate: str) -> None:
     assert not unknown, f"crates/{crate}: move what all of them use into a module of its own: {unknown}"
 
 
-@pytest.mark.parametrize("crate", ["work", "replay"])
+@pytest.mark.parametrize("crate", ["work", "network"])
 def test_the_model_names_engines_in_one_module(crate: str) -> None:
     """Comments and unit tests may name one."""
     named = re.compile(r"(?i)sqlite|rocks|mariadb|innodb|postgres|shared_buffers|duckdb|mysql|journal_mode")

@@ -1,0 +1,184 @@
+//! Simulation requests as JSON, and the scenarios they describe.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tierwise_device::Profile;
+use tierwise_recording::Role;
+use tierwise_work::constants::PATH_NS;
+
+use crate::api::error::ReplayError;
+use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
+use crate::program::Program;
+
+/// The device a role is placed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlacementTarget {
+    /// A device built from the profile with this index in the list that goes with the requests; roles with the same
+    /// index share one device.
+    Profile(usize),
+    /// The same, shared with all databases of a joint request that name it so.
+    Shared(usize),
+    /// The recorded device with this index.
+    Recorded(usize),
+}
+
+/// For how long.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunLength {
+    /// Until every turn was done once.
+    Once,
+    /// For this many seconds of work that repeats.
+    SteadyS(f64),
+}
+
+/// Options of an emulated live disk; see [`EmulatedPath`].
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmulationOptions {
+    /// Path latency that the emulation subtracts from device time, in microseconds; none for the default.
+    #[serde(default)]
+    pub path_us: Option<f64>,
+}
+
+/// One scenario to simulate with one seed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimulationRequest {
+    /// Devices of the roles that move.
+    #[serde(default)]
+    pub placement: BTreeMap<Role, PlacementTarget>,
+    /// Number of cores; none for as recorded.
+    pub cores: Option<u32>,
+    /// Speed of a core relative to the recording's.
+    pub cpu_speed: f64,
+    /// Memory in bytes; none for as recorded.
+    pub memory_bytes: Option<u64>,
+    /// How reads of unknown reuse count with another size of memory.
+    #[serde(default)]
+    pub misses: MissAssumption,
+    /// Share of the recorded machine's cores that other programs use; none for as recorded.
+    #[serde(default)]
+    pub others_share: Option<f64>,
+    /// Number of client sessions; none for as recorded.
+    pub clients: Option<u32>,
+    /// Transactions that arrive in a second, whether earlier ones are done or not; none for clients that each
+    /// wait for their answer, as recorded.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
+    /// For how long.
+    pub mode: RunLength,
+    /// Ends the measurement after this many transactions; none to measure the whole span.
+    #[serde(default)]
+    pub enough: Option<u64>,
+    /// Seed of the random number generator.
+    pub seed: u64,
+    /// Emulated live disks, if runs on such disks are predicted.
+    #[serde(default)]
+    pub live: Option<EmulationOptions>,
+    /// Whether devices that were not recorded are in the state of long use.
+    #[serde(default)]
+    pub worn: bool,
+}
+
+impl SimulationRequest {
+    /// The scenario this request describes; [`PlacementTarget::Profile`] indexes `profiles`.
+    ///
+    /// # Errors
+    ///
+    /// An unknown device; a time that is negative or longer than a day.
+    pub fn scenario(
+        &self,
+        program: &Program,
+        profiles: &[Profile],
+    ) -> Result<Scenario, ReplayError> {
+        let recorded = program.work.devices.len();
+        let mut devices = vec![None; recorded];
+        let mut used: BTreeMap<(bool, usize), usize> = BTreeMap::new();
+        let mut shared = BTreeMap::new();
+        let mut placement = Vec::with_capacity(self.placement.len());
+        for (role, place) in &self.placement {
+            let device = match *place {
+                PlacementTarget::Recorded(index) if index < recorded => index,
+                PlacementTarget::Profile(index) | PlacementTarget::Shared(index)
+                    if index < profiles.len() =>
+                {
+                    let is_shared = matches!(place, PlacementTarget::Shared(_));
+                    let device = *used.entry((is_shared, index)).or_insert_with(|| {
+                        devices.push(Some(profiles[index].clone()));
+                        devices.len() - 1
+                    });
+                    if is_shared {
+                        shared.insert(device, index);
+                    }
+                    device
+                }
+                _ => return Err(unknown_device(*role)),
+            };
+            placement.push((*role, device));
+        }
+        Ok(Scenario {
+            devices,
+            shared,
+            placement,
+            cores: self.cores.unwrap_or(program.work.cores.max(1)),
+            cpu_speed: self.cpu_speed,
+            memory_bytes: self.memory_bytes,
+            misses: self.misses,
+            background_share: self.others_share,
+            clients: self.clients,
+            rate_per_s: self.rate_per_s,
+            mode: self.mode.mode()?,
+            enough: self.enough,
+            seed: self.seed,
+            empirical_devices: false,
+            live: self.live.map(EmulationOptions::path).transpose()?,
+            worn: self.worn,
+        })
+    }
+}
+
+impl RunLength {
+    pub(crate) fn mode(self) -> Result<Mode, ReplayError> {
+        match self {
+            Self::Once => Ok(Mode::Once),
+            Self::SteadyS(seconds) => Ok(Mode::Steady {
+                span_ns: nanos(seconds, 1e9, "steady_s")?,
+            }),
+        }
+    }
+}
+
+impl EmulationOptions {
+    fn path(self) -> Result<EmulatedPath, ReplayError> {
+        Ok(EmulatedPath {
+            path_ns: match self.path_us {
+                Some(path_us) => nanos(path_us, 1e3, "path_us")?,
+                None => PATH_NS.get(),
+            },
+        })
+    }
+}
+
+/// Longest time that a request may specify: a day.
+const LONGEST_NS: f64 = 86_400e9;
+
+fn nanos(time: f64, unit_ns: f64, field: &str) -> Result<u64, ReplayError> {
+    let ns = time * unit_ns;
+    if (0.0..=LONGEST_NS).contains(&ns) {
+        return Ok(ns as u64);
+    }
+    Err(ReplayError::new(
+        format!("{field} = {time} is no time from 0 to a day"),
+        "give a time within that",
+    ))
+}
+
+fn unknown_device(role: Role) -> ReplayError {
+    ReplayError::new(
+        format!("{} is placed on a device that is not there", role.name()),
+        "name a device of the list",
+    )
+}

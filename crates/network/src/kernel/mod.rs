@@ -1,0 +1,12 @@
+//! Coroutines on virtual time: the event loop, the sessions' steps, arrivals and metrics.
+
+pub(crate) mod clock;
+pub(crate) mod joint;
+pub(crate) mod machine;
+pub(crate) mod metrics;
+pub(crate) mod progress;
+pub(crate) mod run;
+pub(crate) mod services;
+pub(crate) mod session;
+pub(crate) mod sources;
+pub(crate) mod task;

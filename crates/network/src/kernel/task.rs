@@ -1,0 +1,206 @@
+//! Tasks: coroutines on virtual time. A task that waits gives up its core and is polled again when it is woken.
+
+use std::cell::{RefCell, RefMut};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+use tierwise_work::{Reuse, TimeCategory};
+
+use crate::kernel::clock::{CoreId, TaskId};
+use crate::kernel::machine::Machine;
+use crate::program::Program;
+use crate::stations::client_threads::ClientId;
+use crate::stations::cores::Thread;
+use crate::stations::locks::KeyId;
+
+/// A coroutine.
+pub(crate) type Coroutine<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// A task's access to its machine. The machine is never borrowed while a task waits.
+pub(crate) struct Task<'a> {
+    pub(crate) id: TaskId,
+    pub(crate) program: &'a Program,
+    pub(crate) machine: Rc<RefCell<Machine<'a>>>,
+}
+
+/// Which asynchronous requests a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AsyncWait {
+    Nothing,
+    All,
+    /// Those that overlap a range of a role: first sector and end.
+    Range(Role, u64, u64),
+}
+
+/// When a task that waits for its requests continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestWait {
+    Nothing,
+    /// Once any of them is complete.
+    Any,
+    /// Once all are.
+    All,
+}
+
+/// An asynchronous request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Submitted {
+    pub(crate) number: u32,
+    pub(crate) role: Role,
+    pub(crate) sector: u64,
+    pub(crate) sectors: u32,
+    /// Requests to the device that are not complete.
+    pub(crate) outstanding: u32,
+}
+
+/// The state of a task that the stations read and write.
+#[derive(Debug)]
+pub(crate) struct TaskState {
+    /// Its session in the program; none for a service of the machine.
+    pub(crate) session: Option<u32>,
+    /// Which copy of the recorded sessions it belongs to.
+    pub(crate) copy: u32,
+    /// Whether it is a client's session, which metrics measure.
+    pub(crate) counts: bool,
+    pub(crate) finished: bool,
+    pub(crate) activity: TimeCategory,
+    pub(crate) activity_since: Nanos,
+    /// Number of times that its session was repeated.
+    pub(crate) cycle: u32,
+    pub(crate) transaction_began: Nanos,
+    /// Whether its client has the reply and has not sent the next request.
+    pub(crate) replied: bool,
+    /// From its last reply of a transaction until its server's thread runs for the next one.
+    pub(crate) between_transactions: bool,
+    /// Commits until its transaction ends, and those done; counted where the log's leader waits for others.
+    pub(crate) commits_ahead: u32,
+    pub(crate) commits_done: u32,
+    /// The core it is on.
+    pub(crate) core: Option<CoreId>,
+    /// Which of its threads runs or ran last.
+    pub(crate) thread: Thread,
+    /// Processor time that it still needs.
+    pub(crate) pending_ns: Nanos,
+    /// Its client's thread.
+    pub(crate) client: Option<ClientId>,
+    /// End of the log after its last append.
+    pub(crate) appended: u64,
+    /// Keys of hot locks that it holds.
+    pub(crate) held_keys: Vec<KeyId>,
+    /// Position up to which its transaction reads a checkpointed log.
+    pub(crate) snapshot: Option<u64>,
+    /// Requests that it sent and waits for.
+    pub(crate) outstanding: u32,
+    pub(crate) request_wait: RequestWait,
+    /// Its asynchronous requests.
+    pub(crate) submitted: Vec<Submitted>,
+    pub(crate) submissions: u32,
+    pub(crate) async_wait: AsyncWait,
+    /// Reuse distance of its next reads.
+    pub(crate) reuse: Reuse,
+    /// Its last read of evicted pages: role, end, and the end of what was read ahead.
+    pub(crate) evicted_read: Option<(Role, u64, u64)>,
+}
+
+impl TaskState {
+    pub(crate) fn new(session: Option<u32>, copy: u32, counts: bool) -> Self {
+        Self {
+            session,
+            copy,
+            counts,
+            finished: false,
+            activity: TimeCategory::Other,
+            activity_since: 0,
+            cycle: 0,
+            transaction_began: 0,
+            replied: false,
+            between_transactions: true,
+            commits_ahead: 0,
+            commits_done: 0,
+            core: None,
+            thread: Thread::Server,
+            pending_ns: 0,
+            client: None,
+            appended: 0,
+            held_keys: Vec::with_capacity(8),
+            snapshot: None,
+            outstanding: 0,
+            request_wait: RequestWait::Nothing,
+            submitted: Vec::new(),
+            submissions: 0,
+            async_wait: AsyncWait::Nothing,
+            reuse: Reuse::UNKNOWN,
+            evicted_read: None,
+        }
+    }
+}
+
+/// A wait for a wake-up: it ends when the task is polled again. Whoever wakes a task does so once for each wait.
+#[must_use = "a task waits by awaiting it"]
+pub(crate) struct Wait(bool);
+
+impl Future for Wait {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match std::mem::replace(&mut self.0, true) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+}
+
+impl<'a> Task<'a> {
+    pub(crate) fn new(
+        machine: &Rc<RefCell<Machine<'a>>>,
+        program: &'a Program,
+        id: TaskId,
+    ) -> Self {
+        Self {
+            id,
+            program,
+            machine: Rc::clone(machine),
+        }
+    }
+
+    /// The machine, until the end of the statement.
+    pub(crate) fn machine(&self) -> RefMut<'_, Machine<'a>> {
+        self.machine.borrow_mut()
+    }
+
+    /// Changes the task's own state.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut TaskState) -> T) -> T {
+        change(self.machine().task(self.id))
+    }
+
+    /// Waits until the task is woken; it keeps its core.
+    pub(crate) fn suspend(&self) -> Wait {
+        Wait(false)
+    }
+
+    /// Leaves the core, and waits until the task is woken.
+    pub(crate) fn block(&self, activity: TimeCategory) -> Wait {
+        let mut machine = self.machine();
+        machine.set_activity(self.id, activity);
+        machine.leave_core(self.id);
+        self.suspend()
+    }
+
+    /// Sleeps for a time.
+    pub(crate) fn sleep(&self, time_ns: Nanos, activity: TimeCategory) -> Wait {
+        self.machine().clock.wake_after(time_ns, self.id);
+        self.block(activity)
+    }
+
+    /// Waits for its requests, any or all.
+    pub(crate) async fn await_requests(&self, wait: RequestWait, activity: TimeCategory) {
+        if self.change(|task| task.outstanding) > 0 {
+            self.change(|task| task.request_wait = wait);
+            self.block(activity).await;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Recorded work on other devices, cores, memory and clients: a queueing network on virtual time.
+//!
+//! Sessions are coroutines (`kernel/`). They wait at stations: cores, locks, the log, devices. Waits are recomputed,
+//! never replayed.
+
+mod api;
+mod block;
+mod kernel;
+mod page_cache;
+mod program;
+mod stations;
+
+pub use api::demands::{Demands, WaitSummary};
+pub use api::error::ReplayError;
+pub use api::joint_request::{JointAnswer, JointRequest};
+pub use api::outcome::{Latency, Outcome, RoleIo};
+pub use api::parallel::{Answer, replay, replay_all};
+pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_mode};
+pub use api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
+pub use api::simulation_request::{
+    EmulationOptions, PlacementTarget, RunLength, SimulationRequest,
+};
+pub use api::summary::{DeviceSummary, LockSummary, ObservedSummary, Summary};
+pub use kernel::joint::run_together;
+pub use program::Program;

@@ -1,0 +1,197 @@
+//! File accesses of sessions: hits, buffered writes, synchronous and asynchronous requests.
+//!
+//! Left out: read-ahead of another size than recorded, and pages read ahead and never used.
+
+use tierwise_device::Op;
+use tierwise_recording::Role;
+use tierwise_work::{Mechanism, TimeCategory};
+
+use crate::block::storage::Owner;
+use crate::kernel::clock::TaskId;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::{AsyncWait, RequestWait, Submitted, Task};
+
+impl Task<'_> {
+    /// Reads pages that the recorded page cache did not hold.
+    pub(crate) async fn read(&self, role: Role, sector: u64, sectors: u32) {
+        let hit = self.machine().is_hit_now(self.id, role);
+        if !hit && !self.await_own(role, sector, sectors).await {
+            self.request(role, Op::Read, sector, sectors).await;
+        }
+    }
+
+    /// Reads pages that the recorded page cache held; a smaller one has evicted some.
+    pub(crate) async fn read_cached(&self, role: Role, sector: u64, sectors: u32) {
+        self.machine().read_evicted(self.id, role, sector, sectors);
+        self.await_own(role, sector, sectors).await;
+    }
+
+    /// Writes past the page cache.
+    pub(crate) async fn write_through(&self, role: Role, sector: u64, sectors: u32) {
+        self.request(role, Op::Write, sector, sectors).await;
+    }
+
+    /// Writes into the page cache, once few enough pages are dirty.
+    pub(crate) async fn write(&self, role: Role, sector: u64, sectors: u32) {
+        let limited = !self.program.is_off(Mechanism::DirtyLimit);
+        while limited && self.machine().throttle(self.id) {
+            self.block(TimeCategory::Write).await;
+        }
+        let mut machine = self.machine();
+        let now = machine.clock.now();
+        machine.pages.dirty.write(now, role, sector, sectors);
+        machine.wake_flusher();
+    }
+
+    /// Waits for all asynchronous requests.
+    pub(crate) async fn drain(&self) {
+        let any = self.change(|task| {
+            task.async_wait = match task.submitted.is_empty() {
+                true => AsyncWait::Nothing,
+                false => AsyncWait::All,
+            };
+            task.async_wait == AsyncWait::All
+        });
+        if any {
+            self.block(TimeCategory::Write).await;
+        }
+    }
+
+    /// Waits for asynchronous requests of its own that overlap a range; whether there were any.
+    async fn await_own(&self, role: Role, sector: u64, sectors: u32) -> bool {
+        let end = sector + u64::from(sectors);
+        let waits = self.change(|task| {
+            let waits = task
+                .submitted
+                .iter()
+                .any(|one| one.overlaps(role, sector, end));
+            if waits {
+                task.async_wait = AsyncWait::Range(role, sector, end);
+            }
+            waits
+        });
+        if waits {
+            self.block(TimeCategory::Read).await;
+        }
+        waits
+    }
+
+    /// Sends a request and waits for it.
+    async fn request(&self, role: Role, op: Op, sector: u64, sectors: u32) {
+        let activity = match op {
+            Op::Read => TimeCategory::Read,
+            _ => TimeCategory::Write,
+        };
+        self.machine().send_for(self.id, role, op, sector, sectors);
+        if op == Op::Read {
+            self.machine().insert_pages(sectors);
+        }
+        self.await_requests(RequestWait::All, activity).await;
+    }
+}
+
+impl Submitted {
+    fn overlaps(&self, role: Role, first: u64, end: u64) -> bool {
+        self.role == role && self.sector < end && first < self.sector + u64::from(self.sectors)
+    }
+}
+
+impl Machine<'_> {
+    /// Whether a recorded hit is one here too, for a session that waits for no request of its own.
+    pub(crate) fn is_plain_hit(&mut self, id: TaskId) -> bool {
+        let task = self.task(id);
+        let (reuse, free) = (task.reuse, task.submitted.is_empty());
+        free && self.pages.hits.is_hit(true, reuse)
+    }
+
+    /// Whether a recorded miss is a hit with this size of memory.
+    fn is_hit_now(&mut self, id: TaskId, role: Role) -> bool {
+        let now = self.clock.now();
+        let task = self.task(id);
+        let (reuse, repeated) = (task.reuse, task.cycle > 0);
+        let mut through_cache = self.program.work.read_ahead.iter();
+        let known = through_cache.any(|known| known.0 == role)
+            && !self.program.is_off(Mechanism::WarmReads);
+        let hits = &mut self.pages.hits;
+        hits.is_hit(false, reuse) || (known && hits.is_in_memory(now, repeated))
+    }
+
+    /// Reads what a smaller page cache has evicted. Who goes on where its last such read ended reads ahead (Linux
+    /// mm/readahead.c).
+    fn read_evicted(&mut self, id: TaskId, role: Role, sector: u64, sectors: u32) {
+        let task = self.task(id);
+        let (reuse, last) = (task.reuse, task.evicted_read);
+        if self.pages.hits.is_hit(true, reuse) {
+            return;
+        }
+        let end = sector + u64::from(sectors);
+        let goes_on = last.filter(|last| (last.0, last.1) == (role, sector));
+        let from = goes_on.map_or(sector, |last| last.2);
+        let mut until = from.max(end);
+        if goes_on.is_some() && until == end {
+            until += self.storage.layout().read_ahead(role);
+        }
+        self.task(id).evicted_read = Some((role, end, until));
+        for (first, end) in [(from, from.max(end)), (from.max(end), until)] {
+            if first < end {
+                self.submit(id, role, first, (end - first) as u32, false);
+            }
+        }
+    }
+
+    /// Notes pages read into the cache.
+    fn insert_pages(&mut self, sectors: u32) {
+        self.pages.dirty.read(sectors);
+        self.wake_flusher();
+    }
+
+    /// Submits an asynchronous request.
+    pub(crate) fn submit(
+        &mut self,
+        id: TaskId,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+        write: bool,
+    ) {
+        if !write && self.is_hit_now(id, role) {
+            return;
+        }
+        let op = if write { Op::Write } else { Op::Read };
+        let number = self.task(id).submissions;
+        let outstanding = self.send(Owner::Submission(id, number), role, op, sector, sectors);
+        let task = self.task(id);
+        task.submissions += 1;
+        task.submitted.push(Submitted {
+            number,
+            role,
+            sector,
+            sectors,
+            outstanding,
+        });
+        if !write {
+            self.insert_pages(sectors);
+        }
+    }
+
+    /// A part of an asynchronous request is complete.
+    pub(crate) fn complete_submission(&mut self, id: TaskId, number: u32) {
+        let task = self.task(id);
+        let submitted = &mut task.submitted;
+        if let Some(one) = submitted.iter_mut().find(|one| one.number == number) {
+            one.outstanding -= 1;
+        }
+        submitted.retain(|one| one.outstanding > 0);
+        let continues = match task.async_wait {
+            AsyncWait::Nothing => false,
+            AsyncWait::All => submitted.is_empty(),
+            AsyncWait::Range(role, first, end) => {
+                !submitted.iter().any(|one| one.overlaps(role, first, end))
+            }
+        };
+        if continues {
+            task.async_wait = AsyncWait::Nothing;
+            self.clock.wake(id);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The log: commits, the session that flushes it, the sessions that wait for that flush.
+//!
+//! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first session to get WALWriteLock writes all that is inserted by
+//! then, nothing that comes later; the others sleep until it is released, check whether they are covered, else
+//! compete for it. InnoDB, `group_commit_lock` (log0sync.cc): the same, but `release` wakes only the last of the
+//! uncovered sessions, which leads unless another came first. RocksDB, `WriteThread` (write_thread.cc): the leader
+//! takes the queued sessions; the next leader is named when it is done. SQLite: one writer holds the database, a hot
+//! lock in the work. A leader's wait for more commits: PostgreSQL, `MinimumActiveBackends` (procarray.c). Left out: a
+//! write that overlaps a flush of the log.
+
+use std::collections::VecDeque;
+
+use tierwise_device::Nanos;
+use tierwise_work::{Grouping, LogRules, TimeCategory};
+
+use crate::block::layout::MAX_SECTORS;
+use crate::kernel::clock::TaskId;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::Task;
+use crate::program::Program;
+use crate::stations::cores::Thread;
+use crate::stations::log_replica::LogReplica;
+use crate::stations::sync::SyncWrites;
+use crate::stations::wal::CheckpointedLog;
+
+const SECTOR_BYTES: u64 = 512;
+
+/// The state of the log. Positions are bytes since the run began: durable ones never exceed those inserted.
+#[derive(Debug)]
+pub(crate) struct Log<'a> {
+    pub(crate) rules: &'a LogRules,
+    inserted: u64,
+    flushed: u64,
+    /// Position at which the current file begins.
+    begins: u64,
+    /// Number of recorded flushes, the first ones, that did not extend the file.
+    plain: u32,
+    /// The leader that flushes or is about to.
+    leader: Option<TaskId>,
+    waiting: VecDeque<TaskId>,
+    /// Whether the engine's own thread, which is no session, flushes now.
+    flusher_at_work: bool,
+    pub(crate) replica: LogReplica,
+}
+
+impl<'a> Log<'a> {
+    pub(crate) fn new(rules: &'a LogRules, program: &Program) -> Self {
+        let scripts = rules.scripts.iter();
+        let plain = scripts.take_while(|script| script.journal_writes.is_empty());
+        Self {
+            rules,
+            inserted: 0,
+            flushed: 0,
+            begins: 0,
+            plain: plain.count() as u32,
+            leader: None,
+            waiting: VecDeque::with_capacity(64),
+            flusher_at_work: false,
+            replica: LogReplica::new(program.waits_for_replica()),
+        }
+    }
+
+    /// Position up to which the log is durable.
+    pub(crate) fn flushed(&self) -> u64 {
+        self.flushed
+    }
+
+    /// Appends from the beginning of the file from now on.
+    pub(crate) fn restart_file(&mut self) {
+        self.begins = self.inserted;
+    }
+
+    fn is_grouped(&self) -> bool {
+        matches!(
+            self.rules.grouping,
+            Grouping::LeaderFollower | Grouping::Relay | Grouping::WriteGroup
+        )
+    }
+
+    /// Lets a session lead the next flush, unless one is under way: then it waits. Whether it leads.
+    fn lead_or_wait(&mut self, session: TaskId) -> bool {
+        if !self.is_grouped() {
+            return true;
+        }
+        let busy = self.leader.is_some() || self.flusher_at_work;
+        if busy && self.leader != Some(session) {
+            self.waiting.push_back(session);
+            return false;
+        }
+        self.leader = Some(session);
+        true
+    }
+
+    /// Range of recorded flushes to draw from, as first and count: those that extend the file or not, where
+    /// that is known.
+    fn scripts(&self, grows: Option<bool>) -> (u32, u32) {
+        let all = self.rules.scripts.len() as u32;
+        match grows {
+            Some(true) if self.plain < all => (self.plain, all - self.plain),
+            Some(false) if self.plain > 0 => (0, self.plain),
+            _ => (0, all),
+        }
+    }
+
+    /// Writes of whole pages for the bytes between two positions: first sector and sectors within the role. Two parts
+    /// where the log wraps.
+    pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
+        let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
+        let all = (self.rules.sectors.min(MAX_SECTORS) * SECTOR_BYTES / page).max(1) * page;
+        let (from, to) = (
+            from.saturating_sub(self.begins),
+            to.saturating_sub(self.begins),
+        );
+        let start = from / page * page;
+        let length = (to.max(from + 1).next_multiple_of(page) - start).min(all);
+        let place = start % all;
+        let part = length.min(all - place);
+        let sectors = |place: u64, length: u64| {
+            (
+                self.rules.first_sector + place / SECTOR_BYTES,
+                (length / SECTOR_BYTES) as u32,
+            )
+        };
+        [sectors(place, part), sectors(0, length - part)]
+    }
+}
+
+impl Task<'_> {
+    /// Commits: waits until the log is durable up to the session's last append.
+    pub(crate) async fn commit(&self) {
+        self.change(|task| {
+            task.commits_ahead = task.commits_ahead.saturating_sub(1);
+            task.commits_done += 1;
+        });
+        let appended = self.change(|task| task.appended);
+        let flushed = self.machine().log.as_ref().map(Log::flushed);
+        let Some(flushed) = flushed else {
+            return self.machine().committed(self.id);
+        };
+        if flushed >= appended {
+            self.await_replica().await;
+            return self.machine().release_locks(self.id);
+        }
+        self.machine().release_before_commit(self.id);
+        while !self.machine().is_durable(self.id) {
+            if self.machine().lead_or_wait(self.id) {
+                self.lead_flush().await;
+                break;
+            }
+            self.block(TimeCategory::LogQueue).await;
+            if !self.machine().is_durable(self.id) {
+                // A session that was woken in vain needs a core to notice.
+                let recheck_ns = self.machine().log_time_ns(|rules| rules.recheck_ns);
+                self.run(Thread::Server, recheck_ns).await;
+            }
+        }
+        self.await_replica().await;
+        self.machine().committed(self.id);
+    }
+
+    /// Leads a flush of all that is in the log when it starts; what others append meanwhile waits for the next one.
+    async fn lead_flush(&self) {
+        let delay_ns = self.machine().commit_delay_ns(self.id);
+        if let Some(delay_ns) = delay_ns {
+            self.sleep(delay_ns, TimeCategory::Sleep).await;
+        }
+        let (to, leader_ns) = self.machine().begin_flush();
+        if leader_ns > 0 {
+            self.run(Thread::Server, leader_ns).await;
+        }
+        self.flush_log(to, true).await;
+        let release_ns = self.machine().log_time_ns(|rules| rules.release_cpu_ns);
+        self.run(Thread::Server, release_ns.max(1)).await;
+        self.machine().release_log(self.id, to);
+    }
+
+    /// Writes the log up to `to`, as in a recorded flush; `session`: for a session, which wakes between data and flush.
+    async fn flush_log(&self, to: u64, session: bool) {
+        let writes = self.machine().log_writes(to);
+        if let Some(writes) = writes {
+            self.run_sync(writes, session).await;
+        }
+    }
+
+    /// The engine's own thread periodically flushes the rest.
+    pub(crate) async fn flush_log_periodically(self) {
+        let log = self.program.work.log.as_ref();
+        let Some(period_ns) = log.and_then(|rules| rules.flusher_period_ns) else {
+            return;
+        };
+        let mut due = 0;
+        loop {
+            self.sleep_until(due, TimeCategory::Sleep).await;
+            due += period_ns.max(1);
+            let flushes_to = self.machine().begin_engine_flush();
+            if let Some(to) = flushes_to {
+                self.flush_log(to, false).await;
+                self.machine().end_engine_flush(to);
+            }
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// A session appends to the log's buffer.
+    pub(crate) fn append(&mut self, session: TaskId, size_bytes: u32) {
+        if let Some(log) = &mut self.log {
+            log.inserted += u64::from(size_bytes);
+            let appended = log.inserted;
+            self.task(session).appended = appended;
+        }
+    }
+
+    fn is_durable(&mut self, session: TaskId) -> bool {
+        let appended = self.task(session).appended;
+        self.log.as_ref().is_none_or(|log| log.flushed >= appended)
+    }
+
+    fn lead_or_wait(&mut self, session: TaskId) -> bool {
+        let log = self.log.as_mut();
+        log.is_none_or(|log| log.lead_or_wait(session))
+    }
+
+    /// A time of the log's rules.
+    pub(crate) fn log_time_ns(&self, time: impl Fn(&LogRules) -> u32) -> Nanos {
+        self.log.as_ref().map_or(0, |log| time(log.rules).into())
+    }
+
+    /// How long a flush's leader waits for more commits, if the rules and the other sessions ask for it.
+    fn commit_delay_ns(&self, leader: TaskId) -> Option<Nanos> {
+        let delay = self.log.as_ref()?.rules.commit_delay?;
+        let tasks = (0..).zip(&self.tasks);
+        let others = tasks.filter(|&(index, _)| TaskId(index) != leader);
+        // Others count that have a transaction number and wait for no lock: until they run again after their commit.
+        let active = others.filter(|(_, task)| {
+            let has_number =
+                task.commits_ahead > 0 || (task.commits_done > 0 && task.core.is_none());
+            let waits = task.between_transactions || task.activity == TimeCategory::Lock;
+            task.counts && has_number && !waits
+        });
+        let siblings = delay.siblings as usize;
+        (active.take(siblings).count() == siblings).then_some(delay.time_ns.into())
+    }
+
+    /// How far a flush that starts now reaches, and its leader's processor time.
+    fn begin_flush(&self) -> (u64, Nanos) {
+        let growing_ns = self.wal.as_ref().map_or(0.0, CheckpointedLog::growing_ns);
+        let leader_ns = self.log_time_ns(|rules| rules.leader_cpu_ns) as f64 + growing_ns;
+        let to = self.log.as_ref().map_or(0, |log| log.inserted);
+        (to, leader_ns.max(0.0) as Nanos)
+    }
+
+    /// The writes of a flush, and the recorded one that it resembles, drawn at random.
+    fn log_writes(&mut self, to: u64) -> Option<SyncWrites> {
+        let log = self.log.as_ref()?;
+        let grows = self.wal.as_mut().map(CheckpointedLog::grows);
+        let (first, count) = log.scripts(grows);
+        let script = first + self.random.below(count.max(1) as usize) as u32;
+        self.metrics.log_flushes += 1;
+        let from = log.flushed;
+        Some(SyncWrites::Log { script, from, to })
+    }
+
+    fn release_log(&mut self, leader: TaskId, to: u64) {
+        if let Some(log) = self.log.as_mut().filter(|log| log.leader == Some(leader)) {
+            log.leader = None;
+        }
+        self.end_flush(to);
+    }
+
+    fn begin_engine_flush(&mut self) -> Option<u64> {
+        let log = self.log.as_mut()?;
+        let idle = log.leader.is_none() && !log.flusher_at_work;
+        log.flusher_at_work |= idle && log.inserted > log.flushed;
+        (idle && log.flusher_at_work).then_some(log.inserted)
+    }
+
+    fn end_engine_flush(&mut self, to: u64) {
+        if let Some(log) = &mut self.log {
+            log.flusher_at_work = false;
+        }
+        self.end_flush(to);
+    }
+
+    /// The log is durable up to `to`: wakes the replica's thread and the waiting sessions.
+    fn end_flush(&mut self, to: u64) {
+        let Some(log) = &mut self.log else { return };
+        log.flushed = log.flushed.max(to);
+        debug_assert!(log.flushed <= log.inserted, "durable before it is inserted");
+        let (flushed, tasks) = (log.flushed, &self.tasks);
+        let is_uncovered = |waiting: &TaskId| tasks[waiting.0 as usize].appended > flushed;
+        if log.rules.grouping == Grouping::WriteGroup {
+            // The next leader, regardless of later arrivals.
+            log.leader = log.waiting.iter().copied().find(is_uncovered);
+        }
+        let mut woken = std::mem::take(&mut log.waiting);
+        match log.rules.grouping {
+            Grouping::Relay => keep_asleep(&mut woken, &mut log.waiting, is_uncovered),
+            // PostgreSQL's `LWLockQueueSelf` puts sessions that wait until a lock is free at the head of its list.
+            _ => woken.make_contiguous().reverse(),
+        }
+        let wake_ns = Nanos::from(log.rules.wake_ns);
+        for (position, waiter) in (1..).zip(&woken) {
+            self.clock.wake_after(position * wake_ns, *waiter);
+        }
+        if log.waiting.is_empty() {
+            woken.clear();
+            log.waiting = woken; // for the memory that it has
+        }
+        self.wake_replica();
+    }
+
+    /// Completes a session's commit.
+    fn committed(&mut self, session: TaskId) {
+        self.metrics.commits += 1;
+        self.publish_frames(session);
+        self.release_locks(session);
+    }
+}
+
+/// Keeps uncovered sessions asleep, except the last one, which is woken first; the covered sessions follow in order of
+/// arrival.
+fn keep_asleep(
+    woken: &mut VecDeque<TaskId>,
+    asleep: &mut VecDeque<TaskId>,
+    is_uncovered: impl Fn(&TaskId) -> bool,
+) {
+    let (mut left, covered): (VecDeque<_>, VecDeque<_>) = woken.drain(..).partition(is_uncovered);
+    woken.extend(left.pop_back());
+    woken.extend(covered);
+    *asleep = left;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_pages_are_written_round_and_round() {
+        let rules = LogRules {
+            grouping: Grouping::Alone,
+            scripts: Vec::new(),
+            page_bytes: 8192,
+            first_sector: 100,
+            sectors: 64,
+            leader_cpu_ns: 0,
+            release_cpu_ns: 0,
+            wake_ns: 0,
+            recheck_ns: 0,
+            flusher_period_ns: None,
+            commit_delay: None,
+        };
+        let log = Log {
+            rules: &rules,
+            inserted: 0,
+            flushed: 0,
+            begins: 0,
+            plain: 0,
+            leader: None,
+            waiting: VecDeque::new(),
+            flusher_at_work: false,
+            replica: LogReplica::new(false),
+        };
+        assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);
+        assert_eq!(log.writes(8191, 8193), [(100, 32), (100, 0)]);
+        assert_eq!(log.writes(3 * 8192, 5 * 8192), [(148, 16), (100, 16)]);
+    }
+}

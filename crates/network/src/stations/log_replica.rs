@@ -1,0 +1,104 @@
+//! The log's replica, made durable by another thread; commits may wait for both.
+//!
+//! Sources: PostgreSQL, `SyncRepWaitForLSN` (syncrep.c): a session whose commit is durable waits, holding its
+//! locks, until the sender learns that the replica's copy is durable; `WalSndLoop` (walsender.c) sends all
+//! that was flushed meanwhile; pg_receivewal flushes the received log before it replies (receivelog.c).
+
+use tierwise_device::Nanos;
+use tierwise_work::TimeCategory;
+
+use crate::kernel::clock::TaskId;
+use crate::kernel::machine::Machine;
+use crate::kernel::task::Task;
+
+/// The replica. Positions are of the log.
+#[derive(Debug)]
+pub(crate) struct LogReplica {
+    /// Whether commits wait for it.
+    is_synchronous: bool,
+    /// Sent to it, and durable there.
+    sent: u64,
+    durable: u64,
+    /// The task that writes it, while it waits for more of the log.
+    idle_thread: Option<TaskId>,
+    /// Sessions that wait for it.
+    waiting: Vec<TaskId>,
+}
+
+impl LogReplica {
+    pub(crate) fn new(is_synchronous: bool) -> Self {
+        Self {
+            is_synchronous,
+            sent: 0,
+            durable: 0,
+            idle_thread: None,
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl Task<'_> {
+    /// The replica's thread waits until more of the log is durable than it has sent; for ever without a log.
+    pub(crate) async fn await_log(&self) {
+        while !self.machine().send_log(self.id) {
+            self.block(TimeCategory::Sleep).await;
+        }
+    }
+
+    /// A session whose commit is durable in the log waits for the replica, if it is synchronous.
+    pub(crate) async fn await_replica(&self) {
+        if self.machine().must_await_replica(self.id) {
+            self.block(TimeCategory::LogQueue).await;
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Whether there is more of the log to send; else the replica's thread is idle.
+    fn send_log(&mut self, thread: TaskId) -> bool {
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        if log.flushed() > log.replica.sent {
+            log.replica.sent = log.flushed();
+            return true;
+        }
+        log.replica.idle_thread = Some(thread);
+        false
+    }
+
+    /// Wakes the replica's thread if more of the log is durable.
+    pub(crate) fn wake_replica(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let more = log.flushed() > log.replica.sent;
+        if let Some(thread) = log.replica.idle_thread.take_if(|_| more) {
+            self.clock.wake_after(log.rules.wake_ns.into(), thread);
+        }
+    }
+
+    /// The replica is durable up to the sent position: wakes the covered commits.
+    pub(crate) fn acknowledge_log(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let replica = &mut log.replica;
+        replica.durable = replica.sent;
+        let (durable, tasks) = (replica.durable, &self.tasks);
+        let is_covered = |waiter: &mut TaskId| tasks[waiter.0 as usize].appended <= durable;
+        let covered = replica.waiting.extract_if(.., is_covered);
+        for (position, waiter) in (1..).zip(covered) {
+            let wake_ns = position * Nanos::from(log.rules.wake_ns);
+            self.clock.wake_after(wake_ns, waiter);
+        }
+    }
+
+    fn must_await_replica(&mut self, session: TaskId) -> bool {
+        let appended = self.task(session).appended;
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        let waits = log.replica.is_synchronous && log.replica.durable < appended;
+        if waits {
+            log.replica.waiting.push(session);
+        }
+        waits
+    }
+}

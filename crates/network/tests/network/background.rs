@@ -1,0 +1,160 @@
+//! What no client waits for, and what it costs them.
+
+use tierwise_network::{EmulatedPath, Outcome, Scenario, replay};
+use tierwise_recording::{Role, ThreadClass};
+use tierwise_work::{Delay, Grouping, Pace, Session, Step, SyncScript, Work};
+
+use crate::support::{MS, SECOND, all_on, cpu, memory, session, shipped, update, work};
+
+fn answer(work: &Work, scenario: &Scenario) -> Outcome {
+    replay(work, scenario).expect("a scenario that can be")
+}
+
+fn written(outcome: &Outcome, role: Role) -> u64 {
+    let found = outcome.io.iter().find(|io| io.role == role);
+    found.map_or(0, |io| io.written_bytes)
+}
+
+/// Clients that commit, and a checkpoint a second that writes 4 MiB at random and syncs.
+fn with_checkpoints() -> Work {
+    let mut work = work(4, &update(200), Grouping::LeaderFollower);
+    let page = |index: u64| Step::Write {
+        role: Role::Data,
+        sector: index * 7919 % 100_000 * 16,
+        sectors: 16,
+    };
+    let mut steps: Vec<Step> = (0..512).map(page).collect();
+    steps.push(Step::Sync {
+        role: Role::Data,
+        script: 0,
+    });
+    work.scripts = vec![SyncScript {
+        writes: vec![(0, 16), (1 << 23, 16)],
+        flushes: 1,
+        journal_writes: vec![],
+        by_caller: false,
+        shared: false,
+        range: (0, 0),
+    }];
+    let checkpointer = session("checkpointer", 1, &steps);
+    work.sessions.push(Session {
+        class: ThreadClass::Background,
+        pace: Pace::Time,
+        starts: vec![0],
+        ..checkpointer
+    });
+    work.observed.span_ns = SECOND;
+    work
+}
+
+#[test]
+fn checkpoints_disturb_the_log_only_where_they_share_its_device() {
+    let work = with_checkpoints();
+    let together = all_on(shipped("hdd-7k2"), 10 * SECOND, 1);
+    let mut apart = together.clone();
+    apart.devices.push(Some(shipped("hdd-7k2")));
+    apart.placement.retain(|placed| placed.0 != Role::Data);
+    apart.placement.push((Role::Data, 2));
+    let [together, apart] = [together, apart].map(|scenario| answer(&work, &scenario));
+    assert!(apart.transactions as f64 > 1.5 * together.transactions as f64);
+    // Two thirds of the pages were written since the last checkpoint: the first 512 of each second.
+    assert!(
+        written(&apart, Role::Data) > 9 * 512 * 16 * 512 / 2,
+        "{}",
+        written(&apart, Role::Data)
+    );
+}
+
+#[test]
+fn what_is_written_and_never_synced_reaches_the_device_after_half_a_minute() {
+    let steps = [
+        cpu(1000),
+        Step::Write {
+            role: Role::Temp,
+            sector: 0,
+            sectors: 2048,
+        },
+    ];
+    let work = work(1, &steps, Grouping::Alone);
+    let short = answer(&work, &all_on(memory(10.0), 10 * SECOND, 1));
+    assert_eq!(written(&short, Role::Temp), 0);
+    let long = answer(&work, &all_on(memory(10.0), 60 * SECOND, 1));
+    assert!(written(&long, Role::Temp) >= 1 << 20);
+}
+
+#[test]
+fn writers_wait_for_the_device_when_memory_is_full_of_dirty_pages() {
+    let steps: Vec<Step> = (0..256)
+        .flat_map(|index| {
+            [
+                cpu(100),
+                Step::Write {
+                    role: Role::Data,
+                    sector: index * 2048,
+                    sectors: 2048,
+                },
+            ]
+        })
+        .collect();
+    let mut work = work(1, &steps, Grouping::Alone);
+    work.memory_bytes = 512 << 20;
+    let slow = answer(&work, &all_on(shipped("hdd-7k2"), 20 * SECOND, 1));
+    let rate = written(&slow, Role::Data) as f64 / slow.elapsed_s / 1e6;
+    assert!((60.0..160.0).contains(&rate), "{rate} MB/s");
+    let dirtied = slow.turns as f64 * 256.0 * 1.048_576 / slow.elapsed_s;
+    assert!(dirtied < 1.7 * rate, "{dirtied} MB/s");
+}
+
+#[test]
+fn forgotten_pages_are_never_written() {
+    let file = (Role::Temp, 0, 4096);
+    let steps = [
+        cpu(1000),
+        Step::Write {
+            role: file.0,
+            sector: file.1,
+            sectors: file.2,
+        },
+        Step::Forget {
+            role: file.0,
+            sector: file.1,
+            sectors: file.2,
+        },
+    ];
+    let work = work(1, &steps, Grouping::Alone);
+    let outcome = answer(&work, &all_on(memory(10.0), 60 * SECOND, 1));
+    assert_eq!(written(&outcome, Role::Temp), 0);
+}
+
+#[test]
+fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
+    let steps = [Step::Read {
+        role: Role::Data,
+        sector: 0,
+        sectors: 8,
+    }];
+    let work = work(1, &steps, Grouping::Alone);
+    let mut scenario = all_on(memory(2.0), 10 * MS, 1);
+    let read_us = |scenario: &Scenario| {
+        let outcome = answer(&work, scenario);
+        outcome.elapsed_s * 1e6 / outcome.turns as f64
+    };
+    assert!((read_us(&scenario) - 2.0).abs() < 0.1);
+    scenario.live = Some(EmulatedPath { path_ns: 8000 });
+    assert!((read_us(&scenario) - 8.0).abs() < 0.1);
+}
+
+#[test]
+fn other_programs_take_their_part_of_the_cores() {
+    let pause = Step::Delay(Delay {
+        time_ns: 1000,
+        timer: false,
+    });
+    let mut work = work(10, &[cpu(200), pause], Grouping::Alone);
+    let scenario = all_on(memory(0.0), 4 * SECOND, 1);
+    let alone = answer(&work, &scenario);
+    work.foreign_cpu_share = 0.6;
+    let shared = answer(&work, &scenario);
+    let part = shared.transactions as f64 / alone.transactions as f64;
+    assert!((part - 0.4).abs() < 0.06, "{part}");
+}

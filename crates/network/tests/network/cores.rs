@@ -1,0 +1,106 @@
+//! Cores: servers of one queue.
+
+use tierwise_device::random::SplitMix;
+use tierwise_network::replay;
+use tierwise_work::{Delay, Grouping, Step, Work, cold_factor};
+
+use crate::support::{SECOND, all_on, cpu, memory, work};
+
+/// Rate of a station with so many servers, by its birth-death chain: customers each away for a time, then served for
+/// another, both exponential.
+fn closed_rate(customers: u32, away_s: f64, service_s: f64, servers: u32) -> f64 {
+    let mut weights = vec![1.0];
+    for present in 1..=customers {
+        let arrive = f64::from(customers - present + 1) / away_s;
+        let leave = f64::from(present.min(servers)) / service_s;
+        weights.push(weights[present as usize - 1] * arrive / leave);
+    }
+    let sum: f64 = weights.iter().sum();
+    let served = |(present, weight): (usize, &f64)| {
+        weight / sum * f64::from((present as u32).min(servers)) / service_s
+    };
+    weights.iter().enumerate().map(served).sum()
+}
+
+/// Values of an exponential distribution with this mean.
+fn exponential(mean_ns: f64, count: u32, seed: u64) -> Vec<u64> {
+    let mut random = SplitMix::new(seed);
+    let draw = |_| {
+        let uniform = (random.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+        (-(1.0 - uniform).ln() * mean_ns).max(1.0) as u64
+    };
+    (0..count).map(draw).collect()
+}
+
+/// Rate of customers that are away and then need a core, each time for another time.
+fn replayed_rate(customers: u32, away_ns: f64, service_ns: f64, cores: u32) -> f64 {
+    const TURNS: u32 = 20_000;
+    let mut made = work(customers, &[cpu(1), cpu(1)], Grouping::Alone);
+    for (number, session) in (0..).zip(&mut made.sessions) {
+        let away = exponential(away_ns, TURNS, number);
+        let needs = exponential(service_ns, TURNS, number + 100);
+        let turns = crate::support::session("", TURNS, &[cpu(1), cpu(1)]).turns;
+        let steps = away.iter().zip(&needs).flat_map(|(&time_ns, &run_ns)| {
+            let delay = Step::Delay(Delay {
+                time_ns,
+                timer: false,
+            });
+            let run = Step::Cpu {
+                time_ns: run_ns as u32,
+                client: false,
+            };
+            [delay, run]
+        });
+        (session.steps, session.turns) = (steps.collect(), turns);
+    }
+    let mut scenario = all_on(memory(0.0), 20 * SECOND, 1);
+    scenario.cores = cores;
+    let outcome = replay(&made, &scenario).expect("a scenario that can be");
+    outcome.turns as f64 / outcome.elapsed_s
+}
+
+#[test]
+fn cores_give_the_rate_of_a_birth_death_chain() {
+    for (customers, cores, away_us, service_us) in [
+        (4, 2, 300.0, 100.0),
+        (20, 2, 2_000.0, 150.0),
+        (3, 1, 50.0, 100.0),
+    ] {
+        let rate = replayed_rate(customers, away_us * 1e3, service_us * 1e3, cores);
+        let exact = closed_rate(customers, away_us * 1e-6, service_us * 1e-6, cores);
+        assert!((rate / exact - 1.0).abs() < 0.015, "{rate} for {exact}");
+    }
+}
+
+#[test]
+fn a_long_run_gives_way_after_its_slice() {
+    let mut made = work(2, &[cpu(100)], Grouping::Alone);
+    made.sessions[1] = crate::support::session("long", 10, &[cpu(50_000)]);
+    let mut scenario = all_on(memory(0.0), 4 * SECOND, 1);
+    scenario.cores = 1;
+    let outcome = replay(&made, &scenario).expect("a scenario that can be");
+    // Slices of 0.75 ms in turn: the short runs get half of the core.
+    let rate = outcome.turns as f64 / outcome.elapsed_s;
+    assert!((1_000.0..=5_200.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_run_costs_more_on_a_core_that_was_idle_and_as_much_as_recorded_in_the_recorded_run() {
+    let pause = Step::Delay(Delay {
+        time_ns: 10_000_000,
+        timer: false,
+    });
+    let turn_us = |cold_factor: Option<f64>| {
+        let made = Work {
+            cold_factor,
+            ..work(1, &[cpu(100), pause], Grouping::Alone)
+        };
+        let outcome = replay(&made, &all_on(memory(0.0), 20 * SECOND, 1)).expect("sound work");
+        2.0 * outcome.busy_share * outcome.elapsed_s * 1e6 / outcome.turns as f64
+    };
+    let cold = cold_factor(10_000_000);
+    assert!((2.0..2.3).contains(&cold), "{cold}");
+    assert!((turn_us(None) - 100.0).abs() < 1.0);
+    assert!((turn_us(Some(1.0)) - 100.0 * cold).abs() < 1.0);
+    assert!((turn_us(Some(cold)) - 100.0).abs() < 1.0);
+}
