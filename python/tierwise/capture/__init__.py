@@ -11,9 +11,8 @@ from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.running import Enough, record_running
 from tierwise.capture.schedule import DEFAULT_DUTY, Schedule, parse_duty
 from tierwise.capture.server import Server
-from tierwise.capture.server_processes import server_at
 from tierwise.capture.session import Session
-from tierwise.capture.target import Target, of_engine, of_pid, pid_of_engine
+from tierwise.capture.target import Target, of_engine, of_pid, pid_of_engine, server_at
 
 __all__ = [
     "DEFAULT_DUTY",

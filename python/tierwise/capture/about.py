@@ -37,5 +37,5 @@ def prepared(target: Target) -> dict[str, Any]:
         "transactions": None,
         "foreign_cpu_share": 0.0,
         "checks": [],
-        "warnings": target.rules.parsed.warnings(target.role_of == target.rules.role_of),
+        "warnings": target.rules.warnings(target.role_of is None),
     }

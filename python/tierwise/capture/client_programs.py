@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.capture.server_processes import all_servers, program_of
+from tierwise.capture.rules import all_servers, program_of
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import remove_recording
 from tierwise.recording.breakdown import break_down

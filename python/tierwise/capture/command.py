@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tierwise._core import Rules
 from tierwise.capture import client_programs
 from tierwise.capture.client_programs import ServersTalkedTo
 from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.rules import Rules
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.session import Session
 from tierwise.capture.target import Target
@@ -47,7 +47,7 @@ def record_command(
         process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
     try:
         _await_stop(process)
-        target = Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of)
+        target = Target(lambda: sorted(cpu.tree(process.pid)), rules)
         talked_to, ended = ServersTalkedTo(target.processes), threading.Event()
         with Session(target, out, schedule, progress, counters(target)) as session:
             threading.Thread(target=_stop_with, args=(process, session), daemon=True).start()

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tierwise._core import Rules
 from tierwise.capture import mysql_counters, postgres_counters
 from tierwise.capture.counter_reading import Reading, UnreadableError
 from tierwise.capture.dsn import VARIABLE, Dsn
-from tierwise.capture.rules import Rules
 from tierwise.capture.same_server import require_same
 from tierwise.capture.server_session import ServerSession, session_of
 from tierwise.capture.target import Target

@@ -9,8 +9,8 @@ from typing import Any
 
 from tierwise.capture.client_programs import ServersTalkedTo
 from tierwise.capture.engine_counters import EngineCounters
+from tierwise.capture.rules import first_process_of
 from tierwise.capture.schedule import Schedule
-from tierwise.capture.server_processes import first_process_of
 from tierwise.capture.session import Session
 from tierwise.capture.target import Target
 from tierwise.host import ledger, priority

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.capture.server_processes import first_process_of, server_at
+from tierwise.capture.rules import first_process_of
 from tierwise.capture.server_session import ServerSession
-from tierwise.capture.target import Target
+from tierwise.capture.target import Target, server_at
 from tierwise.model.errors import TierwiseError
 
 _CONTROL_FILE = "global/pg_control"
@@ -51,7 +51,7 @@ def _differs(one: str | None, other: str | None) -> bool:
 def _another(session: ServerSession, target: Target, other: int | None = None) -> TierwiseError:
     pids = target.processes()
     first = pids[0] if target.pid is None and pids else target.pid
-    ours = "gone" if first is None else server_at(first, target.rules).described
+    ours = "gone" if first is None else server_at(first, target.rules)["described"]
     fix = "give the DSN of the recorded server"
     if other is not None:
         return TierwiseError(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.capture.rules import Rules
-from tierwise.capture.server_processes import first_processes, program_of
+from tierwise import _core
+from tierwise._core import Rules
+from tierwise.capture.rules import program_of
 from tierwise.capture.target import Target, of_pid
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
@@ -39,7 +40,7 @@ class Server:
         """
         if self._identity is not None and self._identity.alive:
             return False
-        found = [pid for pid in first_processes([self._program]) if _place_of(pid) == self._place]
+        found = [pid for pid in _core.first_processes([self._program]) if _place_of(pid) == self._place]
         if len(found) != 1:
             raise TierwiseError(f"the database ({self._program}) does not run", "start it")
         self.pid, self._identity = found[0], ledger.Identity.of(found[0])

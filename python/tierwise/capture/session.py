@@ -78,7 +78,7 @@ class Session:
             self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
             options = json.dumps(self._options(tracing, spool))
-            self._recorder = _core.Recorder(options, target.rules.parsed, target.own_role_of)
+            self._recorder = _core.Recorder(options, target.rules, target.role_of)
             undo.callback(self._recorder.close)
             self._undo = undo.pop_all()
 
@@ -216,7 +216,7 @@ class Session:
             "first_pid": self._target.pid,
             "pids": self._target.processes(),
             "root": str(self._target.root),
-            "mounts_of": self._target.mounts_of,
+            "mounts_of": None if self._target.root == Path("/") else self._target.pid,
             "emulated": emulated_partitions(),
             "disk_server_pids": None if servers is None else servers(),
             "tracefs": str(tracing.mount),

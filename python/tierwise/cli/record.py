@@ -136,10 +136,10 @@ def record(
     with console.status("attaching", spinner="line") as status:
         if command is not None:
             recorder.refuse_command(command, output)
-            of_command = _rules_of(command, chosen).with_roles(roles)
+            known = chosen or rule_files.for_program(Path(command[0]).name, command[0])
             recorder.record_command(
                 command,
-                of_command,
+                rule_files.with_roles(known, roles),
                 output,
                 schedule,
                 status.update,
@@ -198,8 +198,8 @@ def _day(
 
 def _say_which(target: recorder.Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
-    if target.pid is not None and target.rules.parsed.is_server:
-        complain(f"recording {recorder.server_at(target.pid, target.rules).described}")
+    if target.pid is not None and target.rules.is_server:
+        complain(f"recording {recorder.server_at(target.pid, target.rules)['described']}")
 
 
 def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recorder.EngineCounters | None:
@@ -208,13 +208,3 @@ def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recor
 
 def _is_usable(recording: Path) -> bool:
     return usability_of(recording).usable
-
-
-def _rules_of(command: list[str], chosen: rule_files.Rules | None) -> rule_files.Rules:
-    rules = chosen or rule_files.of_program(Path(command[0]).name)
-    if rules is None:
-        raise TierwiseError(
-            f"{command[0]} is of no engine that tierwise knows",
-            f"give --rules with one of {', '.join(rule_files.names())}, or a TOML file",
-        )
-    return rules

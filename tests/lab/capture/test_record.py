@@ -36,7 +36,7 @@ def quiet(_: str) -> None:
 
 def recording_target(process: subprocess.Popen[bytes]) -> Target:
     rules = rule_files.load(SQLITE)
-    return Target(lambda: [process.pid], rules, rules.role_of)
+    return Target(lambda: [process.pid], rules)
 
 
 def test_a_command_is_recorded_whole(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def commit(address: str, times: int) -> None:
 def test_no_password_reaches_a_recording(postgres: PostgresEngine, run_dir: Path, tmp_path: Path) -> None:
     if (reason := tracing.impossible()) is not None:
         pytest.skip(f"nothing can be recorded here: {reason}")
-    target = Target(postgres.processes, POSTGRES, POSTGRES.role_of)
+    target = Target(postgres.processes, POSTGRES)
     load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
     load.start()
     counters = EngineCounters.connect(watchers(postgres), POSTGRES)

@@ -14,9 +14,9 @@ import pytest
 
 from support import namespaces
 from support.forwarder import forwarding
+from tierwise import _core
 from tierwise.capture import EngineCounters, Schedule, of_engine, of_pid, record_running
 from tierwise.capture.dsn import parse
-from tierwise.capture.target import first_processes
 from tierwise.host import mounts, tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
@@ -61,7 +61,7 @@ def server(kind: str, home: Path, mount: str) -> Iterator[namespaces.Server]:
 def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
     out = home / "recording"
     with disk(home) as device, server(kind, home, device) as running:
-        assert running.pid in first_processes(["postgres"])
+        assert running.pid in _core.first_processes(["postgres"])
         assert Path(device).name not in {mount.source for mount in mounts.mounts()}
         with running.busy():
             told = record_running(of_pid(running.pid), out, Schedule(3.0, 0.5, 0.5), lambda _: None)

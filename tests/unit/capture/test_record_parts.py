@@ -82,7 +82,7 @@ def test_targets_that_are_none() -> None:
 
 def test_the_only_server_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     named: list[list[str]] = []
-    monkeypatch.setattr(target, "first_processes", lambda programs: named.append(programs) or [os.getpid()])
+    monkeypatch.setattr(_core, "first_processes", lambda programs: named.append(programs) or [os.getpid()])
     assert target.pid_of_engine("postgres") == os.getpid()
     assert os.getpid() in target.of_engine("postgres").processes()
     assert "postgres" in named[0]

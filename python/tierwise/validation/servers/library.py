@@ -81,7 +81,7 @@ class Library(Database):
         try:
             _await_stop(process)
             rules = rule_files.load(self.engine)
-            self.on_started(Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of))
+            self.on_started(Target(lambda: sorted(cpu.tree(process.pid)), rules))
             os.kill(process.pid, signal.SIGCONT)
         except BaseException:
             process.kill()
