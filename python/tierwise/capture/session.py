@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from tierwise import _core
 from tierwise.capture import about
-from tierwise.capture.engine_counters import EngineCounters, described
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import Target
 from tierwise.host import ledger
@@ -197,10 +197,13 @@ class Session:
         }
         if self._counters is None:
             return told
-        settings = {**told["settings"], **self._counters.settings}
-        told |= {"settings": settings, "engine_version": self._counters.version or told["engine_version"]}
-        warnings = [*told["warnings"], *self._counters.warnings]
-        return told | described(self._counters) | {"warnings": warnings}
+        return told | {
+            "engine_version": self._counters.version or told["engine_version"],
+            "settings": {**told["settings"], **self._counters.settings},
+            "counters": self._counters.counts,
+            "transactions": self._counters.transactions,
+            "warnings": [*told["warnings"], *self._counters.warnings],
+        }
 
     def __enter__(self) -> Self:
         """Give the session."""

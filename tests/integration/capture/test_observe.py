@@ -14,8 +14,8 @@ import pytest
 from support.engine_contract import open_directory, until
 from support.engine_sessions import superuser_dsn
 from tierwise.capture.dsn import parse
-from tierwise.capture.observe import Told, observe
-from tierwise.capture.observe.postgres import APPLICATION
+from tierwise.capture.observe import observe
+from tierwise.capture.postgres import APPLICATION
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
@@ -24,7 +24,6 @@ from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Observation
 from tierwise.recording.observation import OBSERVATION_FILE
 
-TOLD = Told(2, {})
 OWN = 2
 """Sessions of the engine itself, which are idle."""
 SECRET = "never-to-be-seen"
@@ -78,7 +77,7 @@ def load(engine: PostgresEngine, clients: int = 3) -> Iterator[list[int]]:
 
 
 def seen(engine: PostgresEngine, out: Path, seconds: float = 2.0) -> Observation:
-    return observe(parse(dsn_of(engine, "monitor"), "test"), out, seconds, rate_hz=50.0, told=TOLD)
+    return observe(parse(dsn_of(engine, "monitor"), "test"), out, seconds, rate_hz=50.0, cores=2)
 
 
 def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> None:
@@ -108,7 +107,7 @@ def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path
 
 def test_a_user_without_rights_is_told_the_grant(engine: PostgresEngine, tmp_path: Path) -> None:
     with pytest.raises(TierwiseError) as raised:
-        observe(parse(dsn_of(engine, "stranger"), "test"), tmp_path / "o", 1.0, told=TOLD)
+        observe(parse(dsn_of(engine, "stranger"), "test"), tmp_path / "o", 1.0, cores=2)
     assert "GRANT pg_monitor TO stranger" in raised.value.fix
     assert SECRET not in str(raised.value) and not (tmp_path / "o").exists()
 
@@ -145,7 +144,7 @@ def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_p
 def test_statistics_reset_meanwhile_are_not_counted(
     engine: PostgresEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tierwise.capture.observe.counting.EVERY_S", 0.5)
+    monkeypatch.setattr("tierwise.capture.observe._READ_EACH_S", 0.5)
 
     def reset() -> None:
         time.sleep(1.2)

@@ -12,7 +12,7 @@ from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in, until
 from support.engine_sessions import client_of
 from tierwise.capture.dsn import Dsn, parse
-from tierwise.capture.observe import Told, observe
+from tierwise.capture.observe import observe
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.model.errors import TierwiseError
@@ -38,11 +38,11 @@ def test_only_a_server_that_watches_its_sessions_is_observed(tmp_path: Path, wat
         engine.start()
         if not watched:
             with pytest.raises(TierwiseError, match="performance_schema is off") as raised:
-                observe(dsn_of(engine), tmp_path / "o", 1.0, told=Told(2, {}))
+                observe(dsn_of(engine), tmp_path / "o", 1.0, cores=2)
             assert "performance_schema=ON" in raised.value.fix and not (tmp_path / "o").exists()
             return
         with pytest.raises(TierwiseError, match="may not see") as raised:
-            observe(dsn_of(engine), tmp_path / "o", 1.0, told=Told(2, {}))
+            observe(dsn_of(engine), tmp_path / "o", 1.0, cores=2)
         assert "GRANT PROCESS ON *.* TO 'tierwise_client'@'localhost'" in raised.value.fix
         _grant(engine)
         found = _observed(engine, tmp_path / "o")
@@ -73,7 +73,7 @@ def _observed(engine: MariadbEngine, out: Path) -> Observation:
     thread.start()
     try:
         until(lambda: done[0] > 0)
-        return observe(dsn_of(engine), out, 2.0, rate_hz=50.0, told=Told(2, {}))
+        return observe(dsn_of(engine), out, 2.0, rate_hz=50.0, cores=2)
     finally:
         stop.set()
         thread.join()

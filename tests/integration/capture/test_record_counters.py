@@ -10,13 +10,10 @@ import pytest
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import root_of, superuser_dsn
-from tierwise.capture import (
-    EngineCounters,
-    dsn,
-    mysql_counters,
-)
+from tierwise.capture import EngineCounters, dsn
 from tierwise.capture import rules as rule_files
-from tierwise.capture.counter_reading import DENIED, LOST, UnreadableError
+from tierwise.capture.mysql import MysqlSession
+from tierwise.capture.sql_session import DENIED, LOST, UnreadableError
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.binaries import embedded
@@ -127,5 +124,5 @@ def test_mariadb_counts_transactions(mariadb: MariadbEngine, explicit: bool) -> 
 def test_the_right_to_read_is_missing(mariadb: MariadbEngine) -> None:
     wrong = dsn.parse(mysql_watchers(mariadb).text.replace(SECRET, "other"), "test")
     with pytest.raises(UnreadableError) as refused:
-        mysql_counters.read(wrong.text)
+        MysqlSession(wrong.text)
     assert refused.value.reason == DENIED

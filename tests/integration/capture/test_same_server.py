@@ -15,7 +15,7 @@ from support.engine_contract import open_directory, places_in
 from support.engine_sessions import root_of, superuser_dsn
 from support.forwarder import forwarding
 from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Server, Target, dsn, target
-from tierwise.capture.observe import Told, observe
+from tierwise.capture.observe import observe
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
@@ -151,4 +151,4 @@ def test_a_balancer_gives_no_counts(pair: Pair) -> None:
 
 def test_an_observation_is_of_one_server(pair: Pair, tmp_path: Path) -> None:
     with forwarding(*pair.sockets) as port, pytest.raises(TierwiseError, match="of different servers"):
-        observe(pair.by_way_of(port, "monitor"), tmp_path / "o", 1.0, told=Told(2, {}))
+        observe(pair.by_way_of(port, "monitor"), tmp_path / "o", 1.0, cores=2)

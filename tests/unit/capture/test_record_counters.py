@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.engine_cases.mariadb import CASES
-from support.engine_contract import open_directory, places_in
-from support.engine_sessions import root_of
-from tierwise.capture import (
-    EngineCounters,
-    dsn,
-    engine_counters,
-    mysql_counters,
-)
+from tierwise.capture import EngineCounters, dsn
 from tierwise.capture import rules as rule_files
-from tierwise.capture.counter_reading import Reading
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.capture.mysql import MysqlSession
+from tierwise.capture.postgres import PostgresSession
+from tierwise.capture.sql_session import Reading
 from tierwise.model.errors import TierwiseError
 
 SECRET = "planted-9f3a"
-
-
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[MariadbEngine]:
-    if reason := CASES[0].missing():
-        pytest.skip(reason)
-    with open_directory() as directory, MariadbEngine("mariadb", installed()) as made:
-        made.init(places_in(directory, made.roles))
-        made.start()
-        with root_of(made) as connection, connection.cursor() as cursor:
-            cursor.execute(f"CREATE USER watcher@localhost IDENTIFIED BY '{SECRET}'")
-            cursor.execute("CREATE TABLE tierwise.part (id integer) ENGINE = InnoDB")
-        yield made
 
 
 @pytest.mark.parametrize("engine", ["mariadb", "sqlite"])
@@ -47,11 +25,9 @@ def test_a_dsn_of_another_engine_is_refused(engine: str) -> None:
 def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([0, 100, 500, 505])
     keys = ("commits", "rollbacks")
-    monkeypatch.setitem(
-        engine_counters._READERS,
-        "postgresql",
-        lambda _: Reading(dict.fromkeys(keys, next(readings)), ""),
-    )
+    monkeypatch.setattr(PostgresSession, "__init__", lambda *_: None)
+    monkeypatch.setattr(PostgresSession, "close", lambda _: None)
+    monkeypatch.setattr(PostgresSession, "read", lambda _: Reading(dict.fromkeys(keys, next(readings)), ""))
     counters = EngineCounters(dsn.Dsn("postgresql", ""))
     for _ in range(2):
         counters.begin()
@@ -69,7 +45,7 @@ def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_transactions_of_mysql(counts: dict[str, int], transactions: int) -> None:
-    assert mysql_counters.transactions(counts) == transactions
+    assert MysqlSession.transactions(counts) == transactions
 
 
 @pytest.mark.parametrize(
