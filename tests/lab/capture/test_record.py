@@ -16,9 +16,8 @@ import duckdb
 import pytest
 
 from support.committer import _COMMITS, SQLITE, committing
-from tierwise.capture import Schedule, Session, Target, of_pid, record_command, record_running
+from tierwise.capture import Enough, Schedule, Session, Target, of_pid, record_command, record_running
 from tierwise.capture import rules as rule_files
-from tierwise.capture.running import Enough
 from tierwise.host import clean, ledger, mounts, tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording

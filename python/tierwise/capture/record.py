@@ -1,20 +1,29 @@
-"""Records a running database for a time and leaves it unchanged."""
+"""Records a command from its first instruction to its end, or a running database for a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture.client_programs import ServersTalkedTo
+from tierwise._core import Rules
+from tierwise.capture.client_programs import ServersTalkedTo, refuse_command
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.rules import first_process_of
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.session import Session
 from tierwise.capture.target import Target
-from tierwise.host import ledger, priority
+from tierwise.host import cpu, ledger, priority, processes
+from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
+
+_STANDARD_ERROR = 2
+_WINDOW_S = 60.0
+_LEAST_WINDOW_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,55 @@ class Enough:
 
     is_usable: Callable[[Path], bool]
     longest_s: float
+
+
+def record_command(
+    command: Sequence[str],
+    rules: Rules,
+    out: Path,
+    schedule: Schedule,
+    progress: ProgressCallback,
+    counters: Callable[[Target], EngineCounters | None] = lambda _: None,
+) -> dict[str, Any]:
+    """Start a command and record it with its children, until it ends or the schedule's time is over.
+
+    The command is stopped until tracing is attached. Its output goes to standard error. After the schedule's
+    time it runs on to its end. A signal that ends tierwise ends it too.
+
+    Raises:
+        TierwiseError: if the command cannot be run, fails or is a client, or nothing can be recorded.
+    """
+    refuse_command(command, out)
+    argv = ["/bin/sh", "-c", processes.STOP_FIRST, "sh", *command]
+    with open(_STANDARD_ERROR, "wb", closefd=False) as output:
+        process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
+    try:
+        process.await_stop("the command")
+        target = Target(lambda: sorted(cpu.tree(process.pid)), rules)
+        talked_to, ended = ServersTalkedTo(target.processes), threading.Event()
+        with Session(target, out, schedule, progress, counters(target)) as session:
+            threading.Thread(target=_stop_with, args=(process, session), daemon=True).start()
+            looking = threading.Thread(target=talked_to.look_until, args=(ended,), daemon=True)
+            looking.start()
+            try:
+                session.run(lambda: os.kill(process.pid, signal.SIGCONT))
+            finally:
+                ended.set()
+                looking.join()
+            told = session.finish()
+        talked_to.refuse(command[0], out)
+        status = process.wait()
+    except BaseException:
+        process.kill()
+        raise
+    if status != 0:
+        raise TierwiseError(f"{command[0]} ended with status {status}", "see what it wrote above")
+    return told
+
+
+def _stop_with(process: processes.Process, session: Session) -> None:
+    process.popen.wait()
+    session.stop()
 
 
 def record_running(
@@ -70,10 +128,6 @@ def record_running(
     if not is_server:
         talked_to.refuse(f"process {pids[0]}" if pids else "the process", out)
     return told
-
-
-_WINDOW_S = 60.0
-_LEAST_WINDOW_S = 1.0
 
 
 def _is_enough(session: Session, enough: Enough, beside: Path, progress: ProgressCallback) -> bool:
