@@ -9,7 +9,7 @@ from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.record import Enough, record_command, record_running
 from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.session import Session
-from tierwise.capture.target import Target, of_engine, of_pid, pid_of_engine, server_at
+from tierwise.capture.target import Target, of_pid, pid_of_engine, server_at
 
 __all__ = [
     "DEFAULT_DUTY",
@@ -23,7 +23,6 @@ __all__ = [
     "Session",
     "Taken",
     "Target",
-    "of_engine",
     "of_pid",
     "parse_duty",
     "pid_of_engine",

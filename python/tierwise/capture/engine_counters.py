@@ -5,10 +5,11 @@ Each reading has its own session, so that none of ours is open while events are 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tierwise import _core
@@ -17,13 +18,15 @@ from tierwise.capture.dsn import VARIABLE, Dsn
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.rules import first_process_of
-from tierwise.capture.sql_session import Facts, Reading, SqlSession, UnreadableError
+from tierwise.capture.sql_session import Facts, Reading, UnreadableError
 from tierwise.capture.target import Target, server_at
 from tierwise.model.errors import TierwiseError
 
+SqlSession = PostgresSession | MysqlSession
 SESSIONS: Mapping[str, type[SqlSession]] = {"postgresql": PostgresSession, "mysql": MysqlSession}
 """Kind of a DSN -> its sessions."""
 _CONTROL_FILE = "global/pg_control"
+_NUMBER_INSIDE = re.compile(r"^NSpid:.*\s(\d+)$", re.MULTILINE)
 _NOT_VERIFIED = (
     "whether the DSN is of the recorded server could not be verified: neither the connection nor the server "
     "tells its process"
@@ -162,17 +165,12 @@ def _another(facts: Facts, target: Target, other: int | None = None) -> Tierwise
 
 def _numbers_inside(pids: Iterable[int]) -> set[int]:
     """Numbers of the threads of processes as they see them themselves."""
-    statuses = (status for pid in pids for status in Path(f"/proc/{pid}/task").glob("*/status"))
-    return {number for status in statuses if (number := _number_inside(status)) is not None}
-
-
-def _number_inside(status: Path) -> int | None:
-    try:
-        lines = status.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return None
-    numbers = next((line.split() for line in lines if line.startswith("NSpid:")), [])
-    return int(numbers[-1]) if len(numbers) > 1 else None
+    numbers = set()
+    for status in (status for pid in pids for status in Path(f"/proc/{pid}/task").glob("*/status")):
+        with suppress(OSError):
+            if found := _NUMBER_INSIDE.search(status.read_text("utf-8", "replace")):
+                numbers.add(int(found[1]))
+    return numbers
 
 
 def _system_of(target: Target) -> str | None:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tierwise.capture.sql_session import (
@@ -20,9 +20,9 @@ from tierwise.capture.sql_session import (
     REFUSED,
     Facts,
     Reading,
-    SqlSession,
     State,
     UnreadableError,
+    peers_of,
 )
 from tierwise.engines.mariadb.waits import COMMITS
 from tierwise.model.errors import TierwiseError
@@ -85,14 +85,24 @@ _FLUSH_COUNT = "Innodb_os_log_fsyncs"
 _COMMITTING = {*(state.lower() for state in COMMITS), "waiting for handler commit"}
 
 
-class MysqlSession(SqlSession):
-    """A session of MariaDB or MySQL."""
+class MysqlSession:
+    """A session of MariaDB or MySQL; its methods raise :class:`UnreadableError` without an answer.
+
+    Attributes:
+        engine: name of the engine; ``mysql`` is known from :meth:`watch` on, as the following.
+        asked: statements that the server counted as data statements of this session.
+        version: of the server.
+        page_bytes: size of a page.
+        limits: what this server does not tell, as sentences.
+    """
 
     engine = "mariadb"
 
     def __init__(self, dsn: str) -> None:
-        """Connect; see :class:`SqlSession`."""
-        super().__init__(dsn)
+        """Connect; raises as all methods."""
+        self._dsn = dsn
+        self.asked = 0
+        self.version, self.page_bytes, self.limits = "", 0, list[str]()
         self._watching = False
         self._beside = 0
         """Number of the observer's other session."""
@@ -104,10 +114,10 @@ class MysqlSession(SqlSession):
             self._connection = pymysql.connect(**options)
 
     def facts(self, names: Sequence[str]) -> Facts:
-        """From its variables."""
+        """About its server, with the settings of these names."""
         variables = self._variables("datadir", "version", *names)
         return Facts(
-            peers=self._peers_of(self._connection._sock.fileno()),  # type: ignore[attr-defined]
+            peers=peers_of(self._connection._sock.fileno()),  # type: ignore[attr-defined]
             task=self._task(),
             system=None,
             data_directory=variables.get("datadir"),
@@ -116,7 +126,7 @@ class MysqlSession(SqlSession):
         )
 
     def read(self) -> Reading:
-        """Of InnoDB, and of statements."""
+        """Counters of the server; after :meth:`watch`, those of an observation too."""
         status = dict(self._rows(_STATUS))
         innodb = self._innodb_transactions()
         requests = _count(status, "Innodb_buffer_pool_read_requests")
@@ -143,7 +153,7 @@ class MysqlSession(SqlSession):
 
     @staticmethod
     def transactions(counts: Mapping[str, int]) -> int:
-        """By InnoDB's own counters if they are enabled, else by the commits and rollbacks of clients.
+        """Transactions that ended, by InnoDB's own counters, or else by commits and rollbacks of clients.
 
         Without those, every statement commits by itself. ``Handler_commit`` is unsuitable: it counts
         each statement within a transaction, and with a binary log each commit twice. The observer's own
@@ -155,7 +165,11 @@ class MysqlSession(SqlSession):
         return counts["commits"] + counts["rollbacks"] or statements
 
     def watch(self) -> None:
-        """Needs ``performance_schema`` and the right PROCESS."""
+        """Prepare for an observation.
+
+        Raises:
+            TierwiseError: if the server does not watch its sessions, or the user lacks the right PROCESS.
+        """
         ((self.version, watched, self.page_bytes, user),) = self._rows(_ABOUT)
         if not int(watched):
             raise TierwiseError(
@@ -182,7 +196,7 @@ class MysqlSession(SqlSession):
         ]
 
     def states(self, delay_s: float) -> Counter[State]:
-        """Of all databases, with one statement."""
+        """Number of client sessions in each state ``delay_s`` from now, without those of an observer."""
         time.sleep(delay_s)
         states: Counter[State] = Counter()
         for *seen, sessions in self._rows(_STATES, self._beside):
@@ -190,7 +204,7 @@ class MysqlSession(SqlSession):
         return states
 
     def sizes(self) -> dict[Role, int]:
-        """Tables with their indexes, which are in one file, and the log."""
+        """Bytes of files by role: indexes are in one file with their table."""
         try:
             files = self._rows(_SIZES.format(_TABLESPACES[self.engine]))
             sizes = {Role(role): int(size) for role, size in files}
@@ -201,17 +215,21 @@ class MysqlSession(SqlSession):
         return sizes
 
     def server(self) -> str:
-        """Its host, port, directory and identifier."""
+        """Host, port, directory and identifier: the same for all sessions of one server."""
         return " ".join(str(value) for _, value in sorted(self._variables(*_OF_SERVER).items()))
 
-    def second(self) -> Self:
-        """It does not see this one."""
-        second = super().second()
+    def second(self) -> MysqlSession:
+        """Another session, which does not see this one; perhaps of another server."""
+        second = MysqlSession(self._dsn)
         ((second._beside,),) = self._rows("SELECT connection_id()")
         return second
 
+    def ping(self) -> None:
+        """Have the server do nothing."""
+        self._rows("SELECT 1")
+
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect; no error if the connection was lost."""
         with suppress(pymysql.MySQLError):
             self._connection.close()
 
@@ -236,7 +254,7 @@ class MysqlSession(SqlSession):
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
         """Rows of one statement; the server counts it as one on data unless it is a SHOW."""
-        self._asked += not sql.startswith("SHOW")
+        self.asked += not sql.startswith("SHOW")
         with _unreadable(), self._connection.cursor() as cursor:
             cursor.execute(sql, values)
             return list(cursor.fetchall())

@@ -12,8 +12,8 @@ from importlib import metadata
 from pathlib import Path
 
 from tierwise.capture.dsn import Dsn
-from tierwise.capture.engine_counters import SESSIONS
-from tierwise.capture.sql_session import Reading, SqlSession, State, UnreadableError
+from tierwise.capture.engine_counters import SESSIONS, SqlSession
+from tierwise.capture.sql_session import Reading, State, UnreadableError
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.recording import Observation, make_folder, write_observation
@@ -28,6 +28,7 @@ _MOST_COST = 0.005
 _LOOK_S = 0.2
 _READ_EACH_S = 10.0
 """Time between two readings of the counters: a lost connection loses little."""
+_TRIES = 9
 _NOTHING = "nothing was observed: {}"
 
 
@@ -126,9 +127,9 @@ class _Tally:
 class _Counting:
     """Increases of the server's counters, without those of intervals in which its statistics were reset."""
 
-    def __init__(self, server: SqlSession) -> None:
-        """Read for the first time; raises as :meth:`read`."""
-        self._server = server
+    def __init__(self, server: SqlSession, sampling: SqlSession) -> None:
+        """Read over one session for the first time, while another samples; raises as :meth:`read`."""
+        self._server, self._sampling = server, sampling
         self.sums = Counter[str]()
         self.counted_s = 0.0
         self._resets = 0
@@ -136,7 +137,7 @@ class _Counting:
 
     def _reading(self) -> Reading:
         reading = self._server.read()
-        return Reading({**reading.counts, "own": self._server.own}, reading.origin)
+        return Reading({**reading.counts, "own": self._server.asked + self._sampling.asked}, reading.origin)
 
     def read(self, least_s: float = 0.0) -> None:
         """Add the increases since the last reading, if that is long enough ago.
@@ -185,12 +186,13 @@ def _observed(
 ) -> Observation:
     status("reading the catalogue")
     sizes = server.sizes()
-    look_s = server.look_s()
+    look_s = _look_s(server)
     rate_hz, slowed = _affordable(rate_hz, look_s)
-    tally = _Tally(server.second(), cores)
+    sampling = _second(server)
+    tally = _Tally(sampling, cores)
     sampler = WaitSampler(tally, rate_hz)
     started_at, began_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    counting = _Counting(server)
+    counting = _Counting(server, sampling)
     sampler.start()
     ended = _wait(sampler, counting, began_s, seconds, status)
     sampler.stop()
@@ -220,6 +222,31 @@ def _observed(
         sampling_cost=look_s * profile.rate_hz,
         limits=[*server.limits, *slowed, *ended, *uncounted],
     )
+
+
+def _second(server: SqlSession) -> SqlSession:
+    """Another session of the server: samples of one with the counters of another would be nobody's."""
+    second = server.second()
+    if server.server() != second.server():
+        second.close()
+        raise TierwiseError(
+            "two sessions of the DSN are of different servers: it leads to a load balancer",
+            "give the address of one server",
+        )
+    return second
+
+
+def _look_s(server: SqlSession) -> float:
+    """Least time of a look at the sessions, beyond that of an empty statement: others may be running."""
+    looks_s, pings_s = [], []
+    for _ in range(_TRIES):
+        began_s = time.perf_counter()
+        server.states(0.0)
+        seen_s = time.perf_counter()
+        server.ping()
+        looks_s.append(seen_s - began_s)
+        pings_s.append(time.perf_counter() - seen_s)
+    return max(min(looks_s) - min(pings_s), 0.0)
 
 
 def _wait(

@@ -14,9 +14,9 @@ from tierwise.capture.sql_session import (
     REFUSED,
     Facts,
     Reading,
-    SqlSession,
     State,
     UnreadableError,
+    peers_of,
 )
 from tierwise.engines.postgres.waits import classify
 from tierwise.model.errors import TierwiseError
@@ -103,16 +103,18 @@ _SIZES = """
                'temp', sum(bytes) FILTER (WHERE temporary),
                'system', sum(bytes) FILTER (WHERE own),
                'log', (SELECT sum(size) FROM pg_ls_waldir())),
-           (SELECT coalesce(sum(pg_database_size(oid)), 0) FROM pg_database
-            WHERE datname <> current_database() AND NOT datistemplate AND datname <> 'postgres'),
-           (SELECT count(*) FROM pg_database
-            WHERE datname <> current_database() AND NOT datistemplate AND datname <> 'postgres')
+           elsewhere, number
     FROM (
         SELECT relkind AS kind, oid < 16384 AS own, relpersistence = 't' AS temporary,
                (SELECT sum(coalesce(pg_relation_size(oid, fork), 0))
                 FROM unnest(ARRAY['main', 'fsm', 'vm', 'init']) AS fork) AS bytes
         FROM pg_class WHERE relkind IN ('r', 'm', 't', 'i', 'S')
-    ) AS files
+    ) AS files, (
+        SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint AS elsewhere, count(*) AS number
+        FROM pg_database
+        WHERE datname <> current_database() AND NOT datistemplate AND datname <> 'postgres'
+    ) AS others
+    GROUP BY elsewhere, number
 """
 """Bytes by role of the connected database; then bytes and number of the others."""
 _STATES = f"""
@@ -136,14 +138,24 @@ _RIGHTS = """
 """
 
 
-class PostgresSession(SqlSession):
-    """A session of PostgreSQL. It reports its own transactions up to a second late, as others do."""
+class PostgresSession:
+    """A session of PostgreSQL; its methods raise :class:`UnreadableError` if the server does not answer.
+
+    Attributes:
+        engine: name of the engine.
+        asked: transactions that it was to the server; reported up to a second late, as those of others.
+        version: of the server; known from :meth:`watch` on, as the next two.
+        page_bytes: size of a page.
+        limits: what this server does not tell, as sentences.
+    """
 
     engine = "postgres"
 
     def __init__(self, dsn: str) -> None:
-        """Connect; see :class:`SqlSession`."""
-        super().__init__(dsn)
+        """Connect; raises as all methods."""
+        self._dsn = dsn
+        self.asked = 0
+        self.version, self.page_bytes, self.limits = "", 0, list[str]()
         try:
             psycopg.conninfo.conninfo_to_dict(dsn)
         except psycopg.ProgrammingError:
@@ -161,7 +173,7 @@ class PostgresSession(SqlSession):
         self._views = [_DATABASES, _LOG, _CHECKPOINTS if since_17 else _CHECKPOINTS_BEFORE_17]
 
     def facts(self, names: Sequence[str]) -> Facts:
-        """With the rights of ``pg_read_all_settings``, its directory too."""
+        """About its server, with the settings of these names; the directory by ``pg_read_all_settings``."""
         ((task, version, directory),) = self._rows(_FACTS)
         settings = {name: str(value) for name, value in self._rows(_SETTINGS) if name in names}
         if settings.get(_NAMES_HOSTS):
@@ -171,7 +183,7 @@ class PostgresSession(SqlSession):
         except UnreadableError:  # the right to call it was taken away
             system = None
         return Facts(
-            peers=self._peers_of(self._connection.fileno()),
+            peers=peers_of(self._connection.fileno()),
             task=int(task),
             system=system,
             data_directory=directory,
@@ -180,7 +192,7 @@ class PostgresSession(SqlSession):
         )
 
     def read(self) -> Reading:
-        """Of all databases, in one statement."""
+        """Counters of all databases, in one statement; after :meth:`watch`, those of an observation too."""
         (views,) = self._rows(f"SELECT {', '.join(f'({view})' for view in self._views)}")
         counts = {
             name: int(count) for _, found in views for name, count in found.items() if count is not None
@@ -189,11 +201,18 @@ class PostgresSession(SqlSession):
 
     @staticmethod
     def transactions(counts: Mapping[str, int]) -> int:
-        """A statement outside any transaction counts as one."""
+        """Transactions that ended, by increases of counters; a statement outside any counts as one.
+
+        Those that are counted as ``own`` are left out.
+        """
         return max(counts["commits"] + counts["rollbacks"] - counts.get("own", 0), 0)
 
     def watch(self) -> None:
-        """Needs the rights of ``pg_monitor``."""
+        """Prepare for an observation.
+
+        Raises:
+            TierwiseError: if the server is too old, or the user lacks the rights of ``pg_monitor``.
+        """
         ((version, self.page_bytes, allowed, user),) = self._rows(_RIGHTS)
         self.version = str(version).split()[0]
         if self._number < _OLDEST:
@@ -207,14 +226,14 @@ class PostgresSession(SqlSession):
         self._views += further
 
     def states(self, delay_s: float) -> Counter[State]:
-        """Of all databases."""
+        """Number of client sessions in each state ``delay_s`` from now, without those of an observer."""
         states: Counter[State] = Counter()
         for *seen, sessions in self._rows(_STATES.format(delay_s)):
             states[_state(*seen)] += sessions
         return states
 
     def sizes(self) -> dict[Role, int]:
-        """Files of the connected database by kind, those of other databases as data."""
+        """Bytes of files by role: of the connected database by kind, of other databases as data."""
         try:
             ((found, elsewhere, others),) = self._rows(_SIZES)
         except UnreadableError as error:
@@ -229,18 +248,26 @@ class PostgresSession(SqlSession):
         return sizes
 
     def server(self) -> str:
-        """When its first process began."""
+        """When its first process began: the same for all sessions of one server, until it is restarted."""
         ((started,),) = self._rows("SELECT pg_postmaster_start_time()")
         return str(started)
 
+    def second(self) -> PostgresSession:
+        """Another session, perhaps of another server if the DSN leads to several."""
+        return PostgresSession(self._dsn)
+
+    def ping(self) -> None:
+        """Have the server do nothing."""
+        self._rows("SELECT 1")
+
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect; no error if the connection was lost."""
         with suppress(psycopg.Error):
             self._connection.close()
 
     def _rows(self, sql: str) -> list[Any]:
         """Rows of one statement, in which names mean PostgreSQL's own objects only."""
-        self._asked += 1
+        self.asked += 1
         with _unreadable():
             cursor = self._connection.execute((_SAFELY + sql).encode(), prepare=False)
             while cursor.nextset():

@@ -20,7 +20,8 @@ _SUFFIX = ".toml"
 
 def names() -> list[str]:
     """Engines with shipped rules."""
-    return sorted(entry.name.removesuffix(_SUFFIX) for entry in _SHIPPED.iterdir() if _is_rules(entry.name))
+    files = [file.name for file in _SHIPPED.iterdir()]
+    return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
 
 
 def load(name: str) -> Rules:
@@ -102,7 +103,3 @@ def _parse(text: str, file: str) -> Rules:
         return Rules(text, file)
     except ValueError as error:
         raise TierwiseError(*error.args) from None
-
-
-def _is_rules(name: str) -> bool:
-    return name.endswith(_SUFFIX)

@@ -72,15 +72,6 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
     )
 
 
-def of_engine(name: str, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:
-    """The only running server of an engine on this machine, in a container too.
-
-    Raises:
-        TierwiseError: if none runs, or several do, naming what tells them apart.
-    """
-    return of_pid(pid_of_engine(name), rules or rule_files.load(name), roles)
-
-
 def pid_of_engine(name: str) -> int:
     """First process of the only running server of an engine on this machine.
 

@@ -119,10 +119,11 @@ def record(
         option = "--until-usable" if until_usable is not None else "-- COMMAND"
         raise TierwiseError(f"--every: a day is of a running server, without {option}", "leave one out")
     clean.clean_before(warn)
-    chosen = None if rules is None else rule_files.load(rules)
+    named = rules or engine
+    chosen = None if named is None else rule_files.load(named)
     roles = role or []
     if every is not None:
-        pid = pid if pid is not None else recorder.pid_of_engine(engine or "")
+        pid = _first_process(pid, engine)
         plan = _day(duration, every, each, duty, burst, limit)
         source = data_sources.find(dsn, dsn_file)
         server = recorder.Server(pid, chosen, roles)
@@ -146,11 +147,7 @@ def record(
                 lambda target: _counters(source, target),
             )
         else:
-            target = (
-                recorder.of_engine(engine, chosen, roles)
-                if engine is not None
-                else recorder.of_pid(pid or 0, chosen, roles)
-            )
+            target = recorder.of_pid(_first_process(pid, engine), chosen, roles)
             _say_which(target)
             enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
             counters = _counters(source, target)
@@ -162,6 +159,10 @@ def record(
     show(recorded_document(opened, judged), found, "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
+
+
+def _first_process(pid: int | None, engine: str | None) -> int:
+    return recorder.pid_of_engine(engine) if engine is not None else pid or 0
 
 
 def _schedule(

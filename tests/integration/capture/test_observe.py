@@ -15,7 +15,7 @@ from support.engine_contract import open_directory, until
 from support.engine_sessions import superuser_dsn
 from tierwise.capture.dsn import parse
 from tierwise.capture.observe import observe
-from tierwise.capture.postgres import APPLICATION
+from tierwise.capture.postgres import APPLICATION, PostgresSession
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
@@ -94,6 +94,19 @@ def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> N
     assert Observation.open(tmp_path / "o") == found
     (answer,) = Predictor.open(tmp_path / "o").predict([Scenario(placement={"log": "nvme-dc"})])
     assert answer.from_waits and answer.speedup and answer.bound
+
+
+def test_files_of_other_databases_count_as_data(engine: PostgresEngine) -> None:
+    with contextlib.closing(PostgresSession(superuser_dsn(engine))) as session:
+        session.watch()
+        alone = session.sizes()[Role.DATA]
+        with administrator(engine) as connection:
+            connection.execute("CREATE DATABASE another TEMPLATE template0")
+        assert session.sizes()[Role.DATA] > alone + 1_000_000
+        (said,) = [limit for limit in session.limits if "other databases count as data" in limit]
+        with administrator(engine) as connection:
+            connection.execute("DROP DATABASE another")
+    assert said.startswith("1 other")
 
 
 def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path: Path) -> None:

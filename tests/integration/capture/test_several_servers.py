@@ -21,7 +21,7 @@ def test_several_servers_are_not_guessed_among(tmp_path: Path) -> None:
         while any(rules.program_of(server.pid) != "dataserver" for server in servers):
             time.sleep(0.01)  # the name comes last when a program is begun
         with pytest.raises(TierwiseError, match=f"{min(s.pid for s in servers)}, .*--pid"):
-            target.of_engine("ase")
+            target.pid_of_engine("ase")
     finally:
         for server in servers:
             server.communicate()

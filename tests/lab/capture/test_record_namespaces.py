@@ -15,7 +15,7 @@ import pytest
 from support import namespaces
 from support.forwarder import forwarding
 from tierwise import _core
-from tierwise.capture import EngineCounters, Schedule, of_engine, of_pid, record_running
+from tierwise.capture import EngineCounters, Schedule, of_pid, pid_of_engine, record_running
 from tierwise.capture.dsn import parse
 from tierwise.host import mounts, tracing
 from tierwise.model.errors import TierwiseError
@@ -101,7 +101,7 @@ def test_servers_of_several_containers_are_listed(home: Path) -> None:
         server("private /tmp", home, f"--bind {home}/other") as second,
         pytest.raises(TierwiseError, match="several servers of postgres run") as raised,
     ):
-        of_engine("postgres")
+        pid_of_engine("postgres")
     assert {str(first.pid), str(second.pid)} <= set(re.findall(r"\d+", str(raised.value)))
     described = str(raised.value).split("; ")
     contained = [one for one in described if "in a container" in one]
