@@ -4,7 +4,7 @@ Not here: anything that reads a finished recording; see ``recording``.
 """
 
 from tierwise.capture.client_programs import refuse_command
-from tierwise.capture.day import DayRecorder, Server
+from tierwise.capture.day import DayRecorder
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.record import Enough, record_command, record_running
 from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
@@ -19,7 +19,6 @@ __all__ = [
     "EngineCounters",
     "Enough",
     "Schedule",
-    "Server",
     "Session",
     "Taken",
     "Target",

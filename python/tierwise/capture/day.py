@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from math import isinf
 from pathlib import Path
 from typing import Any
 
 from tierwise import _core
-from tierwise._core import Rules
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.rules import program_of
 from tierwise.capture.schedule import DayPlan, Taken
 from tierwise.capture.session import Session
-from tierwise.capture.target import Target, of_pid
+from tierwise.capture.target import Target
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
@@ -30,63 +29,13 @@ _SAID_AGAIN = 1.1
 """A longer period is announced once it is this many times the one announced before."""
 
 
-class Server:
-    """The server with a pid; after a restart, the one with its program, user and working directory."""
-
-    def __init__(self, pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> None:
-        """Remember how to find it again.
-
-        Args:
-            pid: of its first process.
-            rules: of its files' roles; by default those of its program.
-            roles: roles of files that go before the rules, as ``PATH=ROLE``.
-
-        Raises:
-            TierwiseError: if there is no such process, or no rules for its engine.
-        """
-        of_pid(pid, rules, roles)
-        self.pid, self._rules, self._roles = pid, rules, roles
-        self._identity = ledger.Identity.of(pid)
-        self._program, self._place = program_of(pid), _place_of(pid)
-
-    def restarted(self) -> bool:
-        """Whether another process has taken its place; ``pid`` is then that one's.
-
-        Raises:
-            TierwiseError: if it does not run.
-        """
-        if self._identity is not None and self._identity.alive:
-            return False
-        found = [pid for pid in _core.first_processes([self._program]) if _place_of(pid) == self._place]
-        if len(found) != 1:
-            raise TierwiseError(f"the database ({self._program}) does not run", "start it")
-        self.pid, self._identity = found[0], ledger.Identity.of(found[0])
-        return True
-
-    def target(self) -> Target:
-        """The processes to record.
-
-        Raises:
-            TierwiseError: if it does not run.
-        """
-        return of_pid(self.pid, self._rules, self._roles)
-
-
-def _place_of(pid: int) -> tuple[int, str] | None:
-    """User and working directory of a process; ``None`` if it is gone."""
-    process = Path(f"/proc/{pid}")
-    try:
-        return process.stat().st_uid, str((process / "cwd").readlink())
-    except OSError:
-        return None
-
-
 class DayRecorder:
     """Takes the recordings of a day."""
 
     def __init__(
         self,
-        server: Server,
+        pid: int,
+        find: Callable[[int], Target],
         out: Path,
         plan: DayPlan,
         *,
@@ -97,7 +46,8 @@ class DayRecorder:
         """Make the folder.
 
         Args:
-            server: the database, which may be restarted meanwhile.
+            pid: of the database's first process. It may be restarted meanwhile.
+            find: gives the processes to record by the pid of the first.
             out: folder of the day, to be made or empty.
             plan: when to record.
             progress: receives progress messages.
@@ -108,7 +58,8 @@ class DayRecorder:
             TierwiseError: if the folder is not empty.
         """
         make_folder(out)
-        self._server, self._out, self._plan = server, out, plan
+        self._pid, self._find, self._out, self._plan = pid, find, out, plan
+        self._identity, self._program, self._place = ledger.Identity.of(pid), program_of(pid), _place_of(pid)
         self._say, self._print, self._counters = progress, note, counters
         self._every_s = self._said_s = plan.every_s
         self._chance = random.Random(_SEED)
@@ -151,8 +102,7 @@ class DayRecorder:
         cpu_s = time.process_time()
         out = self._out / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         try:
-            if self._server.restarted():
-                self._note(f"the database was restarted; it is now process {self._server.pid}")
+            self._follow_restart()
             told = self._recorded(out)
         except TierwiseError as error:
             if self._attempts == 1:
@@ -178,8 +128,18 @@ class DayRecorder:
         if not self._over:
             self._thin_out()
 
+    def _follow_restart(self) -> None:
+        """After a restart, go on with the process that has its program, user and working directory."""
+        if self._identity is not None and self._identity.alive:
+            return
+        found = [pid for pid in _core.first_processes([self._program]) if _place_of(pid) == self._place]
+        if len(found) != 1:
+            raise TierwiseError(f"the database ({self._program}) does not run", "start it")
+        self._pid, self._identity = found[0], ledger.Identity.of(found[0])
+        self._note(f"the database was restarted; it is now process {self._pid}")
+
     def _recorded(self, out: Path) -> dict[str, Any]:
-        target = self._server.target()
+        target = self._find(self._pid)
         with Session(target, out, self._plan.each, self._say, self._counters(target)) as session:
             try:
                 session.run()
@@ -214,6 +174,15 @@ class DayRecorder:
 
     def _note(self, line: str) -> None:
         self._print(f"{_clock()} {line}")
+
+
+def _place_of(pid: int) -> tuple[int, str] | None:
+    """User and working directory of a process; ``None`` if it is gone."""
+    process = Path(f"/proc/{pid}")
+    try:
+        return process.stat().st_uid, str((process / "cwd").readlink())
+    except OSError:
+        return None
 
 
 def _clock(later_s: float = 0.0) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -126,9 +127,9 @@ def record(
         pid = _first_process(pid, engine)
         plan = _day(duration, every, each, duty, burst, limit)
         source = data_sources.find(dsn, dsn_file)
-        server = recorder.Server(pid, chosen, roles)
-        _say_which(server.target())
-        record_day(server, output, plan, lambda target: _counters(source, target), format)
+        find = partial(recorder.of_pid, rules=chosen, roles=roles)
+        _say_which(find(pid))
+        record_day(pid, find, output, plan, lambda target: _counters(source, target), format)
         return
     schedule = _schedule(duration, duty, burst, limit, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")

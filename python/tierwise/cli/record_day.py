@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Server, Taken, Target
+from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Taken, Target
 from tierwise.cli import printing
 from tierwise.cli.output import Format, show
 from tierwise.cli.settings import progress_console
@@ -19,7 +19,8 @@ from tierwise.report.recording.day import day_document
 
 
 def record_day(
-    server: Server,
+    pid: int,
+    find: Callable[[int], Target],
     out: Path,
     plan: DayPlan,
     counters: Callable[[Target], EngineCounters | None],
@@ -36,7 +37,8 @@ def record_day(
     console = printing.console(stderr=format is not Format.TEXT)
     with progress_console(to_stderr=True).status("attaching", spinner="line") as status:
         day = DayRecorder(
-            server,
+            pid,
+            find,
             out,
             plan,
             progress=status.update,

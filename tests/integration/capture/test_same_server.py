@@ -14,7 +14,7 @@ from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import root_of, superuser_dsn
 from support.forwarder import forwarding
-from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Server, Target, dsn, target
+from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Target, dsn, of_pid
 from tierwise.capture.observe import observe
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
@@ -60,7 +60,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
             engine.init(places_in(undo.enter_context(open_directory()), engine.roles))
             engine.start()
             place = prepared(engine)
-            found.targets.append(target.of_pid(pid_of(engine)))
+            found.targets.append(of_pid(pid_of(engine)))
             found.dsns.append(own_dsn(place))
             found.sockets.append(place)
         yield found
@@ -119,7 +119,8 @@ def test_another_server_s_dsn_is_refused_and_both_are_named(pair: Pair) -> None:
 def test_a_day_takes_the_recorded_server_s_dsn_alone(pair: Pair, tmp_path: Path) -> None:
     one, plan = pair.targets[0], DayPlan(20.0, 10.0, Schedule(5.0, 0.5, 0.5))
     day = DayRecorder(
-        Server(one.pid or 0),
+        one.pid or 0,
+        of_pid,
         tmp_path / "day",
         plan,
         progress=lambda _: None,
