@@ -13,17 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tierwise.capture.sql_session import (
-    DENIED,
-    LOST,
-    MALFORMED,
-    REFUSED,
-    Facts,
-    Reading,
-    State,
-    UnreadableError,
-    peers_of,
-)
+from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
 from tierwise.engines.mariadb.waits import COMMITS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
@@ -31,10 +21,22 @@ from tierwise.model.roles import Role
 
 _TIMEOUT_S = 5
 _PORT = 3306
-_DATA_STATEMENTS = (
-    *("Com_select", "Com_insert", "Com_insert_select", "Com_update", "Com_update_multi"),
-    *("Com_delete", "Com_delete_multi", "Com_replace", "Com_replace_select", "Com_load"),
-)
+_COUNTS = {
+    "commits": ["Com_commit"],
+    "rollbacks": ["Com_rollback"],
+    "data_statements": [
+        *("Com_select", "Com_insert", "Com_insert_select", "Com_update", "Com_update_multi"),
+        *("Com_delete", "Com_delete_multi", "Com_replace", "Com_replace_select", "Com_load"),
+    ],
+    "engine_commits": ["Handler_commit"],
+    "page_hits": ["Innodb_buffer_pool_read_requests"],  # less those that needed a read
+    "page_reads": ["Innodb_buffer_pool_reads"],
+    "log_bytes": ["Innodb_os_log_written"],
+}
+"""Counter -> the server's own, which are added up."""
+_FLUSH_COUNT = "Innodb_os_log_fsyncs"
+_WATCHED_COUNTS = {"page_writes": ["Innodb_pages_written"], "log_flushes": [_FLUSH_COUNT]}
+"""Those that an observation has too."""
 _STATUS = "SHOW GLOBAL STATUS"
 _VARIABLES = "SHOW GLOBAL VARIABLES WHERE Variable_name IN %s"
 _OF_SERVER = ("hostname", "port", "datadir", "server_uuid")
@@ -81,7 +83,6 @@ _SIZES = """
 """
 _TABLESPACES = {"mariadb": "innodb_sys_tablespaces", "mysql": "innodb_tablespaces"}
 _LOG_SIZE = "innodb_log_file_size"
-_FLUSH_COUNT = "Innodb_os_log_fsyncs"
 _COMMITTING = {*(state.lower() for state in COMMITS), "waiting for handler commit"}
 
 
@@ -103,13 +104,13 @@ class MysqlSession:
         self._dsn = dsn
         self.asked = 0
         self.version, self.page_bytes, self.limits = "", 0, list[str]()
-        self._watching = False
+        self._counts = _COUNTS
         self._beside = 0
         """Number of the observer's other session."""
         try:
             options = _options(dsn)
         except ValueError:
-            raise UnreadableError(MALFORMED, MALFORMED) from None  # the message would repeat parts of it
+            raise UnreadableError(UnreadableError.MALFORMED) from None  # the message would repeat parts of it
         with _unreadable():
             self._connection = pymysql.connect(**options)
 
@@ -129,25 +130,14 @@ class MysqlSession:
         """Counters of the server; after :meth:`watch`, those of an observation too."""
         status = dict(self._rows(_STATUS))
         innodb = self._innodb_transactions()
-        requests = _count(status, "Innodb_buffer_pool_read_requests")
-        reads = _count(status, "Innodb_buffer_pool_reads")
-        counts = {
-            "commits": _count(status, "Com_commit"),
-            "rollbacks": _count(status, "Com_rollback"),
-            "data_statements": sum(_count(status, name) for name in _DATA_STATEMENTS),
-            "engine_commits": _count(status, "Handler_commit"),
-            "page_hits": max(0, requests - reads),
-            "page_reads": reads,
-            "log_bytes": _count(status, "Innodb_os_log_written"),
-        }
+        counts = {name: sum(int(status.get(one, 0)) for one in parts) for name, parts in self._counts.items()}
+        counts["page_hits"] = max(0, counts["page_hits"] - counts["page_reads"])
+        if _FLUSH_COUNT not in status:
+            counts.pop("log_flushes", None)
         if innodb is not None:
             counts["innodb_transactions"] = innodb
-        if self._watching:
-            counts["page_writes"] = _count(status, "Innodb_pages_written")
-        if self._watching and _FLUSH_COUNT in status:
-            counts["log_flushes"] = _count(status, _FLUSH_COUNT)
         # A restart resets the counters, and so does FLUSH STATUS: each has its own clock.
-        uptime_s = _count(status, "Uptime")
+        uptime_s = int(status.get("Uptime", 0))
         flushed_s = uptime_s - int(status.get("Uptime_since_flush_status", uptime_s))
         return Reading(counts, f"{flushed_s} {innodb is None} {self.server()}")
 
@@ -189,7 +179,7 @@ class MysqlSession:
             ) from None
         if "mariadb" not in self.version.lower():
             self.engine = "mysql"
-        self._watching = True
+        self._counts = _COUNTS | _WATCHED_COUNTS
         self.limits = [
             "a session in the state of a commit counts as waiting for the log: the server does not tell its "
             "waits for the log from those for its binary log's order"
@@ -317,10 +307,6 @@ def _options(dsn: str) -> dict[str, Any]:
     }
 
 
-def _count(status: Mapping[str, str], name: str) -> int:
-    return int(status.get(name, 0))
-
-
 @contextmanager
 def _unreadable() -> Iterator[None]:
     """Turn the driver's errors into :class:`UnreadableError`."""
@@ -331,6 +317,6 @@ def _unreadable() -> Iterator[None]:
     except (pymysql.MySQLError, OSError) as error:
         code, detail = (error.args[0], str(error.args[-1])) if error.args else (None, type(error).__name__)
         if code in denied:
-            raise UnreadableError(DENIED, detail) from None
+            raise UnreadableError(UnreadableError.DENIED, detail) from None
         refused = isinstance(error, pymysql.err.ProgrammingError)
-        raise UnreadableError(REFUSED if refused else LOST, detail) from None
+        raise UnreadableError(UnreadableError.REFUSED if refused else UnreadableError.LOST, detail) from None

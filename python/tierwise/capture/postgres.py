@@ -7,17 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tierwise.capture.sql_session import (
-    DENIED,
-    LOST,
-    MALFORMED,
-    REFUSED,
-    Facts,
-    Reading,
-    State,
-    UnreadableError,
-    peers_of,
-)
+from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
 from tierwise.engines.postgres.waits import classify
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
@@ -38,64 +28,51 @@ The DSN may be a superuser's, and others may have made functions, operators and 
 not set for the session: a pooler gives the session to others afterwards.
 """
 
-# Each of the following gives an array of two: when its counters were last reset, and the counters by name.
+# Each of the following gives counters by name, and among them as "reset" when they began.
 _DATABASES = """
-    SELECT json_build_array(
-        coalesce(max(stats_reset)::text, '') || ' ' || pg_postmaster_start_time()::text,
-        json_build_object('commits', sum(xact_commit)::bigint, 'rollbacks', sum(xact_rollback)::bigint,
-                          'page_hits', sum(blks_hit)::bigint, 'page_reads', sum(blks_read)::bigint))
+    SELECT json_build_object('reset', concat(max(stats_reset), ' ', pg_postmaster_start_time()),
+                             'commits', sum(xact_commit)::bigint, 'rollbacks', sum(xact_rollback)::bigint,
+                             'page_hits', sum(blks_hit)::bigint, 'page_reads', sum(blks_read)::bigint)
     FROM pg_stat_database
 """
 _LOG = """
-    SELECT json_build_array('', json_build_object('log_bytes', coalesce((
+    SELECT json_build_object('log_bytes', coalesce((
         CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END
-        - '0/0')::bigint, 0)))
+        - '0/0')::bigint, 0))
 """
 """The log position: covers the bytes of pg_stat_wal, but without delay or resets."""
-_CHECKPOINTS = """
-    SELECT json_build_array('', json_build_object('checkpoints', num_timed + num_requested))
-    FROM pg_stat_checkpointer
-"""
+_CHECKPOINTS = "SELECT json_build_object('checkpoints', num_timed + num_requested) FROM pg_stat_checkpointer"
 _CHECKPOINTS_BEFORE_17 = """
-    SELECT json_build_array('', json_build_object('checkpoints', checkpoints_timed + checkpoints_req))
-    FROM pg_stat_bgwriter
+    SELECT json_build_object('checkpoints', checkpoints_timed + checkpoints_req) FROM pg_stat_bgwriter
 """
 _TABLES = """
-    SELECT json_build_array(
-        coalesce((SELECT stats_reset::text FROM pg_stat_database WHERE datname = current_database()), ''),
-        json_build_object(
-            'heap_reads', coalesce(sum(heap_blks_read + coalesce(toast_blks_read, 0)), 0)::bigint,
-            'index_reads', coalesce(sum(idx_blks_read), 0)::bigint))
+    SELECT json_build_object(
+        'reset', (SELECT stats_reset FROM pg_stat_database WHERE datname = current_database()),
+        'heap_reads', coalesce(sum(heap_blks_read + coalesce(toast_blks_read, 0)), 0)::bigint,
+        'index_reads', coalesce(sum(idx_blks_read), 0)::bigint)
     FROM pg_statio_user_tables
 """
-_TEMP = """
-    SELECT json_build_array('', json_build_object('temp_bytes', coalesce(sum(temp_bytes), 0)::bigint))
-    FROM pg_stat_database
-"""
+_TEMP = "SELECT json_build_object('temp_bytes', sum(temp_bytes)::bigint) FROM pg_stat_database"
 _WAL = """
-    SELECT json_build_array(
-        coalesce(stats_reset::text, ''),
-        json_build_object('log_flushes', wal_sync,
-                          'log_flush_us', CASE WHEN current_setting('track_wal_io_timing')::boolean
-                                               THEN (wal_sync_time * 1000)::bigint END))
+    SELECT json_build_object(
+        'reset', stats_reset, 'log_flushes', wal_sync,
+        'log_flush_us', CASE WHEN current_setting('track_wal_io_timing')::boolean
+                             THEN (wal_sync_time * 1000)::bigint END)
     FROM pg_stat_wal
 """
 _IO = """
-    SELECT json_build_array(
-        coalesce(max(stats_reset)::text, ''),
-        json_build_object('page_reads', sum(reads) FILTER (WHERE backend_type = 'client backend'),
-                          'page_writes', sum(coalesce(writes, 0) + coalesce(extends, 0))))
+    SELECT json_build_object('reset', max(stats_reset),
+                             'page_reads', sum(reads) FILTER (WHERE backend_type = 'client backend'),
+                             'page_writes', sum(coalesce(writes, 0) + coalesce(extends, 0)))
     FROM pg_stat_io WHERE object = 'relation'
 """
 _IO_WAL = """
-    SELECT json_build_array(
-        coalesce(max(stats_reset)::text, ''),
-        json_build_object('log_flushes', sum(fsyncs),
-                          'log_flush_us', CASE WHEN current_setting('track_wal_io_timing')::boolean
-                                               THEN (sum(fsync_time) * 1000)::bigint END))
+    SELECT json_build_object(
+        'reset', max(stats_reset), 'log_flushes', sum(fsyncs),
+        'log_flush_us', CASE WHEN current_setting('track_wal_io_timing')::boolean
+                             THEN (sum(fsync_time) * 1000)::bigint END)
     FROM pg_stat_io WHERE object = 'wal' AND backend_type = 'client backend'
 """
-
 _SIZES = """
     SELECT json_build_object(
                'data', sum(bytes) FILTER (WHERE NOT own AND kind <> 'i' AND NOT temporary),
@@ -159,7 +136,7 @@ class PostgresSession:
         try:
             psycopg.conninfo.conninfo_to_dict(dsn)
         except psycopg.ProgrammingError:
-            raise UnreadableError(MALFORMED, MALFORMED) from None  # the driver would repeat parts of it
+            raise UnreadableError(UnreadableError.MALFORMED) from None  # the driver would repeat parts of it
         with _unreadable():
             self._connection = psycopg.connect(
                 dsn,
@@ -194,10 +171,9 @@ class PostgresSession:
     def read(self) -> Reading:
         """Counters of all databases, in one statement; after :meth:`watch`, those of an observation too."""
         (views,) = self._rows(f"SELECT {', '.join(f'({view})' for view in self._views)}")
-        counts = {
-            name: int(count) for _, found in views for name, count in found.items() if count is not None
-        }
-        return Reading(counts, " ".join(reset for reset, _ in views))
+        origin = " ".join(str(view.pop("reset", "")) for view in views)
+        counts = {name: int(count) for view in views for name, count in view.items() if count is not None}
+        return Reading(counts, origin)
 
     @staticmethod
     def transactions(counts: Mapping[str, int]) -> int:
@@ -333,11 +309,11 @@ def _unreadable() -> Iterator[None]:
     try:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
-        raise UnreadableError(DENIED, _line(error)) from None
+        raise UnreadableError(UnreadableError.DENIED, _line(error)) from None
     except psycopg.OperationalError as error:
-        raise UnreadableError(LOST, _line(error)) from None
+        raise UnreadableError(UnreadableError.LOST, _line(error)) from None
     except psycopg.Error as error:
-        raise UnreadableError(REFUSED, _line(error)) from None
+        raise UnreadableError(UnreadableError.REFUSED, _line(error)) from None
 
 
 def _line(error: Exception) -> str:

@@ -11,25 +11,25 @@ from tierwise import _core
 from tierwise.model.roles import Role
 from tierwise.results import WaitClass
 
-LOST = "the connection failed"
-DENIED = "the user of the DSN may not read them"
-REFUSED = "the engine refused the query"
-MALFORMED = "the DSN is malformed"
-
 
 class UnreadableError(Exception):
     """A server did not answer.
 
     Args:
         reason: for the recording: without host, user or other driver text.
-        detail: for the terminal: the driver's own message, on one line.
+        detail: for the terminal: the driver's own message, on one line; the reason if there is none.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
+    LOST = "the connection failed"
+    DENIED = "the user of the DSN may not read them"
+    REFUSED = "the engine refused the query"
+    MALFORMED = "the DSN is malformed"
+
+    def __init__(self, reason: str, detail: str = "") -> None:
         """Keep both."""
         super().__init__(reason)
         self.reason = reason
-        self.detail = detail
+        self.detail = detail or reason
 
 
 @dataclass(frozen=True)

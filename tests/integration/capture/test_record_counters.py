@@ -11,7 +11,7 @@ from support.watched_servers import SECRET, administrator, commit, dsn_of, watch
 from tierwise.capture import EngineCounters, dsn
 from tierwise.capture import rules as rule_files
 from tierwise.capture.mysql import MysqlSession
-from tierwise.capture.sql_session import DENIED, LOST, UnreadableError
+from tierwise.capture.sql_session import UnreadableError
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
@@ -57,7 +57,7 @@ def test_a_server_that_is_gone_costs_one_warning(postgres: PostgresEngine) -> No
     counters.begin()
     counters.end()
     (warning,) = counters.warnings
-    assert LOST in warning
+    assert UnreadableError.LOST in warning
     assert "watcher" not in warning
     with pytest.raises(TierwiseError, match="cannot be read") as refused:
         EngineCounters.connect(dsn_of(postgres), POSTGRES)
@@ -88,4 +88,4 @@ def test_the_right_to_read_is_missing(mariadb: MariadbEngine) -> None:
     wrong = dsn.parse(dsn_of(mariadb).text.replace(SECRET, "other"), "test")
     with pytest.raises(UnreadableError) as refused:
         MysqlSession(wrong.text)
-    assert refused.value.reason == DENIED
+    assert refused.value.reason == UnreadableError.DENIED
