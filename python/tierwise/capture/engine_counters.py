@@ -13,7 +13,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from tierwise import _core
-from tierwise._core import Rules
 from tierwise.capture.dsn import VARIABLE, Dsn
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
@@ -36,49 +35,43 @@ _NOT_VERIFIED = (
 class EngineCounters:
     """Increases of counters, summed over the windows of a recording."""
 
-    def __init__(self, dsn: Dsn, facts: Facts | None = None, remark: str | None = None) -> None:
-        """Nothing is counted yet.
-
-        Args:
-            dsn: of the recorded server.
-            facts: its version and its settings.
-            remark: what could not be verified, as a sentence.
-        """
-        self.version = None if facts is None else facts.version
-        self.settings: Mapping[str, str] = {} if facts is None else facts.settings
-        self._session_type, self._dsn, self._remark = SESSIONS[dsn.kind], dsn.text, remark
+    def __init__(self, dsn: Dsn) -> None:
+        """Nothing is counted yet."""
+        self.version: str | None = None
+        """Of the server."""
+        self.settings: Mapping[str, str] = {}
+        """Of the server; those that matter to prediction."""
+        self._session_type, self._dsn = SESSIONS[dsn.kind], dsn.text
         self._before: Reading | None = None
         self._sums = Counter[str]()
+        self._remark: str | None = None
         self._warning: str | None = None
 
     @classmethod
-    def connect(cls, dsn: Dsn, rules: Rules, target: Target | None = None) -> EngineCounters:
+    def connect(cls, dsn: Dsn, target: Target) -> EngineCounters:
         """Test the connection, and that it leads to the recorded server.
-
-        Args:
-            dsn: of the recorded server.
-            rules: of its engine.
-            target: the recorded server, if it is known: the DSN must be its own.
 
         Raises:
             TierwiseError: if the DSN is for another engine or server, or the counters cannot be read now.
         """
-        if dsn.kind != rules.counters:
+        if dsn.kind != target.rules.counters:
             raise TierwiseError(
-                f"a DSN of {dsn.kind} is given, and {rules.engine} is recorded",
+                f"a DSN of {dsn.kind} is given, and {target.rules.engine} is recorded",
                 f"give its own, or none: unset {VARIABLE}",
             )
+        counters = cls(dsn)
         try:
             with closing(SESSIONS[dsn.kind](dsn.text)) as session:
-                facts = session.facts(rules.settings)
-                remark = None if target is None else _require_same(facts, target)
+                facts = session.facts(target.rules.settings)
+                counters.version, counters.settings = facts.version, facts.settings
+                counters._remark = _require_same(facts, target)
                 session.read()
         except UnreadableError as error:
             raise TierwiseError(
                 f"the engine's counters cannot be read: {error.detail}",
                 "check the DSN and the rights of its user",
             ) from None
-        return cls(dsn, facts, remark)
+        return counters
 
     def begin(self) -> None:
         """Read the counters at the start of a window."""
@@ -128,7 +121,7 @@ class EngineCounters:
 
 
 def _require_same(facts: Facts, target: Target) -> str | None:
-    """Compare the server of an open session with the recorded one; a sentence if nothing tells the two apart.
+    """Compare the server of an open session with the recorded one; a sentence if nothing can be told.
 
     The process at the other end of the connection decides. Behind a pooler, a proxy or another network, the
     process that the server names decides, by the number that it has in the server's own process namespace.

@@ -205,7 +205,7 @@ def _say_which(target: recorder.Target) -> None:
 
 
 def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recorder.EngineCounters | None:
-    return None if source is None else recorder.EngineCounters.connect(source, target.rules, target)
+    return None if source is None else recorder.EngineCounters.connect(source, target)
 
 
 def _is_usable(recording: Path) -> bool:

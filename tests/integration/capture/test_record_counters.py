@@ -8,8 +8,7 @@ import pytest
 
 from support.engine_sessions import root_of
 from support.watched_servers import SECRET, administrator, commit, dsn_of, watched_mariadb, watched_postgres
-from tierwise.capture import EngineCounters, dsn
-from tierwise.capture import rules as rule_files
+from tierwise.capture import EngineCounters, dsn, of_pid
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.sql_session import UnreadableError
 from tierwise.engines.mariadb.engine import MariadbEngine
@@ -17,8 +16,6 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 
 TRANSACTIONS = 300
-POSTGRES = rule_files.load("postgres")
-MARIADB = rule_files.load("mariadb")
 
 
 @pytest.fixture
@@ -27,8 +24,12 @@ def postgres() -> Iterator[PostgresEngine]:
         yield made
 
 
+def connected(engine: PostgresEngine | MariadbEngine) -> EngineCounters:
+    return EngineCounters.connect(dsn_of(engine), of_pid(engine.server_pid or 0))
+
+
 def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(dsn_of(postgres), POSTGRES)
+    counters = connected(postgres)
     counters.begin()
     commit(postgres.dsn(), TRANSACTIONS)
     counters.end()
@@ -39,7 +40,7 @@ def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
 
 
 def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(dsn_of(postgres), POSTGRES)
+    counters = connected(postgres)
     counters.begin()
     with administrator(postgres) as connection:
         connection.execute("SELECT pg_stat_reset()")
@@ -50,7 +51,8 @@ def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None
 
 
 def test_a_server_that_is_gone_costs_one_warning(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(dsn_of(postgres), POSTGRES)
+    target = of_pid(postgres.server_pid or 0)
+    counters = EngineCounters.connect(dsn_of(postgres), target)
     counters.begin()
     postgres.stop()
     counters.end()
@@ -60,7 +62,7 @@ def test_a_server_that_is_gone_costs_one_warning(postgres: PostgresEngine) -> No
     assert UnreadableError.LOST in warning
     assert "watcher" not in warning
     with pytest.raises(TierwiseError, match="cannot be read") as refused:
-        EngineCounters.connect(dsn_of(postgres), POSTGRES)
+        EngineCounters.connect(dsn_of(postgres), target)
     assert SECRET not in str(refused.value)
 
 
@@ -72,7 +74,7 @@ def mariadb() -> Iterator[MariadbEngine]:
 
 @pytest.mark.parametrize("explicit", [True, False], ids=["explicit", "autocommit"])
 def test_mariadb_counts_transactions(mariadb: MariadbEngine, explicit: bool) -> None:
-    counters = EngineCounters.connect(dsn_of(mariadb), MARIADB)
+    counters = connected(mariadb)
     counters.begin()
     with root_of(mariadb) as connection, connection.cursor() as cursor:
         for number in range(TRANSACTIONS):

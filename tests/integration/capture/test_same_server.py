@@ -27,7 +27,7 @@ class Pair(NamedTuple):
 
     def connect(self, source: dsn.Dsn, recorded: int = 0) -> EngineCounters:
         one = self.targets[recorded]
-        return EngineCounters.connect(source, one.rules, one)
+        return EngineCounters.connect(source, one)
 
     def by_way_of(self, port: int, user: str = "watcher") -> dsn.Dsn:
         """A DSN that leads to a port."""
@@ -82,7 +82,7 @@ def test_a_day_takes_the_recorded_server_s_dsn_alone(pair: Pair, tmp_path: Path)
         plan,
         progress=lambda _: None,
         note=lambda _: None,
-        counters=lambda found: EngineCounters.connect(pair.dsns[1], found.rules, found),
+        counters=lambda found: EngineCounters.connect(pair.dsns[1], found),
     )
     with pytest.raises(TierwiseError, match="its server is another one"):
         day.run()

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from support.watched_servers import SECRET, commit, dsn_of, watched_postgres
-from tierwise.capture import EngineCounters, Schedule, Target, record_running
-from tierwise.capture import rules as rule_files
+from tierwise.capture import EngineCounters, Schedule, of_pid, record_running
 from tierwise.host import tracing
 from tierwise.recording import Recording
-
-POSTGRES = rule_files.load("postgres")
 
 
 def test_no_password_reaches_a_recording(run_dir: Path, tmp_path: Path) -> None:
@@ -21,10 +18,10 @@ def test_no_password_reaches_a_recording(run_dir: Path, tmp_path: Path) -> None:
         pytest.skip(f"nothing can be recorded here: {reason}")
     out = tmp_path / "recording"
     with watched_postgres() as postgres:
-        target = Target(postgres.processes, POSTGRES)
+        target = of_pid(postgres.server_pid or 0)
         load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
         load.start()
-        counters = EngineCounters.connect(dsn_of(postgres), POSTGRES)
+        counters = EngineCounters.connect(dsn_of(postgres), target)
         record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, counters)
         load.join()
     about = Recording.open(out).about

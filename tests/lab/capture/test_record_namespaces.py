@@ -121,9 +121,9 @@ def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
             parse(f"host=/proc/{one.pid}/root/mnt/socket user=postgres dbname=postgres", "test")
             for one in (first, second)
         )
-        assert EngineCounters.connect(own, recorded.rules, recorded).warnings == []
+        assert EngineCounters.connect(own, recorded).warnings == []
         with pytest.raises(TierwiseError, match=f"--pid {second.pid}"):
-            EngineCounters.connect(other, recorded.rules, recorded)
+            EngineCounters.connect(other, recorded)
         # Their data directories and the numbers that they see are alike: the system's identifier is not.
         socket = Path(f"/proc/{second.pid}/root/mnt/socket/.s.PGSQL.5432")
         with (
@@ -131,7 +131,7 @@ def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
             pytest.raises(TierwiseError, match="its server is another one"),
         ):
             proxied = parse(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", "test")
-            EngineCounters.connect(proxied, recorded.rules, recorded)
+            EngineCounters.connect(proxied, recorded)
 
 
 def assert_right_files(out: Path, device: int | None) -> None:

@@ -73,7 +73,7 @@ def test_a_log_whose_archiver_stops_fills_its_disk(server: OwnServer, tmp_path: 
     out = tmp_path / "recording"
     address = dsn.parse(f"postgresql://postgres@/postgres?host={quote(str(server.home), safe='')}", "test")
     target = of_pid(server.pid)
-    counters = EngineCounters.connect(address, target.rules)
+    counters = EngineCounters.connect(address, target)
     record_running(target, out, Schedule(4.0, 0.2, 0.5), lambda _: None, counters)
     left_bytes, began_s = free_bytes(log), time.monotonic()
     about = Recording.open(out).about

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.capture import EngineCounters, dsn
+from tierwise.capture import EngineCounters, Target, dsn
 from tierwise.capture import rules as rule_files
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
@@ -18,8 +18,9 @@ SECRET = "planted-9f3a"
 
 @pytest.mark.parametrize("engine", ["mariadb", "sqlite"])
 def test_a_dsn_of_another_engine_is_refused(engine: str) -> None:
+    target = Target(lambda: [], rule_files.load(engine))
     with pytest.raises(TierwiseError, match=f"postgresql is given, and {engine} is recorded"):
-        EngineCounters.connect(dsn.parse("postgresql:///bench", "test"), rule_files.load(engine))
+        EngineCounters.connect(dsn.parse("postgresql:///bench", "test"), target)
 
 
 def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
