@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tierwise import _core
-from tierwise.capture.engine_counters import EngineCounters
+from tierwise.capture.dsn import Dsn
 from tierwise.capture.rules import program_of
 from tierwise.capture.schedule import DayPlan, Taken
 from tierwise.capture.session import Session
@@ -41,7 +41,7 @@ class DayRecorder:
         *,
         progress: ProgressCallback,
         note: Callable[[str], None],
-        counters: Callable[[Target], EngineCounters | None] = lambda _: None,
+        dsn: Dsn | None = None,
     ) -> None:
         """Make the folder.
 
@@ -52,7 +52,7 @@ class DayRecorder:
             plan: when to record.
             progress: receives progress messages.
             note: receives one line for each recording, gap, restart and change of the schedule.
-            counters: gives new counters of the engine itself for each recording.
+            dsn: of the engine's own counters, if they are to be read.
 
         Raises:
             TierwiseError: if the folder is not empty.
@@ -60,7 +60,7 @@ class DayRecorder:
         make_folder(out)
         self._pid, self._find, self._out, self._plan = pid, find, out, plan
         self._identity, self._program, self._place = ledger.Identity.of(pid), program_of(pid), _place_of(pid)
-        self._say, self._print, self._counters = progress, note, counters
+        self._say, self._print, self._dsn = progress, note, dsn
         self._every_s = self._said_s = plan.every_s
         self._chance = random.Random(_SEED)
         self._over = False
@@ -140,7 +140,7 @@ class DayRecorder:
 
     def _recorded(self, out: Path) -> dict[str, Any]:
         target = self._find(self._pid)
-        with Session(target, out, self._plan.each, self._say, self._counters(target)) as session:
+        with Session(target, out, self._plan.each, self._say, self._dsn) as session:
             try:
                 session.run()
             except KeyboardInterrupt:

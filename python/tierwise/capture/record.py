@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tierwise._core import Rules
+from tierwise.capture import rules as rule_files
 from tierwise.capture.client_programs import ServersTalkedTo, refuse_command
-from tierwise.capture.engine_counters import EngineCounters
+from tierwise.capture.dsn import Dsn
 from tierwise.capture.rules import first_process_of
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.session import Session
@@ -41,21 +42,33 @@ class Enough:
 
 def record_command(
     command: Sequence[str],
-    rules: Rules,
+    rules: Rules | None,
     out: Path,
     schedule: Schedule,
     progress: ProgressCallback,
-    counters: Callable[[Target], EngineCounters | None] = lambda _: None,
+    dsn: Dsn | None = None,
+    *,
+    roles: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Start a command and record it with its children, until it ends or the schedule's time is over.
 
     The command is stopped until tracing is attached. Its output goes to standard error. After the schedule's
     time it runs on to its end. A signal that ends tierwise ends it too.
 
+    Args:
+        command: program and arguments.
+        rules: of its files' roles; by default those of its program.
+        out: directory of the recording, to be made or empty.
+        schedule: when events are taken.
+        progress: receives progress messages.
+        dsn: of the engine's own counters, if they are to be read.
+        roles: roles of files that go before the rules, as ``PATH=ROLE``.
+
     Raises:
         TierwiseError: if the command cannot be run, fails or is a client, or nothing can be recorded.
     """
     refuse_command(command, out)
+    rules = rule_files.with_roles(rules or rule_files.for_program(Path(command[0]).name, command[0]), roles)
     argv = ["/bin/sh", "-c", processes.STOP_FIRST, "sh", *command]
     with open(_STANDARD_ERROR, "wb", closefd=False) as output:
         process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
@@ -63,7 +76,7 @@ def record_command(
         process.await_stop("the command")
         target = Target(lambda: sorted(cpu.tree(process.pid)), rules)
         talked_to, ended = ServersTalkedTo(target.processes), threading.Event()
-        with Session(target, out, schedule, progress, counters(target)) as session:
+        with Session(target, out, schedule, progress, dsn) as session:
             threading.Thread(target=_stop_with, args=(process, session), daemon=True).start()
             looking = threading.Thread(target=talked_to.look_until, args=(ended,), daemon=True)
             looking.start()
@@ -93,7 +106,7 @@ def record_running(
     out: Path,
     schedule: Schedule,
     progress: ProgressCallback,
-    counters: EngineCounters | None = None,
+    dsn: Dsn | None = None,
     enough: Enough | None = None,
 ) -> dict[str, Any]:
     """Record by the schedule; Ctrl-C ends the recording early, and recorded data is kept.
@@ -103,7 +116,7 @@ def record_running(
         out: directory of the recording, to be made or empty.
         schedule: when events are taken.
         progress: receives progress messages.
-        counters: of the engine itself.
+        dsn: of the engine's own counters, if they are to be read.
         enough: repeats the schedule's time until this condition holds.
 
     Returns:
@@ -113,7 +126,7 @@ def record_running(
         TierwiseError: if nothing can be recorded, the process is a client, or the directory is not empty.
     """
     talked_to = ServersTalkedTo(target.processes)
-    with Session(target, out, schedule, progress, counters) as session:
+    with Session(target, out, schedule, progress, dsn) as session:
         try:
             session.run()
             while enough is not None and not _is_enough(session, enough, out.parent, progress):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tierwise import _core
+from tierwise.capture.dsn import Dsn
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import Target
@@ -46,7 +47,7 @@ class Session:
         out: Path,
         schedule: Schedule,
         progress: ProgressCallback,
-        counters: EngineCounters | None = None,
+        dsn: Dsn | None = None,
     ) -> None:
         """Attach; nothing is traced yet.
 
@@ -55,13 +56,13 @@ class Session:
             out: directory of the recording, to be made or empty.
             schedule: when events are taken.
             progress: receives progress messages.
-            counters: of the engine itself, read at the start and the end of each window.
+            dsn: of the engine's own counters, which are read at the start and the end of each window.
 
         Raises:
-            TierwiseError: if the directory is not empty, or nothing can be traced here.
+            TierwiseError: if the directory is not empty, nothing can be traced here, or the DSN is of no use.
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
-        self._counters = counters
+        self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
         self._whole = schedule.duty == 1
         self._gaps_s = schedule.gaps_s()
         self._stopping = threading.Event()

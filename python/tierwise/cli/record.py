@@ -129,7 +129,7 @@ def record(
         source = data_sources.find(dsn, dsn_file)
         find = partial(recorder.of_pid, rules=chosen, roles=roles)
         _say_which(find(pid))
-        record_day(pid, find, output, plan, lambda target: _counters(source, target), format)
+        record_day(pid, find, output, plan, source, format)
         return
     schedule = _schedule(duration, duty, burst, limit, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
@@ -137,22 +137,12 @@ def record(
     console = progress_console(to_stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
-            recorder.refuse_command(command, output)
-            known = chosen or rule_files.for_program(Path(command[0]).name, command[0])
-            recorder.record_command(
-                command,
-                rule_files.with_roles(known, roles),
-                output,
-                schedule,
-                status.update,
-                lambda target: _counters(source, target),
-            )
+            recorder.record_command(command, chosen, output, schedule, status.update, source, roles=roles)
         else:
             target = recorder.of_pid(_first_process(pid, engine), chosen, roles)
             _say_which(target)
             enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
-            counters = _counters(source, target)
-            recorder.record_running(target, output, schedule, status.update, counters, enough)
+            recorder.record_running(target, output, schedule, status.update, source, enough)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
     opened = Recording.open(output)
@@ -202,10 +192,6 @@ def _say_which(target: recorder.Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
     if target.pid is not None and target.rules.is_server:
         complain(f"recording {recorder.server_at(target.pid, target.rules)['described']}")
-
-
-def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recorder.EngineCounters | None:
-    return None if source is None else recorder.EngineCounters.connect(source, target)
 
 
 def _is_usable(recording: Path) -> bool:

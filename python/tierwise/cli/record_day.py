@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Taken, Target
+from tierwise.capture import BurstCost, DayPlan, DayRecorder, Taken, Target
+from tierwise.capture.dsn import Dsn
 from tierwise.cli import printing
 from tierwise.cli.output import Format, show
 from tierwise.cli.settings import progress_console
@@ -23,7 +24,7 @@ def record_day(
     find: Callable[[int], Target],
     out: Path,
     plan: DayPlan,
-    counters: Callable[[Target], EngineCounters | None],
+    dsn: Dsn | None,
     format: Format,
 ) -> None:
     """Record by the plan, and print a line for each recording, gap and change of the schedule.
@@ -43,7 +44,7 @@ def record_day(
             plan,
             progress=status.update,
             note=lambda line: _print(console, line),
-            counters=counters,
+            dsn=dsn,
         )
         try:
             day.run()

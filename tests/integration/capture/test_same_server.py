@@ -82,7 +82,7 @@ def test_a_day_takes_the_recorded_server_s_dsn_alone(pair: Pair, tmp_path: Path)
         plan,
         progress=lambda _: None,
         note=lambda _: None,
-        counters=lambda found: EngineCounters.connect(pair.dsns[1], found),
+        dsn=pair.dsns[1],
     )
     with pytest.raises(TierwiseError, match="its server is another one"):
         day.run()

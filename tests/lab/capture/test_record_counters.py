@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.watched_servers import SECRET, commit, dsn_of, watched_postgres
-from tierwise.capture import EngineCounters, Schedule, of_pid, record_running
+from tierwise.capture import Schedule, of_pid, record_running
 from tierwise.host import tracing
 from tierwise.recording import Recording
 
@@ -21,8 +21,7 @@ def test_no_password_reaches_a_recording(run_dir: Path, tmp_path: Path) -> None:
         target = of_pid(postgres.server_pid or 0)
         load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
         load.start()
-        counters = EngineCounters.connect(dsn_of(postgres), target)
-        record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, counters)
+        record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, dsn_of(postgres))
         load.join()
     about = Recording.open(out).about
     assert about.transactions == about.counters["commits"] + about.counters["rollbacks"] > 0
