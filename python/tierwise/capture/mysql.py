@@ -139,7 +139,8 @@ class MysqlSession:
         # A restart resets the counters, and so does FLUSH STATUS: each has its own clock.
         uptime_s = int(status.get("Uptime", 0))
         flushed_s = uptime_s - int(status.get("Uptime_since_flush_status", uptime_s))
-        return Reading(counts, f"{flushed_s} {innodb is None} {self.server()}")
+        server = sorted(self._variables(*_OF_SERVER).items())
+        return Reading(counts, f"{flushed_s} {innodb is None} {server}")
 
     @staticmethod
     def transactions(counts: Mapping[str, int]) -> int:
@@ -203,10 +204,6 @@ class MysqlSession:
             self.limits.append("the sizes of files are not known: the server did not tell")
             return {}
         return sizes
-
-    def server(self) -> str:
-        """Host, port, directory and identifier: the same for all sessions of one server."""
-        return " ".join(str(value) for _, value in sorted(self._variables(*_OF_SERVER).items()))
 
     def second(self) -> MysqlSession:
         """Another session, which does not see this one; perhaps of another server."""

@@ -61,6 +61,13 @@ def observe(
         try:
             server = SESSIONS[dsn.kind](dsn.text)
             undo.callback(server.close)
+            sampling = server.second()
+            undo.callback(sampling.close)
+            if server.read().origin != sampling.read().origin:
+                raise TierwiseError(
+                    "two sessions of the DSN are of different servers: it leads to a load balancer",
+                    "give the address of one server",
+                )
             server.watch()
         except UnreadableError as error:
             raise TierwiseError(
@@ -69,7 +76,8 @@ def observe(
             ) from None
         make_folder(out)
         try:
-            seen = _observed(server, seconds, rate_hz, cores, devices or {}, status)
+            tally = _Tally(sampling, cores)
+            seen = _observed(server, tally, seconds, rate_hz, devices or {}, status)
         except UnreadableError as error:
             raise TierwiseError(_NOTHING.format(error.reason), "observe again") from None
     write_observation(out, seen)
@@ -178,9 +186,9 @@ class _Counting:
 
 def _observed(
     server: SqlSession,
+    tally: _Tally,
     seconds: float,
     rate_hz: float,
-    cores: int | None,
     devices: Mapping[Role, str],
     status: Callable[[str], None],
 ) -> Observation:
@@ -188,11 +196,9 @@ def _observed(
     sizes = server.sizes()
     look_s = _look_s(server)
     rate_hz, slowed = _affordable(rate_hz, look_s)
-    sampling = _second(server)
-    tally = _Tally(sampling, cores)
     sampler = WaitSampler(tally, rate_hz)
     started_at, began_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    counting = _Counting(server, sampling)
+    counting = _Counting(server, tally.session)
     sampler.start()
     ended = _wait(sampler, counting, began_s, seconds, status)
     sampler.stop()
@@ -211,7 +217,7 @@ def _observed(
         rate_hz=profile.rate_hz,
         waits=list(tally.waits(counting.sums)),
         sampling_errors={name: share.sampling_error for name, share in profile.shares.items()},
-        cores=cores,
+        cores=tally.cores,
         running=tally.running / tally.ticks,
         counted_s=counting.counted_s,
         counts=dict(counting.sums),
@@ -222,18 +228,6 @@ def _observed(
         sampling_cost=look_s * profile.rate_hz,
         limits=[*server.limits, *slowed, *ended, *uncounted],
     )
-
-
-def _second(server: SqlSession) -> SqlSession:
-    """Another session of the server: samples of one with the counters of another would be nobody's."""
-    second = server.second()
-    if server.server() != second.server():
-        second.close()
-        raise TierwiseError(
-            "two sessions of the DSN are of different servers: it leads to a load balancer",
-            "give the address of one server",
-        )
-    return second
 
 
 def _look_s(server: SqlSession) -> float:

@@ -223,11 +223,6 @@ class PostgresSession:
             )
         return sizes
 
-    def server(self) -> str:
-        """When its first process began: the same for all sessions of one server, until it is restarted."""
-        ((started,),) = self._rows("SELECT pg_postmaster_start_time()")
-        return str(started)
-
     def second(self) -> PostgresSession:
         """Another session, perhaps of another server if the DSN leads to several."""
         return PostgresSession(self._dsn)
