@@ -3,7 +3,6 @@
 Not here: anything that reads a finished recording; see ``recording``.
 """
 
-from tierwise.capture.client_programs import refuse_command
 from tierwise.capture.day import DayRecorder
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.record import Enough, record_command, record_running
@@ -27,6 +26,5 @@ __all__ = [
     "pid_of_engine",
     "record_command",
     "record_running",
-    "refuse_command",
     "server_at",
 ]
