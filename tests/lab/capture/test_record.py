@@ -23,12 +23,6 @@ from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
 
 
-@pytest.fixture(autouse=True)
-def possible(run_dir: Path) -> None:
-    if (reason := tracing.impossible()) is not None:
-        pytest.skip(f"nothing can be recorded here: {reason}")
-
-
 def quiet(_: str) -> None:
     """Nobody listens."""
 
