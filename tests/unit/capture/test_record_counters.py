@@ -37,6 +37,13 @@ def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counters.transactions == 210
 
 
+def test_counters_that_were_reset_have_no_increase() -> None:
+    before = Reading({"commits": 5}, "begun")
+    assert Reading({"commits": 7, "log_bytes": 1}, "begun").since(before) == {"commits": 2, "log_bytes": 1}
+    assert Reading({"commits": 7}, "begun again").since(before) is None
+    assert Reading({"commits": 4}, "begun").since(before) is None
+
+
 @pytest.mark.parametrize(
     ("counts", "transactions"),
     [
