@@ -241,7 +241,7 @@ def _judge_losses() -> int:
     callers = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
     try:
         rules = rule_files.load("sqlite")
-        target = Target(lambda: [one.pid for one in callers], rules, rules.role_of)
+        target = Target(lambda: [one.pid for one in callers], rules)
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "recording"
             told = record_running(target, out, Schedule(5, duty=1.0), lambda _: None)

@@ -3,17 +3,12 @@
 Not here: anything that reads a finished recording; see ``recording``.
 """
 
-from tierwise.capture.client_programs import refuse_command
-from tierwise.capture.command import record_command
-from tierwise.capture.day import DayPlan, DayRecorder
-from tierwise.capture.day_limits import BurstCost, Limits, Taken
+from tierwise.capture.day import DayRecorder
 from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.running import Enough, record_running
-from tierwise.capture.schedule import DEFAULT_DUTY, Schedule, parse_duty
-from tierwise.capture.server import Server
-from tierwise.capture.server_processes import server_at
+from tierwise.capture.record import Enough, record_command, record_running
+from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.session import Session
-from tierwise.capture.target import Target, of_engine, of_pid, pid_of_engine
+from tierwise.capture.target import Target, of_pid, pid_of_engine, server_at
 
 __all__ = [
     "DEFAULT_DUTY",
@@ -22,18 +17,14 @@ __all__ = [
     "DayRecorder",
     "EngineCounters",
     "Enough",
-    "Limits",
     "Schedule",
-    "Server",
     "Session",
     "Taken",
     "Target",
-    "of_engine",
     "of_pid",
     "parse_duty",
     "pid_of_engine",
     "record_command",
     "record_running",
-    "refuse_command",
     "server_at",
 ]

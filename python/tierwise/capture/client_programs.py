@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.capture.server_processes import all_servers, program_of
+from tierwise.capture.rules import all_servers, program_of
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import remove_recording
 from tierwise.recording.breakdown import break_down
@@ -32,8 +32,7 @@ def refuse_command(command: Sequence[str], out: Path) -> None:
     Raises:
         TierwiseError: naming the servers that run here.
     """
-    name = _program_in(command)
-    if _is_client(name):
+    if _is_client(name := _program_in(command)):
         raise _no_database(f"{name} is a client", out, all_servers())
 
 
@@ -136,11 +135,9 @@ class ServersTalkedTo:
         Raises:
             TierwiseError: naming the servers.
         """
-        if self.any and all(row.role is None for row in break_down(out).roles):
-            remove_recording(out)
-            raise self._refusal(name, out)
-
-    def _refusal(self, name: str, out: Path) -> TierwiseError:
+        if not self.any or any(row.role is not None for row in break_down(out).roles):
+            return
+        remove_recording(out)
         clients = f" by {', '.join(sorted(self.programs))}" if self.programs else ""
         what = f"{name} opened no file of a database and talked to a server{clients}"
-        return _no_database(what, out, sorted(self.pids) or all_servers())
+        raise _no_database(what, out, sorted(self.pids) or all_servers())

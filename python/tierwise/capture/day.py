@@ -8,18 +8,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isinf
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture.day_limits import Limits, Taken
-from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.server import Server
+from tierwise import _core
+from tierwise.capture.dsn import Dsn
+from tierwise.capture.rules import program_of
+from tierwise.capture.schedule import DayPlan, Taken
 from tierwise.capture.session import Session
 from tierwise.capture.target import Target
+from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.recording import make_folder, remove_recording
@@ -29,75 +29,41 @@ _SAID_AGAIN = 1.1
 """A longer period is announced once it is this many times the one announced before."""
 
 
-@dataclass(frozen=True)
-class DayPlan:
-    """When to record.
-
-    Attributes:
-        seconds: length of the day.
-        every_s: length of a period, with one recording in each.
-        each: schedule of one recording.
-        limits: what the day may cost and how large it may become.
-    """
-
-    seconds: float
-    every_s: float
-    each: Schedule
-    limits: Limits = field(default_factory=Limits)
-
-    def __post_init__(self) -> None:
-        """Refuse periods that hold no recording, and recordings that hold no burst.
-
-        Raises:
-            TierwiseError: naming the option.
-        """
-        each_s = self.each.seconds or 0.0
-        if not each_s < self.every_s <= self.seconds:
-            raise TierwiseError(
-                f"--every: {self.every_s:g} s does not lie between one recording ({each_s:g} s) and the "
-                f"whole day ({self.seconds:g} s)",
-                "write for example --duration 24h --every 10min --each 60s",
-            )
-        if each_s < self.each.burst_s / self.each.duty:
-            raise TierwiseError(
-                f"--each: a burst with its pause takes {self.each.burst_s / self.each.duty:g} s, and one "
-                f"recording {each_s:g} s",
-                "record longer, or with a shorter --burst or a greater --duty",
-            )
-
-
 class DayRecorder:
     """Takes the recordings of a day."""
 
     def __init__(
         self,
-        server: Server,
+        pid: int,
+        find: Callable[[int], Target],
         out: Path,
         plan: DayPlan,
         *,
         progress: ProgressCallback,
         note: Callable[[str], None],
-        counters: Callable[[Target], EngineCounters | None] = lambda _: None,
+        dsn: Dsn | None = None,
     ) -> None:
         """Make the folder.
 
         Args:
-            server: the database, which may be restarted meanwhile.
+            pid: of the database's first process. It may be restarted meanwhile.
+            find: gives the processes to record by the pid of the first.
             out: folder of the day, to be made or empty.
             plan: when to record.
             progress: receives progress messages.
             note: receives one line for each recording, gap, restart and change of the schedule.
-            counters: gives new counters of the engine itself for each recording.
+            dsn: of the engine's own counters, if they are to be read.
 
         Raises:
             TierwiseError: if the folder is not empty.
         """
         make_folder(out)
-        self._server, self._out, self._plan = server, out, plan
-        self._say, self._note, self._counters = progress, note, counters
+        self._pid, self._find, self._out, self._plan = pid, find, out, plan
+        self._identity, self._program, self._place = ledger.Identity.of(pid), program_of(pid), _place_of(pid)
+        self._say, self._print, self._dsn = progress, note, dsn
         self._every_s = self._said_s = plan.every_s
         self._chance = random.Random(_SEED)
-        self._interrupted = False
+        self._over = False
         self._attempts = 0
         self.taken: list[Taken] = []
 
@@ -107,28 +73,22 @@ class DayRecorder:
         Raises:
             TierwiseError: if the first recording cannot be taken; later failures become a line.
         """
-        self._began_s = time.monotonic()
-        period_s = start_s = self._began_s
-        while not self._interrupted and start_s < self._began_s + self._plan.seconds:
+        self._began_s = period_s = start_s = time.monotonic()
+        while not self._over and start_s < self._began_s + self._plan.seconds:
             try:
                 self._wait(start_s)
-                if not self._take():
-                    return
+                self._take()
             except KeyboardInterrupt:
-                self._note(f"{_clock()} interrupted: the day ends")
-                return
+                self._end("interrupted: the day ends")
             period_s = max(period_s + self._every_s, time.monotonic())
-            start_s = period_s + self._random_delay_s()
+            # Recordings at fixed times would alias with periodic jobs.
+            room_s = max(self._every_s - (self._plan.each.seconds or 0.0), 0.0)
+            start_s = period_s + self._chance.uniform(0.0, room_s / 2)
 
     @property
     def elapsed_s(self) -> float:
         """Time since the first recording began."""
         return time.monotonic() - self._began_s
-
-    def _random_delay_s(self) -> float:
-        """Recordings at fixed times would alias with periodic jobs."""
-        room_s = max(self._every_s - (self._plan.each.seconds or 0.0), 0.0)
-        return self._chance.uniform(0.0, room_s / 2)
 
     def _wait(self, until_s: float) -> None:
         left_s = until_s - time.monotonic()
@@ -136,65 +96,93 @@ class DayRecorder:
             self._say(f"next recording at {_clock(left_s)}")
             time.sleep(left_s)
 
-    def _take(self) -> bool:
-        """Take one recording; whether the day goes on."""
+    def _take(self) -> None:
+        """Take one recording."""
         self._attempts += 1
         cpu_s = time.process_time()
         out = self._out / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         try:
-            if self._server.restarted():
-                self._note(f"{_clock()} the database was restarted; it is now process {self._server.pid}")
+            self._follow_restart()
             told = self._recorded(out)
         except TierwiseError as error:
             if self._attempts == 1:
                 raise
-            self._note(f"{_clock()} no recording: {error.message}")
-            return True
+            self._note(f"no recording: {error.message}")
+            return
         if not told["bursts"]:
             remove_recording(out)
-            self._note(f"{_clock()} no recording: it ended before its first burst")
-            return not self._interrupted
-        one = Taken.of(out, told, time.process_time() - cpu_s)
-        if self._plan.limits.exceeded_by([*self.taken, one]):
+            self._note("no recording: it ended before its first burst")
+            return
+        size_bytes = sum(file.stat().st_size for file in out.iterdir())
+        one = Taken.of(told, size_bytes, time.process_time() - cpu_s)
+        if self._plan.is_exceeded_by([*self.taken, one]):
             remove_recording(out)
-            return self._end_for_size(one)
+            self._end_for_size(size_bytes)
+            return
         self.taken.append(one)
-        self._note(f"{_clock()} {one.described}")
-        return not self._interrupted and self._thin_out()
+        self._note(
+            f"{out.name}: {told['duration_s']:.1f} s, {len(told['bursts'])} bursts, "
+            f"{told['losses']['recorded_events']:,} events, {told['losses']['lost_events']:,} lost, "
+            f"{size_bytes / 1e6:.2f} MB"
+        )
+        if not self._over:
+            self._thin_out()
+
+    def _follow_restart(self) -> None:
+        """After a restart, go on with the process that has its program, user and working directory."""
+        if self._identity is not None and self._identity.alive:
+            return
+        found = [pid for pid in _core.first_processes([self._program]) if _place_of(pid) == self._place]
+        if len(found) != 1:
+            raise TierwiseError(f"the database ({self._program}) does not run", "start it")
+        self._pid, self._identity = found[0], ledger.Identity.of(found[0])
+        self._note(f"the database was restarted; it is now process {self._pid}")
 
     def _recorded(self, out: Path) -> dict[str, Any]:
-        target = self._server.target()
-        with Session(target, out, self._plan.each, self._say, self._counters(target)) as session:
+        target = self._find(self._pid)
+        with Session(target, out, self._plan.each, self._say, self._dsn) as session:
             try:
                 session.run()
             except KeyboardInterrupt:
-                self._interrupted = True
                 session.stop()
-                self._note(f"{_clock()} interrupted: the day ends with this recording")
+                self._end("interrupted: the day ends with this recording")
             return session.finish()
 
-    def _end_for_size(self, one: Taken) -> bool:
-        most = f"{self._plan.limits.most_bytes / 1e6:,.0f} MB"
+    def _end_for_size(self, size_bytes: int) -> None:
+        most = f"{self._plan.most_bytes / 1e6:,.0f} MB"
         if not self.taken:
             raise TierwiseError(
-                f"one recording has {one.size_bytes / 1e6:,.1f} MB, and the day may have {most}",
+                f"one recording has {size_bytes / 1e6:,.1f} MB, and the day may have {most}",
                 "record less each time, with a shorter --each or a smaller --duty",
             )
-        self._note(f"{_clock()} the day ends here: with one more recording it would have more than {most}")
-        return False
+        self._end(f"the day ends here: with one more recording it would have more than {most}")
 
-    def _thin_out(self) -> bool:
-        """Lengthen the period if the limits ask for it; false if no further recording fits."""
-        elapsed_s = self.elapsed_s
-        needed = self._plan.limits.period(self.taken, elapsed_s, max(self._plan.seconds - elapsed_s, 0.0))
-        if isinf(needed.seconds):
-            self._note(f"{_clock()} the day ends here: {needed.because}")
-            return False
-        self._every_s = max(self._plan.every_s, needed.seconds)
+    def _thin_out(self) -> None:
+        """Lengthen the period if the limits ask for it, or end the day if no further recording fits."""
+        shortest_s, limit = self._plan.shortest_period(self.taken, self.elapsed_s)
+        if isinf(shortest_s):
+            self._end(f"the day ends here: {limit}")
+            return
+        self._every_s = max(self._plan.every_s, shortest_s)
         if self._every_s > _SAID_AGAIN * self._said_s:
             self._said_s = self._every_s
-            self._note(f"{_clock()} from now on every {self._every_s:,.0f} s: {needed.because}")
-        return True
+            self._note(f"from now on every {self._every_s:,.0f} s: {limit}")
+
+    def _end(self, why: str) -> None:
+        self._over = True
+        self._note(why)
+
+    def _note(self, line: str) -> None:
+        self._print(f"{_clock()} {line}")
+
+
+def _place_of(pid: int) -> tuple[int, str] | None:
+    """User and working directory of a process; ``None`` if it is gone."""
+    process = Path(f"/proc/{pid}")
+    try:
+        return process.stat().st_uid, str((process / "cwd").readlink())
+    except OSError:
+        return None
 
 
 def _clock(later_s: float = 0.0) -> str:

@@ -1,81 +1,77 @@
 """The engine's own counters during a recording: transactions, log bytes, pages.
 
-Each reading has its own connection, so that no session of ours is open while events are recorded.
+Each reading has its own session, so that none of ours is open while events are recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
 
-from tierwise.capture import mysql_counters, postgres_counters
-from tierwise.capture.counter_reading import Reading, UnreadableError
+from tierwise import _core
 from tierwise.capture.dsn import VARIABLE, Dsn
-from tierwise.capture.rules import Rules
-from tierwise.capture.same_server import require_same
-from tierwise.capture.server_session import ServerSession, session_of
-from tierwise.capture.target import Target
+from tierwise.capture.mysql import MysqlSession
+from tierwise.capture.postgres import PostgresSession
+from tierwise.capture.rules import first_process_of
+from tierwise.capture.sql_session import Facts, Reading, UnreadableError
+from tierwise.capture.target import Target, server_at
 from tierwise.model.errors import TierwiseError
 
-_READERS: Mapping[str, Callable[[str], Reading]] = {
-    "postgresql": postgres_counters.read,
-    "mysql": mysql_counters.read,
-}
-_TRANSACTIONS: Mapping[str, Callable[[Mapping[str, int]], int]] = {
-    "postgresql": postgres_counters.transactions,
-    "mysql": mysql_counters.transactions,
-}
-_NO_COUNTS = "transactions are counted from the events alone"
+SqlSession = PostgresSession | MysqlSession
+SESSIONS: Mapping[str, type[SqlSession]] = {"postgresql": PostgresSession, "mysql": MysqlSession}
+"""Kind of a DSN -> its sessions."""
+_CONTROL_FILE = "global/pg_control"
+_NUMBER_INSIDE = re.compile(r"^NSpid:.*\s(\d+)$", re.MULTILINE)
+_NOT_VERIFIED = (
+    "whether the DSN is of the recorded server could not be verified: neither the connection nor the server "
+    "tells its process"
+)
 
 
-@dataclass
 class EngineCounters:
     """Increases of counters, summed over the windows of a recording."""
 
-    dsn: Dsn
-    version: str | None = None
-    """Of the server."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Of the server; those that matter to prediction."""
-    remarks: list[str] = field(default_factory=list)
-    """What could not be verified, as sentences."""
-    _before: Reading | None = None
-    _sums: dict[str, int] = field(default_factory=dict)
-    _warning: str | None = None
+    def __init__(self, dsn: Dsn) -> None:
+        """Nothing is counted yet."""
+        self.version: str | None = None
+        """Of the server."""
+        self.settings: Mapping[str, str] = {}
+        """Of the server; those that matter to prediction."""
+        self._session_type, self._dsn = SESSIONS[dsn.kind], dsn.text
+        self._before: Reading | None = None
+        self._sums = Counter[str]()
+        self._remark: str | None = None
+        self._warning: str | None = None
 
     @classmethod
-    def connect(cls, dsn: Dsn, rules: Rules, target: Target | None = None) -> EngineCounters:
+    def connect(cls, dsn: Dsn, target: Target) -> EngineCounters:
         """Test the connection, and that it leads to the recorded server.
-
-        Args:
-            dsn: of the recorded server.
-            rules: of its engine.
-            target: the recorded server, if it is known: the DSN must be its own.
 
         Raises:
             TierwiseError: if the DSN is for another engine or server, or the counters cannot be read now.
         """
-        remarks = list[str | None]()
-
-        def seen(session: ServerSession) -> None:
-            remarks.append(None if target is None else require_same(session, target))
-
-        if dsn.kind != rules.counters:
+        if dsn.kind != target.rules.counters:
             raise TierwiseError(
-                f"a DSN of {dsn.kind} is given, and {rules.engine} is recorded",
+                f"a DSN of {dsn.kind} is given, and {target.rules.engine} is recorded",
                 f"give its own, or none: unset {VARIABLE}",
             )
+        counters = cls(dsn)
         try:
-            session = session_of(dsn, rules.settings, seen)
-            _READERS[dsn.kind](dsn.text)
+            with closing(SESSIONS[dsn.kind](dsn.text)) as session:
+                facts = session.facts(target.rules.settings)
+                counters.version, counters.settings = facts.version, facts.settings
+                counters._remark = _require_same(facts, target)
+                session.read()
         except UnreadableError as error:
             raise TierwiseError(
                 f"the engine's counters cannot be read: {error.detail}",
                 "check the DSN and the rights of its user",
             ) from None
-        told = [remark for remark in remarks if remark is not None]
-        return cls(dsn, session.version, session.settings, told)
+        return counters
 
     def begin(self) -> None:
         """Read the counters at the start of a window."""
@@ -86,15 +82,12 @@ class EngineCounters:
         before, self._before = self._before, None
         if before is None or (after := self._read()) is None:
             return
-        if before.origin != after.origin or any(
-            after.counts[name] < count for name, count in before.counts.items()
-        ):
+        if (increases := after.since(before)) is None:
             self._give_up(
                 "its statistics were reset, it was restarted, or the DSN led elsewhere, while it was recorded"
             )
-            return
-        for name, count in after.counts.items():
-            self._sums[name] = self._sums.get(name, 0) + count - before.counts[name]
+        else:
+            self._sums.update(increases)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -104,28 +97,83 @@ class EngineCounters:
     @property
     def transactions(self) -> int | None:
         """Transactions that ended, committed or rolled back; ``None`` if they were not counted."""
-        return _TRANSACTIONS[self.dsn.kind](self._sums) if self.counts else None
+        return self._session_type.transactions(self._sums) if self.counts else None
 
     @property
     def warnings(self) -> list[str]:
-        """The reason for missing counts, if any: one sentence that names neither host nor user."""
-        return [*self.remarks, *([self._warning] if self._warning else [])]
+        """What could not be verified, and why counts are missing: sentences without host and user."""
+        return [sentence for sentence in (self._remark, self._warning) if sentence is not None]
 
     def _read(self) -> Reading | None:
         if self._warning is not None:
             return None
         try:
-            return _READERS[self.dsn.kind](self.dsn.text)
+            with closing(self._session_type(self._dsn)) as session:
+                return session.read()
         except UnreadableError as error:
             self._give_up(error.reason)
             return None
 
     def _give_up(self, reason: str) -> None:
-        self._warning = f"the engine's counters were not used: {reason}; {_NO_COUNTS}"
+        self._warning = (
+            f"the engine's counters were not used: {reason}; transactions are counted from the events alone"
+        )
 
 
-def described(counters: EngineCounters | None) -> dict[str, Any]:
-    """The sections of ``about.json`` that come from counters."""
-    if counters is None:
-        return {}
-    return {"counters": counters.counts, "transactions": counters.transactions}
+def _require_same(facts: Facts, target: Target) -> str | None:
+    """Compare the server of an open session with the recorded one; a sentence if nothing can be told.
+
+    The process at the other end of the connection decides. Behind a pooler, a proxy or another network, the
+    process that the server names decides, by the number that it has in the server's own process namespace.
+
+    Raises:
+        TierwiseError: if it is another server, naming both.
+    """
+    recorded = target.processes()
+    if set(facts.peers) & set(recorded):
+        return None
+    for peer in facts.peers:
+        other = first_process_of(peer)
+        if other is not None and other not in recorded:
+            raise _another(facts, target, other)
+    system = _system_of(target)
+    if None not in (facts.system, system) and facts.system != system:
+        raise _another(facts, target)
+    if facts.task is None:
+        return _NOT_VERIFIED
+    if facts.task not in _numbers_inside(recorded):
+        raise _another(facts, target)
+    return None
+
+
+def _another(facts: Facts, target: Target, other: int | None = None) -> TierwiseError:
+    first = target.pid or next(iter(target.processes()), None)
+    ours = "gone" if first is None else server_at(first, target.rules)["described"]
+    theirs = f"data directory {facts.data_directory}" if facts.data_directory else "which names no directory"
+    fix = "give the DSN of the recorded server"
+    if other is not None:
+        theirs, fix = _core.servers_listed([other]), f"{fix}, or --pid {other}"
+    return TierwiseError(f"--dsn: its server is another one, {theirs}; the recorded one is {ours}", fix)
+
+
+def _numbers_inside(pids: Iterable[int]) -> set[int]:
+    """Numbers of the threads of processes as they see them themselves."""
+    numbers = set()
+    for status in (status for pid in pids for status in Path(f"/proc/{pid}/task").glob("*/status")):
+        with suppress(OSError):
+            if found := _NUMBER_INSIDE.search(status.read_text("utf-8", "replace")):
+                numbers.add(int(found[1]))
+    return numbers
+
+
+def _system_of(target: Target) -> str | None:
+    """System identifier of the recorded PostgreSQL, the first 8 bytes of its control file."""
+    pids = target.processes()
+    if not pids or target.rules.counters != "postgresql":
+        return None
+    try:
+        directory = Path(f"/proc/{pids[0]}/cwd").readlink()
+        with _core.path_within(target.root, directory / _CONTROL_FILE).open("rb") as control:
+            return str(struct.unpack("=Q", control.read(8))[0])
+    except (OSError, struct.error):
+        return None

@@ -1,16 +1,16 @@
-"""Rules for the roles of an engine's files and threads: shipped ones, and a user's own."""
+"""Rules for the roles of an engine's files and threads, and the processes that they are for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from tierwise import _core
+from tierwise._core import Rules
+from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
-from tierwise.model.roles import Role
 from tierwise.model.shipped import DATA
 from tierwise.model.suggestions import one_of
 
@@ -18,63 +18,10 @@ _SHIPPED = DATA / "rules"
 _SUFFIX = ".toml"
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The rules of one engine, with their text, which the recorder also reads."""
-
-    file: str
-    text: str
-    parsed: _core.Rules
-
-    @property
-    def engine(self) -> str:
-        """Name of the engine."""
-        return self.parsed.engine
-
-    @property
-    def settings(self) -> list[str]:
-        """Names of the engine's settings that matter to prediction."""
-        return self.parsed.settings
-
-    @property
-    def works_in_data_directory(self) -> bool:
-        """Whether a server's working directory is its data directory."""
-        return self.parsed.works_in_data_directory
-
-    @property
-    def counters(self) -> str | None:
-        """Kind of DSN for the engine's counters; ``None`` if tierwise reads no counters of this engine."""
-        return self.parsed.counters
-
-    def with_roles(self, given: Sequence[str]) -> Rules:
-        """These rules after roles given as ``PATH=ROLE``.
-
-        Raises:
-            TierwiseError: if one is no absolute path with a role.
-        """
-        try:
-            return replace(self, parsed=self.parsed.with_roles(given))
-        except ValueError as error:
-            raise TierwiseError(*error.args) from None
-
-    def on_server(self, pid: int, root: Path) -> Rules:
-        """These rules after the roles of files that the settings and links of a server tell."""
-        return replace(self, parsed=self.parsed.on_server(pid, root))
-
-    def role_of_content(self, place: Path) -> Role | None:
-        """Role of a file whose name says nothing, by its first bytes."""
-        role = self.parsed.role_of_content(place)
-        return None if role is None else Role(role)
-
-    def role_of(self, path: str) -> Role | None:
-        """Role of a file by its path; ``None`` for files outside the database."""
-        role = self.parsed.role_of(path)
-        return None if role is None else Role(role)
-
-
 def names() -> list[str]:
     """Engines with shipped rules."""
-    return sorted(entry.name.removesuffix(_SUFFIX) for entry in _SHIPPED.iterdir() if _is_rules(entry.name))
+    files = [file.name for file in _SHIPPED.iterdir()]
+    return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
 
 
 def load(name: str) -> Rules:
@@ -84,7 +31,7 @@ def load(name: str) -> Rules:
         TierwiseError: if the name is unknown, or the file cannot be read or used.
     """
     if name.endswith(_SUFFIX):
-        return _read(Path(name))
+        return _parse(read_text(Path(name), "name a readable file of rules"), name)
     if name not in names():
         raise TierwiseError(
             f"there are no rules for engine {name!r}", f"{one_of(name, names())}, or a TOML file"
@@ -92,9 +39,58 @@ def load(name: str) -> Rules:
     return _shipped(name)
 
 
+def with_roles(rules: Rules, given: Sequence[str]) -> Rules:
+    """Rules after roles given as ``PATH=ROLE``.
+
+    Raises:
+        TierwiseError: if one is no absolute path with a role.
+    """
+    try:
+        return rules.with_roles(given)
+    except ValueError as error:
+        raise TierwiseError(*error.args) from None
+
+
 def of_program(program: str) -> Rules | None:
     """The rules of the engine whose processes have that name, if any."""
-    return next((rules for rules in map(_shipped, names()) if program in rules.parsed.programs), None)
+    return next((rules for rules in map(_shipped, names()) if program in rules.programs), None)
+
+
+def for_program(program: str, what: str) -> Rules:
+    """The rules of the engine whose processes have that name.
+
+    Raises:
+        TierwiseError: beginning with ``what``, a process or a command, if there are none.
+    """
+    if (rules := of_program(program)) is None:
+        raise TierwiseError(
+            f"{what} is of no engine that tierwise knows",
+            f"give --rules with one of {', '.join(names())}, or a TOML file",
+        )
+    return rules
+
+
+def program_of(pid: int) -> str:
+    """Name of a process as the kernel shows it; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def first_process_of(pid: int) -> int | None:
+    """First process of the server that a process is of; ``None`` if it is of none that tierwise knows."""
+    first = None
+    while (rules := of_program(program_of(pid))) is not None and rules.is_server:
+        first = pid
+        pid = cpu.parent_of(pid) or 0
+    return first
+
+
+def all_servers() -> list[int]:
+    """First processes of all servers of this host."""
+    known = [rules for rules in map(_shipped, names()) if rules.is_server]
+    return _core.first_processes([program for rules in known for program in rules.programs])
 
 
 @cache
@@ -102,16 +98,8 @@ def _shipped(name: str) -> Rules:
     return _parse(_SHIPPED.joinpath(name + _SUFFIX).read_text("utf-8"), name + _SUFFIX)
 
 
-def _read(path: Path) -> Rules:
-    return _parse(read_text(path, "name a readable file of rules"), str(path))
-
-
 def _parse(text: str, file: str) -> Rules:
     try:
-        return Rules(file, text, _core.Rules(text, file))
+        return Rules(text, file)
     except ValueError as error:
         raise TierwiseError(*error.args) from None
-
-
-def _is_rules(name: str) -> bool:
-    return name.endswith(_SUFFIX)

@@ -1,13 +1,17 @@
-"""The schedule of a recording: bursts spread over the run, with unrecorded time between them."""
+"""When to record: the bursts of a recording, the recordings of a day, and what a day may cost."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp, floor, inf, log
+from statistics import fmean
+from typing import Any
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.statistics import mean_half_width
 
 DEFAULT_DUTY = "1/10"
 _SEED = 1
@@ -76,3 +80,136 @@ def parse_duty(text: str) -> float:
     if not 0 < duty <= 1:
         raise TierwiseError(f"--duty: {text} is no share of the time", "use more than 0 and at most 1")
     return duty
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A finished recording of a day.
+
+    Attributes:
+        size_bytes: of its files.
+        recorded_s: length of its bursts.
+        rate_ratio: rate of work in bursts over that beside them; ``None`` if not measured.
+        cpu_ratio: processor time of the server for a switch in bursts over that beside them; ``None`` if not
+            measured.
+        cpu_s: processor time of the recorder, with attaching and decoding.
+    """
+
+    size_bytes: int
+    recorded_s: float
+    rate_ratio: float | None
+    cpu_ratio: float | None
+    cpu_s: float
+
+    @classmethod
+    def of(cls, told: dict[str, Any], size_bytes: int, cpu_s: float) -> Taken:
+        """A recording by its description."""
+        cost = told["cost"]
+        return cls(
+            size_bytes=size_bytes,
+            recorded_s=sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"]) / 1e9,
+            rate_ratio=cost["rate_ratio"] if cost["rate_ratio_low"] > 0 else None,
+            cpu_ratio=cost["cpu_ratio"] if cost["cpu_ratio_low"] > 0 else None,
+            cpu_s=cpu_s,
+        )
+
+
+@dataclass(frozen=True)
+class BurstCost:
+    """Share of the rate that is lost within bursts.
+
+    Attributes:
+        share: the mean over recordings.
+        low: of its 95 % interval; ``None`` with fewer than two measured recordings.
+        high: as ``low``.
+    """
+
+    share: float
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def of(cls, taken: Sequence[Taken]) -> BurstCost:
+        """The geometric mean of the rate ratios; without one, by the server's processor time."""
+        logs = [log(one.rate_ratio) for one in taken if one.rate_ratio]
+        if not logs:
+            dearer = [1 - 1 / one.cpu_ratio for one in taken if one.cpu_ratio]
+            return cls(fmean(dearer) if dearer else 0.0)
+        middle = fmean(logs)
+        if len(logs) < 2:
+            return cls(1 - exp(middle))
+        half = mean_half_width(logs)
+        return cls(1 - exp(middle), 1 - exp(middle + half), 1 - exp(middle - half))
+
+
+@dataclass(frozen=True)
+class DayPlan:
+    """When to record during a day.
+
+    Attributes:
+        seconds: length of the day.
+        every_s: length of a period, with one recording in each.
+        each: schedule of one recording.
+        most_cost: share of the throughput that the day may cost.
+        most_bytes: of all recordings.
+    """
+
+    seconds: float
+    every_s: float
+    each: Schedule
+    most_cost: float = 0.01
+    most_bytes: int = 500_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse periods that hold no recording, and recordings that hold no burst.
+
+        Raises:
+            TierwiseError: naming the option.
+        """
+        each_s = self.each.seconds or 0.0
+        with_pause_s = self.each.burst_s / self.each.duty
+        if not each_s < self.every_s <= self.seconds:
+            raise TierwiseError(
+                f"--every: {self.every_s:g} s does not lie between one recording ({each_s:g} s) and the "
+                f"whole day ({self.seconds:g} s)",
+                "write for example --duration 24h --every 10min --each 60s",
+            )
+        if each_s < with_pause_s:
+            raise TierwiseError(
+                f"--each: a burst with its pause takes {with_pause_s:g} s, and one recording {each_s:g} s",
+                "record longer, or with a shorter --burst or a greater --duty",
+            )
+
+    def is_exceeded_by(self, taken: Sequence[Taken]) -> bool:
+        """Whether these recordings are too large."""
+        return sum(one.size_bytes for one in taken) > self.most_bytes
+
+    def shortest_period(self, taken: Sequence[Taken], elapsed_s: float) -> tuple[float, str]:
+        """The shortest period that keeps the limits for the rest of the day.
+
+        A recording costs the share of the rate that bursts lose, times the length of its bursts.
+
+        Args:
+            taken: the recordings so far, at least one.
+            elapsed_s: time since the day began.
+
+        Returns:
+            The period in seconds, infinite if no further recording keeps the limits; and the limit, in words.
+        """
+        left_s = max(self.seconds - elapsed_s, 0.0)
+        share = max(BurstCost.of(taken).share, 0.0)
+        by_cost = _further([share * one.recorded_s for one in taken], self.most_cost * (elapsed_s + left_s))
+        by_size = _further([one.size_bytes for one in taken], self.most_bytes)
+        return max(
+            (
+                left_s / by_cost if by_cost else inf,
+                f"bursts lose {share:.1%} of the rate, and the day may lose {self.most_cost:.0%}",
+            ),
+            (left_s / by_size if by_size else inf, f"the day may have {self.most_bytes / 1e6:,.0f} MB"),
+        )
+
+
+def _further(spent: Sequence[float], most: float) -> float:
+    """Number of further recordings that the rest of a budget allows, each as the mean of those so far."""
+    each = fmean(spent)
+    return max(floor((most - sum(spent)) / each), 0) if each > 0 else inf

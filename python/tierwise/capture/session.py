@@ -8,15 +8,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 
 from tierwise import _core
-from tierwise.capture import about
-from tierwise.capture.engine_counters import EngineCounters, described
+from tierwise.capture.dsn import Dsn
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import Target
-from tierwise.host import ledger
+from tierwise.host import ledger, machine
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
@@ -45,7 +47,7 @@ class Session:
         out: Path,
         schedule: Schedule,
         progress: ProgressCallback,
-        counters: EngineCounters | None = None,
+        dsn: Dsn | None = None,
     ) -> None:
         """Attach; nothing is traced yet.
 
@@ -54,31 +56,31 @@ class Session:
             out: directory of the recording, to be made or empty.
             schedule: when events are taken.
             progress: receives progress messages.
-            counters: of the engine itself, read at the start and the end of each window.
+            dsn: of the engine's own counters, which are read at the start and the end of each window.
 
         Raises:
-            TierwiseError: if the directory is not empty, or nothing can be traced here.
+            TierwiseError: if the directory is not empty, nothing can be traced here, or the DSN is of no use.
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
-        self._stopping = threading.Event()
-        self._in_burst = False
-        self._finished = False
-        self._counters = counters
-        self._elapsed_s = 0.0
-        self._ends_s = 0.0
+        self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
+        self._whole = schedule.duty == 1
         self._gaps_s = schedule.gaps_s()
+        self._stopping = threading.Event()
+        self._in_burst = self._finished = False
         self._bursts = 0
-        self._began_s = self._counted_s = 0.0
+        self._began_s = self._ends_s = self._counted_s = 0.0
         self._full_after_s: float | None = None
+        self.elapsed_s = 0.0
+        """Total length of all windows, including the time between bursts."""
         with ExitStack() as undo:
             tracing = undo.enter_context(Tracing.open())
             make_folder(out)
             undo.callback(self._discard_unfinished)
-            self._about = about.prepared(target)
+            self._about = _about(target)
             self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
             options = json.dumps(self._options(tracing, spool))
-            self._recorder = _core.Recorder(options, target.rules.parsed, target.own_role_of)
+            self._recorder = _core.Recorder(options, target.rules, target.role_of)
             undo.callback(self._recorder.close)
             self._undo = undo.pop_all()
 
@@ -93,21 +95,20 @@ class Session:
         """
         if self._counters is not None:
             self._counters.begin()
-        self._began_s = began_s = time.monotonic()
-        length_s = self._schedule.seconds if seconds is None else seconds
-        self._ends_s = began_s + (_LONGEST_S if length_s is None else length_s)
+        self._began_s = time.monotonic()
+        self._ends_s = self._began_s + (seconds or self._schedule.seconds or _LONGEST_S)
         self._recorder.begin_unrecorded()
         try:
             self._take_bursts(begun)
         finally:
-            self._elapsed_s += time.monotonic() - began_s
+            self.elapsed_s += time.monotonic() - self._began_s
             if self.alive:
                 self._recorder.end_unrecorded()
             if self._counters is not None:
                 self._counters.end()
 
     def _take_bursts(self, begun: Callable[[], None]) -> None:
-        if self._schedule.duty < 1:
+        if not self._whole:
             begun()
             if self._target.clients is None and self.alive:
                 self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
@@ -119,9 +120,9 @@ class Session:
                     raise
                 return  # The target ended just now.
             try:
-                if self._bursts == 1 and self._schedule.duty == 1:
+                if self._bursts == 1 and self._whole:
                     begun()
-                self._wait(self._burst_s)
+                self._wait(_LONGEST_S if self._whole else self._schedule.burst_s)
             finally:
                 self.end_burst()
 
@@ -134,7 +135,7 @@ class Session:
                 return until_s >= self._ends_s
             if self._in_burst and self._is_long():
                 return False
-            if self._schedule.duty == 1 or not self._in_burst:
+            if self._whole or not self._in_burst:
                 self._recorder.look_for_clients()
             self._stopping.wait(min(left_s, _LOOKS_EACH_S))
         return True
@@ -146,10 +147,9 @@ class Session:
             return False
         self._counted_s = now_s
         burst_events, size_bytes = self._recorder.taken()
-        limit_bytes = self._schedule.limit_bytes
-        if size_bytes >= limit_bytes:
+        if size_bytes >= self._schedule.limit_bytes:
             self._full_after_s = now_s - self._began_s
-            self._say(f"the recording has reached its limit of {limit_bytes / 1e6:,.0f} MB")
+            self._say(f"the recording has reached its limit of {self._schedule.limit_bytes / 1e6:,.0f} MB")
         return self.full or burst_events >= _MOST_BURST_EVENTS
 
     def begin_burst(self) -> None:
@@ -178,29 +178,31 @@ class Session:
             elapsed_s: that time; the total of all windows when left out.
         """
         self._say("decoding")
-        told = self._told(transactions, self._elapsed_s if elapsed_s is None else elapsed_s)
+        told = self._told(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
         self._finished = True
         return made
 
     def snapshot(self, directory: Path) -> None:
         """Write the data so far as a separate recording; call between two windows."""
-        self._recorder.snapshot(json.dumps(self._told(None, self._elapsed_s)), directory)
+        self._recorder.snapshot(json.dumps(self._told(None, self.elapsed_s)), directory)
 
     def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
         """The recording's description, without the facts from the bursts."""
-        told = {
-            **self._about,
-            "duration_s": elapsed_s,
-            "transactions": transactions,
-            "warnings": [*self._about["warnings"], *self._of_limit],
-        }
+        told = self._about | {"duration_s": elapsed_s, "transactions": transactions}
+        if self._full_after_s is not None:
+            ended = f"recording ended early, after {self._full_after_s:,.0f} s"
+            limit_mb = self._schedule.limit_bytes / 1e6
+            told["warnings"] = [*told["warnings"], f"{ended}, at its limit of {limit_mb:,.0f} MB"]
         if self._counters is None:
             return told
-        settings = {**told["settings"], **self._counters.settings}
-        told |= {"settings": settings, "engine_version": self._counters.version or told["engine_version"]}
-        warnings = [*told["warnings"], *self._counters.warnings]
-        return told | described(self._counters) | {"warnings": warnings}
+        return told | {
+            "engine_version": self._counters.version or told["engine_version"],
+            "settings": {**told["settings"], **self._counters.settings},
+            "counters": self._counters.counts,
+            "transactions": self._counters.transactions,
+            "warnings": [*told["warnings"], *self._counters.warnings],
+        }
 
     def __enter__(self) -> Self:
         """Give the session."""
@@ -211,35 +213,26 @@ class Session:
         self._undo.close()
 
     def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
-        servers = self._target.disk_servers
+        target = self._target
         return {
-            "first_pid": self._target.pid,
-            "pids": self._target.processes(),
-            "root": str(self._target.root),
-            "mounts_of": self._target.mounts_of,
+            "first_pid": target.pid,
+            "pids": target.processes(),
+            "root": str(target.root),
+            "mounts_of": None if target.root == Path("/") else target.pid,
             "emulated": emulated_partitions(),
-            "disk_server_pids": None if servers is None else servers(),
+            "disk_server_pids": None if target.disk_servers is None else target.disk_servers(),
             "tracefs": str(tracing.mount),
             "instance": tracing.instance,
-            "buffer_mb": _BURST_BUFFER_MB if self._schedule.duty < 1 else _BUFFER_MB,
+            "buffer_mb": _BUFFER_MB if self._whole else _BURST_BUFFER_MB,
             "spool_dir": str(spool),
             "directory": str(self._out),
-            "whole": self._schedule.duty == 1,
+            "whole": self._whole,
         }
 
     def _discard_unfinished(self) -> None:
         """Remove a directory without ``about.json``: it is not a recording and would block the next one."""
         if not self._finished:
             shutil.rmtree(self._out, ignore_errors=True)
-
-    @property
-    def _of_limit(self) -> list[str]:
-        if self._full_after_s is None:
-            return []
-        limit_mb = self._schedule.limit_bytes / 1e6
-        return [
-            f"recording ended early, after {self._full_after_s:,.0f} s, at its limit of {limit_mb:,.0f} MB"
-        ]
 
     @property
     def full(self) -> bool:
@@ -251,11 +244,30 @@ class Session:
         """Whether one of the target's initial processes still runs."""
         return any(process is not None and process.alive for process in self._seen)
 
-    @property
-    def elapsed_s(self) -> float:
-        """Total length of all windows, including the time between bursts."""
-        return self._elapsed_s
 
-    @property
-    def _burst_s(self) -> float:
-        return self._schedule.burst_s if self._schedule.duty < 1 else _LONGEST_S
+def _about(target: Target) -> dict[str, Any]:
+    """The recording's description as far as it is known when it begins; the recorder adds its results."""
+    here = machine.describe()
+    limits = [limit for pid in target.processes()[:1] if (limit := _core.memory_limit_bytes(pid)) is not None]
+    return {
+        "format": "tierwise recording",
+        "version": 1,
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "tierwise": metadata.version("tierwise"),
+        "engine": target.engine or target.rules.engine,
+        "engine_version": target.version,
+        "settings": dict(target.settings),
+        "machine": {
+            "cores": here.cores,
+            "memory_bytes": min([here.memory_bytes, *limits]),
+            "processor": here.cpu_model,
+            "kernel": here.kernel,
+        },
+        "bursts": [],
+        "devices": [],
+        "losses": {"recorded_events": 0, "lost_events": 0},
+        "cost": None,
+        "foreign_cpu_share": 0.0,
+        "checks": [],
+        "warnings": target.rules.warnings(target.role_of is None),
+    }

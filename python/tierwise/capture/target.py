@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tierwise import _core
+from tierwise._core import Rules
 from tierwise.capture import client_programs
 from tierwise.capture import rules as rule_files
-from tierwise.capture.rules import Rules
-from tierwise.capture.server_processes import first_processes, program_of, root_of, server_at
 from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-
-RoleOf = Callable[[str], Role | None]
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,8 @@ class Target:
     processes: Callable[[], list[int]]
     """Its current pids; their children belong to it too."""
     rules: Rules
-    role_of: RoleOf
+    role_of: Callable[[str], str | None] | None = None
+    """Role of a file by its path; by default, the rules give it."""
     root: Path = Path("/")
     """Root of its file system, as seen by this process."""
     engine: str = ""
@@ -41,16 +40,6 @@ class Target:
     """
     pid: int | None = None
     """Its first process, if that is known."""
-
-    @property
-    def own_role_of(self) -> RoleOf | None:
-        """Roles of files in place of those of the rules; ``None`` if the rules give them."""
-        return None if self.role_of == self.rules.role_of else self.role_of
-
-    @property
-    def mounts_of(self) -> int | None:
-        """Pid of the process whose mounts count; ``None`` for this process's mounts."""
-        return None if self.root == Path("/") else int(self.root.parent.name)
 
 
 def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:
@@ -68,34 +57,19 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
         raise TierwiseError(
             f"--pid: there is no process {pid}", "give the pid of the database's first process"
         )
-    program = program_of(pid)
+    program = rule_files.program_of(pid)
     client_programs.refuse_process(pid, program)
-    rules = rules or rule_files.of_program(program)
-    if rules is None:
-        raise TierwiseError(
-            f"--pid: process {pid} ({program}) is of no engine that tierwise knows",
-            f"give --rules with one of {', '.join(rule_files.names())}, or a TOML file",
-        )
-    root = root_of(pid)
-    rules = rules.on_server(pid, root).with_roles(roles)
+    rules = rules or rule_files.for_program(program, f"--pid: process {pid} ({program})")
+    root = _core.process_root(pid)
+    rules = rule_files.with_roles(rules.on_server(pid, root), roles)
     return Target(
         lambda: sorted(cpu.tree(pid)),
         rules,
-        rules.role_of,
-        root,
-        version=server_at(pid, rules).version,
-        settings=_core.settings_of(pid, rules.parsed, root),
+        root=root,
+        version=server_at(pid, rules)["version"],
+        settings=_core.settings_of(pid, rules, root),
         pid=pid,
     )
-
-
-def of_engine(name: str, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:
-    """The only running server of an engine on this machine, in a container too.
-
-    Raises:
-        TierwiseError: if none runs, or several do, naming what tells them apart.
-    """
-    return of_pid(pid_of_engine(name), rules or rule_files.load(name), roles)
 
 
 def pid_of_engine(name: str) -> int:
@@ -104,14 +78,25 @@ def pid_of_engine(name: str) -> int:
     Raises:
         TierwiseError: if none runs, or several do, naming their pids.
     """
-    known = rule_files.load(name)
-    pids = first_processes(known.parsed.programs)
+    programs = rule_files.load(name).programs
+    pids = _core.first_processes(programs)
     if not pids:
         raise TierwiseError(
-            f"--engine: no process named {' or '.join(known.parsed.programs)} runs", "start it, or give --pid"
+            f"--engine: no process named {' or '.join(programs)} runs", "start it, or give --pid"
         )
     if len(pids) > 1:
         raise TierwiseError(
             f"--engine: several servers of {name} run: {_core.servers_listed(pids)}", "choose one with --pid"
         )
     return pids[0]
+
+
+def server_at(pid: int, rules: Rules) -> dict[str, Any]:
+    """What tells the server whose first process has a pid from others of its host, without asking it.
+
+    Returns:
+        Its ``pid``, ``version``, ``ports``, ``sockets``, ``data_directory`` and ``in_container``; and
+        ``described``, all of it in words.
+    """
+    found: dict[str, Any] = json.loads(_core.server_of(pid, rules, _core.process_root(pid)))
+    return found

@@ -57,7 +57,7 @@ def observe(
     source = data_sources.find(dsn, dsn_file)
     if source is None:
         raise TierwiseError("observe what?", f"give --dsn or --dsn-file, or set {data_sources.VARIABLE}")
-    told = observer.Told(cores, _devices(on))
+    devices = _devices(on)
     console = progress_console(to_stderr=True)
     with console.status("connecting", spinner="line") as status:
         seen = observer.observe(
@@ -65,7 +65,8 @@ def observe(
             output,
             parse_duration_s(duration, "--duration"),
             rate_hz=rate,
-            told=told,
+            cores=cores,
+            devices=devices,
             status=status.update,
         )
     print_document(observation_document(seen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -119,15 +120,16 @@ def record(
         option = "--until-usable" if until_usable is not None else "-- COMMAND"
         raise TierwiseError(f"--every: a day is of a running server, without {option}", "leave one out")
     clean.clean_before(warn)
-    chosen = None if rules is None else rule_files.load(rules)
+    named = rules or engine
+    chosen = None if named is None else rule_files.load(named)
     roles = role or []
     if every is not None:
-        pid = pid if pid is not None else recorder.pid_of_engine(engine or "")
+        pid = _first_process(pid, engine)
         plan = _day(duration, every, each, duty, burst, limit)
         source = data_sources.find(dsn, dsn_file)
-        server = recorder.Server(pid, chosen, roles)
-        _say_which(server.target())
-        record_day(server, output, plan, lambda target: _counters(source, target), format)
+        find = partial(recorder.of_pid, rules=chosen, roles=roles)
+        _say_which(find(pid))
+        record_day(pid, find, output, plan, source, format)
         return
     schedule = _schedule(duration, duty, burst, limit, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
@@ -135,26 +137,12 @@ def record(
     console = progress_console(to_stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
-            recorder.refuse_command(command, output)
-            of_command = _rules_of(command, chosen).with_roles(roles)
-            recorder.record_command(
-                command,
-                of_command,
-                output,
-                schedule,
-                status.update,
-                lambda target: _counters(source, target),
-            )
+            recorder.record_command(command, chosen, output, schedule, status.update, source, roles=roles)
         else:
-            target = (
-                recorder.of_engine(engine, chosen, roles)
-                if engine is not None
-                else recorder.of_pid(pid or 0, chosen, roles)
-            )
+            target = recorder.of_pid(_first_process(pid, engine), chosen, roles)
             _say_which(target)
             enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
-            counters = _counters(source, target)
-            recorder.record_running(target, output, schedule, status.update, counters, enough)
+            recorder.record_running(target, output, schedule, status.update, source, enough)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
     opened = Recording.open(output)
@@ -162,6 +150,10 @@ def record(
     show(recorded_document(opened, judged), found, "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
+
+
+def _first_process(pid: int | None, engine: str | None) -> int:
+    return recorder.pid_of_engine(engine) if engine is not None else pid or 0
 
 
 def _schedule(
@@ -198,23 +190,9 @@ def _day(
 
 def _say_which(target: recorder.Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
-    if target.pid is not None and target.rules.parsed.is_server:
-        complain(f"recording {recorder.server_at(target.pid, target.rules).described}")
-
-
-def _counters(source: data_sources.Dsn | None, target: recorder.Target) -> recorder.EngineCounters | None:
-    return None if source is None else recorder.EngineCounters.connect(source, target.rules, target)
+    if target.pid is not None and target.rules.is_server:
+        complain(f"recording {recorder.server_at(target.pid, target.rules)['described']}")
 
 
 def _is_usable(recording: Path) -> bool:
     return usability_of(recording).usable
-
-
-def _rules_of(command: list[str], chosen: rule_files.Rules | None) -> rule_files.Rules:
-    rules = chosen or rule_files.of_program(Path(command[0]).name)
-    if rules is None:
-        raise TierwiseError(
-            f"{command[0]} is of no engine that tierwise knows",
-            f"give --rules with one of {', '.join(rule_files.names())}, or a TOML file",
-        )
-    return rules

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Server, Taken, Target
+from tierwise.capture import BurstCost, DayPlan, DayRecorder, Taken, Target
+from tierwise.capture.dsn import Dsn
 from tierwise.cli import printing
 from tierwise.cli.output import Format, show
 from tierwise.cli.settings import progress_console
@@ -19,10 +20,11 @@ from tierwise.report.recording.day import day_document
 
 
 def record_day(
-    server: Server,
+    pid: int,
+    find: Callable[[int], Target],
     out: Path,
     plan: DayPlan,
-    counters: Callable[[Target], EngineCounters | None],
+    dsn: Dsn | None,
     format: Format,
 ) -> None:
     """Record by the plan, and print a line for each recording, gap and change of the schedule.
@@ -36,12 +38,13 @@ def record_day(
     console = printing.console(stderr=format is not Format.TEXT)
     with progress_console(to_stderr=True).status("attaching", spinner="line") as status:
         day = DayRecorder(
-            server,
+            pid,
+            find,
             out,
             plan,
             progress=status.update,
             note=lambda line: _print(console, line),
-            counters=counters,
+            dsn=dsn,
         )
         try:
             day.run()

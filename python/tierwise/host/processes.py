@@ -30,6 +30,12 @@ JOIN_GROUP = 'echo 0 >&0; exec "$@" </dev/null'
 """Shell script: join the control group whose descriptor is standard input, then exec the arguments."""
 
 
+STOP_FIRST = 'kill -STOP $$; exec "$@"'
+"""Shell script: stop until somebody lets the process go on, then exec the arguments."""
+
+_POLL_S = 0.002
+
+
 @dataclass
 class Process:
     """A process that :func:`start` started, with all its descendants."""
@@ -51,6 +57,19 @@ class Process:
         """Send a signal to the process itself; no error if it has ended."""
         with contextlib.suppress(ProcessLookupError):
             self.popen.send_signal(number)
+
+    def await_stop(self, what: str) -> None:
+        """Wait until the process has stopped itself, as :data:`STOP_FIRST` does.
+
+        Raises:
+            TierwiseError: naming ``what``, if it ends before that.
+        """
+        while self.running:
+            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            if state == "T":
+                return
+            time.sleep(_POLL_S)
+        raise TierwiseError(f"{what} ended before it began", "see that /bin/sh can be run")
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Wait for the process to end by itself and forget it; give its exit status.

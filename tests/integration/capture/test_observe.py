@@ -8,15 +8,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from support.engine_contract import open_directory, until
+from support.engine_contract import until
 from support.engine_sessions import superuser_dsn
-from tierwise.capture.dsn import parse
-from tierwise.capture.observe import Told, observe
-from tierwise.capture.observe.postgres import APPLICATION
-from tierwise.engines.postgres.binaries import embedded
+from support.watched_servers import SECRET, administrator, dsn_of, watched_postgres
+from tierwise.capture.observe import observe
+from tierwise.capture.postgres import APPLICATION, PostgresSession
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -24,34 +22,17 @@ from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Observation
 from tierwise.recording.observation import OBSERVATION_FILE
 
-TOLD = Told(2, {})
 OWN = 2
 """Sessions of the engine itself, which are idle."""
-SECRET = "never-to-be-seen"
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[PostgresEngine]:
-    with open_directory() as path, PostgresEngine("postgres", embedded()) as made:
-        made.init({Role.SYSTEM: path})
-        made.start()
+    with watched_postgres() as made:
         with administrator(made) as connection:
-            connection.execute(f"CREATE ROLE monitor LOGIN PASSWORD '{SECRET}'")
-            connection.execute(f"CREATE ROLE stranger LOGIN PASSWORD '{SECRET}'")
-            connection.execute("GRANT pg_monitor TO monitor")
             connection.execute("CREATE TABLE item (id integer PRIMARY KEY, number integer)")
             connection.execute("INSERT INTO item SELECT n, 0 FROM generate_series(1, 1000) AS n")
-            connection.execute("GRANT ALL ON item TO PUBLIC")
         yield made
-
-
-def administrator(engine: PostgresEngine) -> psycopg.Connection[tuple[object, ...]]:
-    return psycopg.connect(superuser_dsn(engine), autocommit=True)
-
-
-def dsn_of(engine: PostgresEngine, user: str) -> str:
-    words = dict(word.split("=", 1) for word in engine.dsn().split())
-    return f"host={words['host']} port={words['port']} dbname={words['dbname']} user={user} password={SECRET}"
 
 
 @contextlib.contextmanager
@@ -78,7 +59,7 @@ def load(engine: PostgresEngine, clients: int = 3) -> Iterator[list[int]]:
 
 
 def seen(engine: PostgresEngine, out: Path, seconds: float = 2.0) -> Observation:
-    return observe(parse(dsn_of(engine, "monitor"), "test"), out, seconds, rate_hz=50.0, told=TOLD)
+    return observe(dsn_of(engine, "monitor"), out, seconds, rate_hz=50.0, cores=2)
 
 
 def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> None:
@@ -97,6 +78,19 @@ def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> N
     assert answer.from_waits and answer.speedup and answer.bound
 
 
+def test_files_of_other_databases_count_as_data(engine: PostgresEngine) -> None:
+    with contextlib.closing(PostgresSession(superuser_dsn(engine))) as session:
+        session.watch()
+        alone = session.sizes()[Role.DATA]
+        with administrator(engine) as connection:
+            connection.execute("CREATE DATABASE another TEMPLATE template0")
+        assert session.sizes()[Role.DATA] > alone + 1_000_000
+        (said,) = [limit for limit in session.limits if "other databases count as data" in limit]
+        with administrator(engine) as connection:
+            connection.execute("DROP DATABASE another")
+    assert said.startswith("1 other")
+
+
 def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path: Path) -> None:
     with load(engine, 1):
         seen(engine, tmp_path / "o", 0.5)
@@ -108,8 +102,8 @@ def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path
 
 def test_a_user_without_rights_is_told_the_grant(engine: PostgresEngine, tmp_path: Path) -> None:
     with pytest.raises(TierwiseError) as raised:
-        observe(parse(dsn_of(engine, "stranger"), "test"), tmp_path / "o", 1.0, told=TOLD)
-    assert "GRANT pg_monitor TO stranger" in raised.value.fix
+        observe(dsn_of(engine), tmp_path / "o", 1.0, cores=2)
+    assert "GRANT pg_monitor TO watcher" in raised.value.fix
     assert SECRET not in str(raised.value) and not (tmp_path / "o").exists()
 
 
@@ -145,7 +139,7 @@ def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_p
 def test_statistics_reset_meanwhile_are_not_counted(
     engine: PostgresEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tierwise.capture.observe.counting.EVERY_S", 0.5)
+    monkeypatch.setattr("tierwise.capture.observe._READ_EACH_S", 0.5)
 
     def reset() -> None:
         time.sleep(1.2)

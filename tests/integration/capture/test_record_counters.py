@@ -4,59 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
-from support.engine_cases.mariadb import CASES
-from support.engine_contract import open_directory, places_in
-from support.engine_sessions import root_of, superuser_dsn
-from tierwise.capture import (
-    EngineCounters,
-    dsn,
-    mysql_counters,
-)
-from tierwise.capture import rules as rule_files
-from tierwise.capture.counter_reading import DENIED, LOST, UnreadableError
-from tierwise.engines.mariadb.binaries import installed
+from support.engine_sessions import root_of
+from support.watched_servers import SECRET, administrator, commit, dsn_of, watched_mariadb, watched_postgres
+from tierwise.capture import EngineCounters, dsn, of_pid
+from tierwise.capture.mysql import MysqlSession
+from tierwise.capture.sql_session import UnreadableError
 from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
 
-SECRET = "planted-9f3a"
 TRANSACTIONS = 300
-POSTGRES = rule_files.load("postgres")
-MARIADB = rule_files.load("mariadb")
 
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresEngine]:
-    with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as made:
-        made.init(places_in(directory, made.roles))
-        made.start()
-        with psycopg.connect(superuser_dsn(made), autocommit=True) as connection:
-            connection.execute(f"CREATE ROLE watcher LOGIN PASSWORD '{SECRET}'")
-        made.execute_schema([(Role.DATA, "CREATE TABLE part (id integer)")])
+    with watched_postgres() as made:
         yield made
 
 
-def watchers(engine: PostgresEngine) -> dsn.Dsn:
-    keywords = dict(word.split("=") for word in engine.dsn().replace("'", "").split())
-    socket = keywords["host"].replace("/", "%2F")
-    url = f"postgresql://watcher:{SECRET}@/{keywords['dbname']}?host={socket}&port={keywords['port']}"
-    return dsn.parse(url, "test")
-
-
-def commit(address: str, times: int) -> None:
-    with psycopg.connect(address) as connection:
-        for number in range(times):
-            connection.execute("INSERT INTO part VALUES (%s)", [number])
-            connection.commit()
+def connected(engine: PostgresEngine | MariadbEngine) -> EngineCounters:
+    return EngineCounters.connect(dsn_of(engine), of_pid(engine.server_pid or 0))
 
 
 def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(watchers(postgres), POSTGRES)
+    counters = connected(postgres)
     counters.begin()
     commit(postgres.dsn(), TRANSACTIONS)
     counters.end()
@@ -67,9 +40,9 @@ def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
 
 
 def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(watchers(postgres), POSTGRES)
+    counters = connected(postgres)
     counters.begin()
-    with psycopg.connect(superuser_dsn(postgres), autocommit=True) as connection:
+    with administrator(postgres) as connection:
         connection.execute("SELECT pg_stat_reset()")
     counters.end()
     assert counters.transactions is None
@@ -78,41 +51,30 @@ def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None
 
 
 def test_a_server_that_is_gone_costs_one_warning(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(watchers(postgres), POSTGRES)
+    target = of_pid(postgres.server_pid or 0)
+    counters = EngineCounters.connect(dsn_of(postgres), target)
     counters.begin()
     postgres.stop()
     counters.end()
     counters.begin()
     counters.end()
     (warning,) = counters.warnings
-    assert LOST in warning
+    assert UnreadableError.LOST in warning
     assert "watcher" not in warning
     with pytest.raises(TierwiseError, match="cannot be read") as refused:
-        EngineCounters.connect(watchers(postgres), POSTGRES)
+        EngineCounters.connect(dsn_of(postgres), target)
     assert SECRET not in str(refused.value)
 
 
 @pytest.fixture(scope="module")
 def mariadb() -> Iterator[MariadbEngine]:
-    if reason := CASES[0].missing():
-        pytest.skip(reason)
-    with open_directory() as directory, MariadbEngine("mariadb", installed()) as made:
-        made.init(places_in(directory, made.roles))
-        made.start()
-        with root_of(made) as connection, connection.cursor() as cursor:
-            cursor.execute(f"CREATE USER watcher@localhost IDENTIFIED BY '{SECRET}'")
-            cursor.execute("CREATE TABLE tierwise.part (id integer) ENGINE = InnoDB")
+    with watched_mariadb({}) as made:
         yield made
-
-
-def mysql_watchers(engine: MariadbEngine) -> dsn.Dsn:
-    socket = engine.settings()["socket"]
-    return dsn.parse(f"mysql://watcher:{SECRET}@localhost?unix_socket={socket}", "test")
 
 
 @pytest.mark.parametrize("explicit", [True, False], ids=["explicit", "autocommit"])
 def test_mariadb_counts_transactions(mariadb: MariadbEngine, explicit: bool) -> None:
-    counters = EngineCounters.connect(mysql_watchers(mariadb), MARIADB)
+    counters = connected(mariadb)
     counters.begin()
     with root_of(mariadb) as connection, connection.cursor() as cursor:
         for number in range(TRANSACTIONS):
@@ -125,7 +87,7 @@ def test_mariadb_counts_transactions(mariadb: MariadbEngine, explicit: bool) -> 
 
 
 def test_the_right_to_read_is_missing(mariadb: MariadbEngine) -> None:
-    wrong = dsn.parse(mysql_watchers(mariadb).text.replace(SECRET, "other"), "test")
+    wrong = dsn.parse(dsn_of(mariadb).text.replace(SECRET, "other"), "test")
     with pytest.raises(UnreadableError) as refused:
-        mysql_counters.read(wrong.text)
-    assert refused.value.reason == DENIED
+        MysqlSession(wrong.text)
+    assert refused.value.reason == UnreadableError.DENIED

@@ -7,24 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-import psycopg
 import pytest
 
-from support.engine_cases.mariadb import CASES
-from support.engine_contract import open_directory, places_in
-from support.engine_sessions import root_of, superuser_dsn
 from support.forwarder import forwarding
-from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Server, Target, dsn, target
-from tierwise.capture.observe import Told, observe
-from tierwise.engines.base import Engine
-from tierwise.engines.mariadb.binaries import installed
+from support.watched_servers import SECRET, WATCHED, dsn_of, watched_mariadb, watched_postgres
+from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Target, dsn, of_pid
+from tierwise.capture.observe import observe
 from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
-
-SECRET = "planted-9f3a"
-WATCHED = {"performance_schema": "ON", "performance_schema_consumer_events_waits_current": "ON"}
 
 
 class Pair(NamedTuple):
@@ -36,7 +27,7 @@ class Pair(NamedTuple):
 
     def connect(self, source: dsn.Dsn, recorded: int = 0) -> EngineCounters:
         one = self.targets[recorded]
-        return EngineCounters.connect(source, one.rules, one)
+        return EngineCounters.connect(source, one)
 
     def by_way_of(self, port: int, user: str = "watcher") -> dsn.Dsn:
         """A DSN that leads to a port."""
@@ -47,55 +38,21 @@ class Pair(NamedTuple):
 
 @pytest.fixture(scope="module", params=["postgres", "mariadb"])
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    if request.param == "mariadb" and (reason := CASES[0].missing()):
-        pytest.skip(reason)
     with ExitStack() as undo:
         found = Pair([], [], [])
         for _ in range(2):
             engine: PostgresEngine | MariadbEngine
             if request.param == "postgres":
-                engine = undo.enter_context(PostgresEngine("postgres", embedded(), {}))
+                engine = undo.enter_context(watched_postgres())
+                words = dict(word.split("=") for word in dsn_of(engine).text.split())
+                place = Path(words["host"]) / f".s.PGSQL.{words['port']}"
             else:
-                engine = undo.enter_context(MariadbEngine("mariadb", installed(), WATCHED))
-            engine.init(places_in(undo.enter_context(open_directory()), engine.roles))
-            engine.start()
-            place = prepared(engine)
-            found.targets.append(target.of_pid(pid_of(engine)))
-            found.dsns.append(own_dsn(place))
+                engine = undo.enter_context(watched_mariadb(WATCHED))
+                place = Path(engine.settings()["socket"])
+            found.targets.append(of_pid(engine.server_pid or 0))
+            found.dsns.append(dsn_of(engine))
             found.sockets.append(place)
         yield found
-
-
-def pid_of(engine: Engine) -> int:
-    pid = engine.server_pid
-    assert pid is not None
-    return pid
-
-
-def prepared(engine: PostgresEngine | MariadbEngine) -> Path:
-    """Make a user without rights beyond its own; the server's socket."""
-    if isinstance(engine, PostgresEngine):
-        with psycopg.connect(superuser_dsn(engine), autocommit=True) as session:
-            for role in ("watcher", "monitor"):
-                session.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{SECRET}'")
-            session.execute("GRANT pg_monitor TO monitor")
-        words = dict(word.split("=") for word in superuser_dsn(engine).replace("'", "").split())
-        return Path(words["host"]) / f".s.PGSQL.{words['port']}"
-    with root_of(engine) as connection, connection.cursor() as cursor:
-        for user in ("watcher", "monitor"):
-            cursor.execute(f"CREATE USER {user}@localhost IDENTIFIED BY '{SECRET}'")
-        cursor.execute("GRANT PROCESS ON *.* TO monitor@localhost")
-        cursor.execute("GRANT SELECT ON performance_schema.* TO monitor@localhost")
-    return Path(engine.settings()["socket"])
-
-
-def own_dsn(place: Path) -> dsn.Dsn:
-    if place.name.startswith(".s.PGSQL."):
-        port = place.suffix.removeprefix(".")
-        return dsn.parse(
-            f"host={place.parent} port={port} user=watcher password={SECRET} dbname=postgres", "test"
-        )
-    return dsn.parse(f"mysql://watcher:{SECRET}@localhost?unix_socket={place}", "test")
 
 
 def test_the_recorded_server_s_own_dsn_is_taken(pair: Pair) -> None:
@@ -119,12 +76,13 @@ def test_another_server_s_dsn_is_refused_and_both_are_named(pair: Pair) -> None:
 def test_a_day_takes_the_recorded_server_s_dsn_alone(pair: Pair, tmp_path: Path) -> None:
     one, plan = pair.targets[0], DayPlan(20.0, 10.0, Schedule(5.0, 0.5, 0.5))
     day = DayRecorder(
-        Server(one.pid or 0),
+        one.pid or 0,
+        of_pid,
         tmp_path / "day",
         plan,
         progress=lambda _: None,
         note=lambda _: None,
-        counters=lambda found: EngineCounters.connect(pair.dsns[1], found.rules, found),
+        dsn=pair.dsns[1],
     )
     with pytest.raises(TierwiseError, match="its server is another one"):
         day.run()
@@ -151,4 +109,4 @@ def test_a_balancer_gives_no_counts(pair: Pair) -> None:
 
 def test_an_observation_is_of_one_server(pair: Pair, tmp_path: Path) -> None:
     with forwarding(*pair.sockets) as port, pytest.raises(TierwiseError, match="of different servers"):
-        observe(pair.by_way_of(port, "monitor"), tmp_path / "o", 1.0, told=Told(2, {}))
+        observe(pair.by_way_of(port, "monitor"), tmp_path / "o", 1.0, cores=2)

@@ -10,8 +10,7 @@ import pytest
 from support import own_servers
 from support.engine_cases.mariadb import CASES
 from support.own_servers import OwnServer
-from tierwise.capture.server_processes import server_at
-from tierwise.capture.target import of_pid
+from tierwise.capture import of_pid, server_at
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def test_settings_of_postgres_are_those_of_its_files(postgres: OwnServer) -> Non
 
 
 def test_copies_of_the_log_elsewhere_are_its_archive(postgres: OwnServer) -> None:
-    role_of, segment = of_pid(postgres.pid).role_of, "000000010000000000000001"
+    role_of, segment = of_pid(postgres.pid).rules.role_of, "000000010000000000000001"
     assert role_of(f"{postgres.home}/data/pg_wal/{segment}") == "log"
     assert role_of(f"/backup/{segment}") == "archive"
     assert role_of(f"/backup/{segment}.gz") == "archive"
@@ -63,8 +62,8 @@ def test_a_server_is_described_by_what_tells_it_from_others(
 ) -> None:
     server: OwnServer = request.getfixturevalue(engine)
     facts = server_at(server.pid, of_pid(server.pid).rules)
-    assert facts.data_directory == str(server.home / "data")
-    assert any(path.startswith(str(server.home)) for path in facts.sockets)
-    assert facts.version is not None and facts.version in facts.described
-    assert not facts.in_container and facts.ports == []
-    assert f"pid {server.pid}, {engine}" in facts.described
+    assert facts["data_directory"] == str(server.home / "data")
+    assert any(path.startswith(str(server.home)) for path in facts["sockets"])
+    assert facts["version"] is not None and facts["version"] in facts["described"]
+    assert not facts["in_container"] and facts["ports"] == []
+    assert f"pid {server.pid}, {engine}" in facts["described"]

@@ -16,18 +16,11 @@ import duckdb
 import pytest
 
 from support.committer import _COMMITS, SQLITE, committing
-from tierwise.capture import Schedule, Session, Target, of_pid, record_command, record_running
+from tierwise.capture import Enough, Schedule, Session, Target, of_pid, record_command, record_running
 from tierwise.capture import rules as rule_files
-from tierwise.capture.running import Enough
 from tierwise.host import clean, ledger, mounts, tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
-
-
-@pytest.fixture(autouse=True)
-def possible(run_dir: Path) -> None:
-    if (reason := tracing.impossible()) is not None:
-        pytest.skip(f"nothing can be recorded here: {reason}")
 
 
 def quiet(_: str) -> None:
@@ -36,7 +29,7 @@ def quiet(_: str) -> None:
 
 def recording_target(process: subprocess.Popen[bytes]) -> Target:
     rules = rule_files.load(SQLITE)
-    return Target(lambda: [process.pid], rules, rules.role_of)
+    return Target(lambda: [process.pid], rules)
 
 
 def test_a_command_is_recorded_whole(tmp_path: Path) -> None:

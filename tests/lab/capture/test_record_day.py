@@ -16,18 +16,12 @@ from support.committer import SQLITE, committing
 from support.engine_contract import open_directory, places_in
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.host import clean, ledger, tracing
+from tierwise.host import clean, ledger
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day, Recording
 
 RECORD = [sys.executable, "-m", "tierwise", "record"]
 WAIT_S = 60
-
-
-@pytest.fixture(autouse=True)
-def possible(run_dir: Path) -> None:
-    if (reason := tracing.impossible()) is not None:
-        pytest.skip(f"nothing can be recorded here: {reason}")
 
 
 def finished(folder: Path) -> list[Path]:

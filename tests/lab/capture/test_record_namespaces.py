@@ -14,10 +14,10 @@ import pytest
 
 from support import namespaces
 from support.forwarder import forwarding
-from tierwise.capture import EngineCounters, Schedule, of_engine, of_pid, record_running
+from tierwise import _core
+from tierwise.capture import EngineCounters, Schedule, of_pid, pid_of_engine, record_running
 from tierwise.capture.dsn import parse
-from tierwise.capture.target import first_processes
-from tierwise.host import mounts, tracing
+from tierwise.host import mounts
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
 
@@ -25,10 +25,8 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def home(run_dir: Path) -> Iterator[Path]:
+def home() -> Iterator[Path]:
     """A directory for servers; empty in the end."""
-    if (reason := tracing.impossible()) is not None:
-        pytest.skip(f"nothing can be recorded here: {reason}")
     with tempfile.TemporaryDirectory(prefix="tierwise-namespaces-", dir="/var/tmp") as path:
         Path(path).chmod(0o755)
         yield Path(path)
@@ -61,7 +59,7 @@ def server(kind: str, home: Path, mount: str) -> Iterator[namespaces.Server]:
 def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
     out = home / "recording"
     with disk(home) as device, server(kind, home, device) as running:
-        assert running.pid in first_processes(["postgres"])
+        assert running.pid in _core.first_processes(["postgres"])
         assert Path(device).name not in {mount.source for mount in mounts.mounts()}
         with running.busy():
             told = record_running(of_pid(running.pid), out, Schedule(3.0, 0.5, 0.5), lambda _: None)
@@ -101,7 +99,7 @@ def test_servers_of_several_containers_are_listed(home: Path) -> None:
         server("private /tmp", home, f"--bind {home}/other") as second,
         pytest.raises(TierwiseError, match="several servers of postgres run") as raised,
     ):
-        of_engine("postgres")
+        pid_of_engine("postgres")
     assert {str(first.pid), str(second.pid)} <= set(re.findall(r"\d+", str(raised.value)))
     described = str(raised.value).split("; ")
     contained = [one for one in described if "in a container" in one]
@@ -121,9 +119,9 @@ def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
             parse(f"host=/proc/{one.pid}/root/mnt/socket user=postgres dbname=postgres", "test")
             for one in (first, second)
         )
-        assert EngineCounters.connect(own, recorded.rules, recorded).warnings == []
+        assert EngineCounters.connect(own, recorded).warnings == []
         with pytest.raises(TierwiseError, match=f"--pid {second.pid}"):
-            EngineCounters.connect(other, recorded.rules, recorded)
+            EngineCounters.connect(other, recorded)
         # Their data directories and the numbers that they see are alike: the system's identifier is not.
         socket = Path(f"/proc/{second.pid}/root/mnt/socket/.s.PGSQL.5432")
         with (
@@ -131,7 +129,7 @@ def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
             pytest.raises(TierwiseError, match="its server is another one"),
         ):
             proxied = parse(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", "test")
-            EngineCounters.connect(proxied, recorded.rules, recorded)
+            EngineCounters.connect(proxied, recorded)
 
 
 def assert_right_files(out: Path, device: int | None) -> None:

@@ -17,7 +17,6 @@ from support.own_servers import OwnServer
 from tierwise.capture import Schedule, of_pid, record_command, record_running
 from tierwise.capture import rules as rule_files
 from tierwise.engines.postgres.binaries import embedded
-from tierwise.host import tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording
@@ -40,12 +39,6 @@ JOBS = {
     ),
 }
 """What makes a table, and the job: an index on it."""
-
-
-@pytest.fixture(autouse=True)
-def possible(run_dir: Path) -> None:
-    if (reason := tracing.impossible()) is not None:
-        pytest.skip(f"nothing can be recorded here: {reason}")
 
 
 def quiet(_: str) -> None:

@@ -26,11 +26,8 @@ from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.host import tracing
 from tierwise.model.roles import Role
 from tierwise.predict.replayer import Replayer
-
-pytestmark = pytest.mark.usefixtures("run_dir")
 
 ROUNDS = 40
 TABLE = [(Role.DATA, "CREATE TABLE item (id integer PRIMARY KEY, n integer NOT NULL)")]
@@ -41,12 +38,6 @@ DELETE = "DELETE FROM item WHERE id = 2"
 
 Postgres: TypeAlias = "psycopg.Connection[Any]"
 Mariadb: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def possible() -> None:
-    if (reason := tracing.impossible()) is not None:
-        pytest.skip(f"nothing can be recorded here: {reason}")
 
 
 @dataclass(frozen=True)

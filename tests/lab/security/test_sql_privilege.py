@@ -17,9 +17,9 @@ from support.embedded_adapter import open_in
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of, root_of, superuser_dsn
 from tierwise import _core, engines
-from tierwise.capture import postgres_counters
 from tierwise.capture.dsn import parse
-from tierwise.capture.observe import Told, observe
+from tierwise.capture.observe import observe
+from tierwise.capture.postgres import PostgresSession
 from tierwise.engines.base import Engine, Limits
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.engine import PostgresEngine
@@ -307,11 +307,12 @@ def test_an_administrators_dsn_evaluates_nothing_of_others(
         ]
     )
     if read == "counters":
-        counted = postgres_counters.read(superuser_dsn(used))
+        with contextlib.closing(PostgresSession(superuser_dsn(used))) as session:
+            counted = session.read()
         assert counted.counts["commits"] > 0
     else:
         with psycopg.connect(used.dsn()):
-            observe(parse(superuser_dsn(used), "test"), tmp_path / "o", 0.5, told=Told(2, {}))
+            observe(parse(superuser_dsn(used), "test"), tmp_path / "o", 0.5, cores=2)
     assert not planted.exists()
 
 

@@ -18,7 +18,7 @@ import tierwise as tw
 from support.paths import RECORDINGS
 from support.schemas import problems
 from tierwise.advise import Advice, LoadAdvice, advise, advise_day
-from tierwise.capture import BurstCost, DayPlan, Limits, Schedule, Taken
+from tierwise.capture import BurstCost, DayPlan, Schedule, Taken
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor
@@ -50,7 +50,7 @@ def day(tmp_path: Path) -> Path:
 
 
 def taken(rate_ratio: float | None = None, size_mb: float = 1.0, recorded_s: float = 6.0) -> Taken:
-    return Taken("a", round(1e6 * size_mb), recorded_s, "", rate_ratio, cpu_ratio=1.0204, cpu_s=0.5)
+    return Taken(round(1e6 * size_mb), recorded_s, rate_ratio, cpu_ratio=1.0204, cpu_s=0.5)
 
 
 def test_a_day_is_ordered_by_time_and_stands_for_its_loads(day: Path) -> None:
@@ -169,8 +169,8 @@ def test_python_opens_a_day(day: Path) -> None:
     ],
 )
 def test_recordings_are_as_far_apart_as_the_limits_ask(recordings: Sequence[Taken], period_s: float) -> None:
-    found = Limits().period(recordings, elapsed_s=300, left_s=3600)
-    assert found.seconds == pytest.approx(period_s)
+    plan = DayPlan(3900, 60, Schedule(10))
+    assert plan.shortest_period(recordings, elapsed_s=300)[0] == pytest.approx(period_s)
 
 
 def test_the_cost_has_an_interval_from_two_recordings_on() -> None:
@@ -182,9 +182,9 @@ def test_the_cost_has_an_interval_from_two_recordings_on() -> None:
 
 
 def test_a_recording_that_breaks_the_limit_is_known() -> None:
-    limits = Limits(most_bytes=10_000_000)
-    assert not limits.exceeded_by([taken(size_mb=5)] * 2)
-    assert limits.exceeded_by([taken(size_mb=5), replace(taken(), size_bytes=5_000_001)])
+    plan = DayPlan(3600, 60, Schedule(10), most_bytes=10_000_000)
+    assert not plan.is_exceeded_by([taken(size_mb=5)] * 2)
+    assert plan.is_exceeded_by([taken(size_mb=5), replace(taken(), size_bytes=5_000_001)])
 
 
 @pytest.mark.parametrize(

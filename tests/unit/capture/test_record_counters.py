@@ -2,62 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.engine_cases.mariadb import CASES
-from support.engine_contract import open_directory, places_in
-from support.engine_sessions import root_of
-from tierwise.capture import (
-    EngineCounters,
-    dsn,
-    engine_counters,
-    mysql_counters,
-)
+from tierwise.capture import EngineCounters, Target, dsn
 from tierwise.capture import rules as rule_files
-from tierwise.capture.counter_reading import Reading
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.capture.mysql import MysqlSession
+from tierwise.capture.postgres import PostgresSession
+from tierwise.capture.sql_session import Reading
 from tierwise.model.errors import TierwiseError
 
 SECRET = "planted-9f3a"
 
 
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[MariadbEngine]:
-    if reason := CASES[0].missing():
-        pytest.skip(reason)
-    with open_directory() as directory, MariadbEngine("mariadb", installed()) as made:
-        made.init(places_in(directory, made.roles))
-        made.start()
-        with root_of(made) as connection, connection.cursor() as cursor:
-            cursor.execute(f"CREATE USER watcher@localhost IDENTIFIED BY '{SECRET}'")
-            cursor.execute("CREATE TABLE tierwise.part (id integer) ENGINE = InnoDB")
-        yield made
-
-
 @pytest.mark.parametrize("engine", ["mariadb", "sqlite"])
 def test_a_dsn_of_another_engine_is_refused(engine: str) -> None:
+    target = Target(lambda: [], rule_files.load(engine))
     with pytest.raises(TierwiseError, match=f"postgresql is given, and {engine} is recorded"):
-        EngineCounters.connect(dsn.parse("postgresql:///bench", "test"), rule_files.load(engine))
+        EngineCounters.connect(dsn.parse("postgresql:///bench", "test"), target)
 
 
 def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([0, 100, 500, 505])
     keys = ("commits", "rollbacks")
-    monkeypatch.setitem(
-        engine_counters._READERS,
-        "postgresql",
-        lambda _: Reading(dict.fromkeys(keys, next(readings)), ""),
-    )
+    monkeypatch.setattr(PostgresSession, "__init__", lambda *_: None)
+    monkeypatch.setattr(PostgresSession, "close", lambda _: None)
+    monkeypatch.setattr(PostgresSession, "read", lambda _: Reading(dict.fromkeys(keys, next(readings)), ""))
     counters = EngineCounters(dsn.Dsn("postgresql", ""))
     for _ in range(2):
         counters.begin()
         counters.end()
     assert counters.counts == dict.fromkeys(keys, 105)
     assert counters.transactions == 210
+
+
+def test_counters_that_were_reset_have_no_increase() -> None:
+    before = Reading({"commits": 5}, "begun")
+    assert Reading({"commits": 7, "log_bytes": 1}, "begun").since(before) == {"commits": 2, "log_bytes": 1}
+    assert Reading({"commits": 7}, "begun again").since(before) is None
+    assert Reading({"commits": 4}, "begun").since(before) is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +53,7 @@ def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_transactions_of_mysql(counts: dict[str, int], transactions: int) -> None:
-    assert mysql_counters.transactions(counts) == transactions
+    assert MysqlSession.transactions(counts) == transactions
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tierwise import _core
-from tierwise.capture import target
+from tierwise.capture import rules, target
 from tierwise.capture.schedule import Schedule, parse_duty
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
@@ -77,12 +77,12 @@ def test_targets_that_are_none() -> None:
     with pytest.raises(TierwiseError, match=r"is of no engine.*--rules"):
         target.of_pid(os.getpid())
     with pytest.raises(TierwiseError, match="no process named"):
-        target.of_engine("versant")
+        target.pid_of_engine("versant")
 
 
 def test_the_only_server_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     named: list[list[str]] = []
-    monkeypatch.setattr(target, "first_processes", lambda programs: named.append(programs) or [os.getpid()])
+    monkeypatch.setattr(_core, "first_processes", lambda programs: named.append(programs) or [os.getpid()])
     assert target.pid_of_engine("postgres") == os.getpid()
-    assert os.getpid() in target.of_engine("postgres").processes()
     assert "postgres" in named[0]
+    assert os.getpid() in target.of_pid(os.getpid(), rules.load("postgres")).processes()

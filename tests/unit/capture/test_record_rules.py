@@ -90,12 +90,12 @@ def test_files_have_their_roles(engine: str) -> None:
 @pytest.mark.parametrize("engine", _FILES)
 def test_what_nobody_tried_says_so(engine: str) -> None:
     untested = {"oracle", "sqlserver", "ase", "versant"}
-    warnings = rules.load(engine).parsed.warnings(False)
+    warnings = rules.load(engine).warnings(False)
     assert bool(warnings) == (engine in untested)
 
 
 def test_roles_that_names_do_not_tell_are_named() -> None:
-    known = rules.load("postgres").parsed
+    known = rules.load("postgres")
     assert "role index count as data" in known.warnings(True)[0]
     assert known.warnings(False) == []
 

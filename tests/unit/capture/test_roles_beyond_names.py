@@ -67,7 +67,7 @@ def test_nothing_but_a_regular_file_is_looked_into(tmp_path: Path) -> None:
 
 
 def test_a_role_given_by_the_user_comes_first() -> None:
-    known = rules.load("mariadb").with_roles(["/srv/l/b.*=log", "/srv/fast/=temp"])
+    known = rules.with_roles(rules.load("mariadb"), ["/srv/l/b.*=log", "/srv/fast/=temp"])
     assert known.role_of("/srv/l/b.000001") == "log"
     assert known.role_of("/srv/fast/shop/orders.ibd") == "temp"
     assert known.role_of("/srv/l/c.000001") == "archive"
@@ -77,4 +77,4 @@ def test_a_role_given_by_the_user_comes_first() -> None:
 @pytest.mark.parametrize("given", ["/srv/l", "srv/l=log", "/srv/l=logs", "=log", "/srv/l="])
 def test_a_role_that_is_none_is_refused(given: str) -> None:
     with pytest.raises(TierwiseError, match=r"^--role: .*=archive"):
-        rules.load("mariadb").with_roles([given])
+        rules.with_roles(rules.load("mariadb"), [given])

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tierwise.advise import Goal, advise
-from tierwise.capture.observe.mysql import state_of
-from tierwise.capture.observe.postgres_views import views_of
+from tierwise.capture.mysql import state_of
+from tierwise.capture.postgres import further_views
 from tierwise.cli import app
 from tierwise.device_models.profiles import load
 from tierwise.model.errors import TierwiseError
@@ -236,7 +236,7 @@ def test_no_count_of_transactions_leaves_the_profile(tmp_path: Path) -> None:
     [(130_000, ["pg_stat_wal", "pg_stat_io"]), (150_000, ["pg_stat_io"]), (170_000, []), (180_000, [])],
 )
 def test_a_version_without_a_view_is_named(number: int, missing: list[str]) -> None:
-    views, limits = views_of(number, "X")
+    views, limits = further_views(number, "X")
     assert len(limits) == len(missing)
     assert all(name in limit for name, limit in zip(missing, limits, strict=True))
     assert not any(f"FROM {name}" in view for view in views for name in missing)

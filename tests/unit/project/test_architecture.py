@@ -201,7 +201,7 @@ STARTERS = {
     "host/interpreter.py": "sys.executable",  # command lines of Python for programs.py
     "host/users.py": "subprocess.run",  # useradd, which makes the account
     "host/mounts.py": "subprocess.run os.fork",  # mkfs, dmsetup, cp on what root alone may see; a trial mount
-    "capture/command.py": "processes.start",  # the command that the caller typed, as the caller
+    "capture/record.py": "processes.start",  # the command that the caller typed, as the caller
 }
 STARTS = re.compile(
     r"subprocess\.(?!TimeoutExpired|SubprocessError|DEVNULL|STDOUT)\w+"

@@ -18,7 +18,7 @@ FUNCTIONS = {
 KNOWN = {
     "model/output_files.py": "the one module",
     "model/input_files.py": "opens files to read them",
-    "capture/command.py": "the caller's standard error",
+    "capture/record.py": "the caller's standard error",
     "cli/__init__.py": "a file of a random name, for the details of a defect",
     "cluster/remote.py": "new files in a private directory",
     "engines/duckdb/table_files.py": "a new file, which is written by descriptor",

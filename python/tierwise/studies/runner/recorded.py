@@ -15,7 +15,6 @@ from tierwise.capture import rules as rule_files
 from tierwise.engines.base import Engine
 from tierwise.model.file_names import path_in
 from tierwise.model.progress import ProgressCallback
-from tierwise.model.roles import Role
 from tierwise.recording import remove_recording
 from tierwise.studies.runner.storage import Storage
 
@@ -118,7 +117,7 @@ def recording_target(engine: Engine, storage: Storage) -> Target:
     rules = rule_files.load(_RULES.get(engine.name, engine.name))
     settings = engine.settings()
 
-    def role_of(path: str) -> Role | None:
+    def role_of(path: str) -> str | None:
         return engine.role_of(Path(path)) or rules.role_of(path)
 
     return Target(

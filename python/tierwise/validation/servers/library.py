@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,12 +12,8 @@ from tierwise.capture import Target
 from tierwise.capture import rules as rule_files
 from tierwise.host import cpu, processes
 from tierwise.host.interpreter import Command
-from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.validation.servers.base import Database, copy_files
-
-_WAITS_FIRST = 'kill -STOP $$; exec "$@"'
-_POLL_S = 0.002
 
 
 class Library(Database):
@@ -63,7 +58,7 @@ class Library(Database):
         return self.places.get(role, self.places[Role.DATA])
 
     def launch(
-        self, program: Sequence[str | Path] | Command, log: Path, script: str = _WAITS_FIRST
+        self, program: Sequence[str | Path] | Command, log: Path, script: str = processes.STOP_FIRST
     ) -> processes.Process:
         """Start a client; it does nothing before :attr:`on_started` returns.
 
@@ -79,20 +74,11 @@ class Library(Database):
         stopped = Command(["/bin/sh", "-c", script, "sh", *command.argv], command.user)
         process = self.start_program(self.engine, stopped, log)
         try:
-            _await_stop(process)
+            process.await_stop("the client")
             rules = rule_files.load(self.engine)
-            self.on_started(Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of))
+            self.on_started(Target(lambda: sorted(cpu.tree(process.pid)), rules))
             os.kill(process.pid, signal.SIGCONT)
         except BaseException:
             process.kill()
             raise
         return process
-
-
-def _await_stop(process: processes.Process) -> None:
-    while process.running:
-        state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
-        if state == "T":
-            return
-        time.sleep(_POLL_S)
-    raise TierwiseError("the client ended before it began", "see that /bin/sh can be run")

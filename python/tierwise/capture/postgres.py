@@ -1,0 +1,315 @@
+"""Sessions of PostgreSQL: counters and waits of all its databases, which share one set of processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
+from tierwise.engines.postgres.waits import classify
+from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import psycopg
+from tierwise.model.roles import Role
+from tierwise.results import WaitClass
+
+APPLICATION = "tierwise observe"
+_CONNECT_S = 5
+_OLDEST, _STAT_WAL, _STAT_IO, _CHECKPOINTER, _WAL_IN_STAT_IO = 110_000, 140_000, 160_000, 170_000, 180_000
+"""Versions: the oldest that is observed, and those that brought a view."""
+_SAFELY = """
+    SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL lock_timeout = '2s';
+    SET LOCAL statement_timeout = '30s';
+"""
+"""Precedes each statement, in the same message and transaction.
+
+The DSN may be a superuser's, and others may have made functions, operators and views of the same names. It is
+not set for the session: a pooler gives the session to others afterwards.
+"""
+
+# Each of the following gives counters by name, and among them as "reset" when they began.
+_DATABASES = """
+    SELECT json_build_object('reset', concat(max(stats_reset), ' ', pg_postmaster_start_time()),
+                             'commits', sum(xact_commit)::bigint, 'rollbacks', sum(xact_rollback)::bigint,
+                             'page_hits', sum(blks_hit)::bigint, 'page_reads', sum(blks_read)::bigint)
+    FROM pg_stat_database
+"""
+_LOG = """
+    SELECT json_build_object('log_bytes', coalesce((
+        CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END
+        - '0/0')::bigint, 0))
+"""
+"""The log position: covers the bytes of pg_stat_wal, but without delay or resets."""
+_CHECKPOINTS = "SELECT json_build_object('checkpoints', num_timed + num_requested) FROM pg_stat_checkpointer"
+_CHECKPOINTS_BEFORE_17 = """
+    SELECT json_build_object('checkpoints', checkpoints_timed + checkpoints_req) FROM pg_stat_bgwriter
+"""
+_TABLES = """
+    SELECT json_build_object(
+        'reset', (SELECT stats_reset FROM pg_stat_database WHERE datname = current_database()),
+        'heap_reads', coalesce(sum(heap_blks_read + coalesce(toast_blks_read, 0)), 0)::bigint,
+        'index_reads', coalesce(sum(idx_blks_read), 0)::bigint)
+    FROM pg_statio_user_tables
+"""
+_TEMP = "SELECT json_build_object('temp_bytes', sum(temp_bytes)::bigint) FROM pg_stat_database"
+_WAL = """
+    SELECT json_build_object(
+        'reset', stats_reset, 'log_flushes', wal_sync,
+        'log_flush_us', CASE WHEN current_setting('track_wal_io_timing')::boolean
+                             THEN (wal_sync_time * 1000)::bigint END)
+    FROM pg_stat_wal
+"""
+_IO = """
+    SELECT json_build_object('reset', max(stats_reset),
+                             'page_reads', sum(reads) FILTER (WHERE backend_type = 'client backend'),
+                             'page_writes', sum(coalesce(writes, 0) + coalesce(extends, 0)))
+    FROM pg_stat_io WHERE object = 'relation'
+"""
+_IO_WAL = """
+    SELECT json_build_object(
+        'reset', max(stats_reset), 'log_flushes', sum(fsyncs),
+        'log_flush_us', CASE WHEN current_setting('track_wal_io_timing')::boolean
+                             THEN (sum(fsync_time) * 1000)::bigint END)
+    FROM pg_stat_io WHERE object = 'wal' AND backend_type = 'client backend'
+"""
+_SIZES = """
+    SELECT json_build_object(
+               'data', sum(bytes) FILTER (WHERE NOT own AND kind <> 'i' AND NOT temporary),
+               'index', sum(bytes) FILTER (WHERE NOT own AND kind = 'i' AND NOT temporary),
+               'temp', sum(bytes) FILTER (WHERE temporary),
+               'system', sum(bytes) FILTER (WHERE own),
+               'log', (SELECT sum(size) FROM pg_ls_waldir())),
+           elsewhere, number
+    FROM (
+        SELECT relkind AS kind, oid < 16384 AS own, relpersistence = 't' AS temporary,
+               (SELECT sum(coalesce(pg_relation_size(oid, fork), 0))
+                FROM unnest(ARRAY['main', 'fsm', 'vm', 'init']) AS fork) AS bytes
+        FROM pg_class WHERE relkind IN ('r', 'm', 't', 'i', 'S')
+    ) AS files, (
+        SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint AS elsewhere, count(*) AS number
+        FROM pg_database
+        WHERE datname <> current_database() AND NOT datistemplate AND datname <> 'postgres'
+    ) AS others
+    GROUP BY elsewhere, number
+"""
+"""Bytes by role of the connected database; then bytes and number of the others."""
+_STATES = f"""
+    SELECT state, wait_event_type, wait_event, count(*)
+    FROM pg_stat_get_activity((SELECT NULL::integer FROM pg_sleep({{}})))
+    WHERE backend_type = 'client backend' AND application_name <> '{APPLICATION}'
+    GROUP BY 1, 2, 3
+"""
+"""The server waits, then reads its session table: an argument is evaluated before the function is called."""
+_FACTS = """
+    SELECT pg_backend_pid(), current_setting('server_version'),
+           CASE WHEN pg_has_role('pg_read_all_settings', 'USAGE') THEN current_setting('data_directory') END
+"""
+_SYSTEM = "SELECT system_identifier::text FROM pg_control_system()"
+_SETTINGS = "SELECT name, current_setting(name) FROM pg_settings"
+_NAMES_HOSTS = "synchronous_standby_names"
+"""Its value names hosts, so that only whether it is set is kept."""
+_RIGHTS = """
+    SELECT current_setting('server_version'), current_setting('block_size')::integer,
+           pg_has_role('pg_monitor', 'USAGE'), quote_ident(current_user)
+"""
+
+
+class PostgresSession:
+    """A session of PostgreSQL; its methods raise :class:`UnreadableError` if the server does not answer.
+
+    Attributes:
+        engine: name of the engine.
+        asked: transactions that it was to the server; reported up to a second late, as those of others.
+        version: of the server; known from :meth:`watch` on, as the next two.
+        page_bytes: size of a page.
+        limits: what this server does not tell, as sentences.
+    """
+
+    engine = "postgres"
+
+    def __init__(self, dsn: str) -> None:
+        """Connect; raises as all methods."""
+        self._dsn = dsn
+        self.asked = 0
+        self.version, self.page_bytes, self.limits = "", 0, list[str]()
+        try:
+            psycopg.conninfo.conninfo_to_dict(dsn)
+        except psycopg.ProgrammingError:
+            raise UnreadableError(UnreadableError.MALFORMED) from None  # the driver would repeat parts of it
+        with _unreadable():
+            self._connection = psycopg.connect(
+                dsn,
+                autocommit=True,
+                application_name=APPLICATION,
+                connect_timeout=_CONNECT_S,
+                prepare_threshold=None,  # a pooler between may not keep prepared statements
+            )
+        self._number = self._connection.info.server_version
+        since_17 = self._number >= _CHECKPOINTER
+        self._views = [_DATABASES, _LOG, _CHECKPOINTS if since_17 else _CHECKPOINTS_BEFORE_17]
+
+    def facts(self, names: Sequence[str]) -> Facts:
+        """About its server, with the settings of these names; the directory by ``pg_read_all_settings``."""
+        ((task, version, directory),) = self._rows(_FACTS)
+        settings = {name: str(value) for name, value in self._rows(_SETTINGS) if name in names}
+        if settings.get(_NAMES_HOSTS):
+            settings[_NAMES_HOSTS] = "set"
+        try:
+            ((system,),) = self._rows(_SYSTEM)
+        except UnreadableError:  # the right to call it was taken away
+            system = None
+        return Facts(
+            peers=peers_of(self._connection.fileno()),
+            task=int(task),
+            system=system,
+            data_directory=directory,
+            version=str(version).split()[0],
+            settings=settings,
+        )
+
+    def read(self) -> Reading:
+        """Counters of all databases, in one statement; after :meth:`watch`, those of an observation too."""
+        (views,) = self._rows(f"SELECT {', '.join(f'({view})' for view in self._views)}")
+        origin = " ".join(str(view.pop("reset", "")) for view in views)
+        counts = {name: int(count) for view in views for name, count in view.items() if count is not None}
+        return Reading(counts, origin)
+
+    @staticmethod
+    def transactions(counts: Mapping[str, int]) -> int:
+        """Transactions that ended, by increases of counters; a statement outside any counts as one.
+
+        Those that are counted as ``own`` are left out.
+        """
+        return max(counts["commits"] + counts["rollbacks"] - counts.get("own", 0), 0)
+
+    def watch(self) -> None:
+        """Prepare for an observation.
+
+        Raises:
+            TierwiseError: if the server is too old, or the user lacks the rights of ``pg_monitor``.
+        """
+        ((version, self.page_bytes, allowed, user),) = self._rows(_RIGHTS)
+        self.version = str(version).split()[0]
+        if self._number < _OLDEST:
+            raise TierwiseError(f"PostgreSQL {version} is too old to be observed", "observe 11 or later")
+        if not allowed:
+            raise TierwiseError(
+                f"the user {user} may not see what other sessions wait for",
+                f"run as an administrator: GRANT pg_monitor TO {user}",
+            )
+        further, self.limits = further_views(self._number, self.version)
+        self._views += further
+
+    def states(self, delay_s: float) -> Counter[State]:
+        """Number of client sessions in each state ``delay_s`` from now, without those of an observer."""
+        states: Counter[State] = Counter()
+        for *seen, sessions in self._rows(_STATES.format(delay_s)):
+            states[_state(*seen)] += sessions
+        return states
+
+    def sizes(self) -> dict[Role, int]:
+        """Bytes of files by role: of the connected database by kind, of other databases as data."""
+        try:
+            ((found, elsewhere, others),) = self._rows(_SIZES)
+        except UnreadableError as error:
+            self.limits.append(f"the sizes of files are not known: {error.reason}")
+            return {}
+        sizes = {Role(role): int(size) for role, size in found.items() if size}
+        if elsewhere:
+            sizes[Role.DATA] = sizes.get(Role.DATA, 0) + int(elsewhere)
+            self.limits.append(
+                f"{others} other databases count as data, their indexes too: {elsewhere / 1e9:,.3g} GB"
+            )
+        return sizes
+
+    def second(self) -> PostgresSession:
+        """Another session, perhaps of another server if the DSN leads to several."""
+        return PostgresSession(self._dsn)
+
+    def ping(self) -> None:
+        """Have the server do nothing."""
+        self._rows("SELECT 1")
+
+    def close(self) -> None:
+        """Disconnect; no error if the connection was lost."""
+        with suppress(psycopg.Error):
+            self._connection.close()
+
+    def _rows(self, sql: str) -> list[Any]:
+        """Rows of one statement, in which names mean PostgreSQL's own objects only."""
+        self.asked += 1
+        with _unreadable():
+            cursor = self._connection.execute((_SAFELY + sql).encode(), prepare=False)
+            while cursor.nextset():
+                pass
+            return cursor.fetchall()
+
+
+def further_views(number: int, version: str) -> tuple[list[str], list[str]]:
+    """Statements that read what an observation counts beside a recording's counters.
+
+    Args:
+        number: ``server_version_num``.
+        version: for people.
+
+    Returns:
+        The statements, and what cannot be counted, as sentences.
+    """
+    views, limits = [_TEMP, _TABLES], []
+    if number >= _WAL_IN_STAT_IO:
+        views.append(_IO_WAL)
+    elif number >= _STAT_WAL:
+        views.append(_WAL)
+    else:
+        limits.append(
+            f"PostgreSQL {version} has no pg_stat_wal, which came with 14: flushes of the log are not counted"
+        )
+    if number >= _STAT_IO:
+        views.append(_IO)
+    else:
+        limits.append(
+            f"PostgreSQL {version} has no pg_stat_io, which came with 16: reads count pages, not calls, and "
+            "writes of pages are not counted"
+        )
+    return views, limits
+
+
+def _state(state: str | None, event_type: str | None, event: str | None) -> State:
+    found = classify(state, event_type, event)
+    if found == "client":
+        return State("Client:ClientRead", found, None)
+    if found == "cpu":
+        return State("active", found, None)
+    name = (event or "").lower()
+    if name == "syncrep":  # for a standby and its network: not for a device of this server
+        return State(f"{event_type}:{event}", "other", None)
+    return State(f"{event_type}:{event}", found, _role(found, name))
+
+
+def _role(wait_class: WaitClass, event: str) -> Role | None:
+    """Role of the file that a wait is for; reads of pages are those of tables until they are split."""
+    if wait_class in ("log_sync", "log_lock"):
+        return Role.LOG
+    if wait_class not in ("data_read", "data_write"):
+        return None
+    if event.startswith("buffile"):
+        return Role.TEMP
+    return Role.SYSTEM if event.startswith(("slru", "relationmap")) else Role.DATA
+
+
+@contextmanager
+def _unreadable() -> Iterator[None]:
+    """Turn the driver's errors into :class:`UnreadableError`."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise UnreadableError(UnreadableError.DENIED, _line(error)) from None
+    except psycopg.OperationalError as error:
+        raise UnreadableError(UnreadableError.LOST, _line(error)) from None
+    except psycopg.Error as error:
+        raise UnreadableError(UnreadableError.REFUSED, _line(error)) from None
+
+
+def _line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
