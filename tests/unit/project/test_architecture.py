@@ -61,11 +61,11 @@ CRATES = {
         "device",
         "disk",
         "load",
+        "network",
         "pattern",
         "probe",
         "recorder",
         "recording",
-        "network",
         "simulate",
         "sqlite",
         "tpch",
@@ -74,7 +74,28 @@ CRATES = {
 }
 
 # Circles of more than three Rust modules, each with its reason. None is to be added without one.
-KNOWN_CIRCLES: list[set[str]] = []
+KNOWN_CIRCLES: list[set[str]] = [
+    # The machine owns all stations of crates/network. A station's file has its type, and what tasks do there: read
+    # together, a commit is one page.
+    {
+        "block/storage.rs",
+        "kernel/machine.rs",
+        "kernel/progress.rs",
+        "kernel/sources.rs",
+        "kernel/task.rs",
+        "page_cache/mod.rs",
+        "page_cache/write_back.rs",
+        "stations/client_threads.rs",
+        "stations/cores.rs",
+        "stations/locks.rs",
+        "stations/log.rs",
+        "stations/log_replica.rs",
+        "stations/second_log.rs",
+        "stations/signals.rs",
+        "stations/sync.rs",
+        "stations/wal.rs",
+    },
+]
 
 # Crates for use on their own have no circle at all; elsewhere up to three files may use each other.
 CIRCLE_FREE = {"device"}
