@@ -1,20 +1,34 @@
-//! Decodes bursts into rows on disk, one after the other, and collects the recording's facts about them.
+//! Decodes bursts into rows on disk during the run on an idle core, or else after the run.
+//!
+//! Decoding a burst takes longer than tracing one. A low priority alone does not protect a busy database: where the
+//! kernel first shares cores between groups of processes, the recorder's group gets the same share as the
+//! database's. So the thread waits until a core is idle or too much waits. Only facts of files are looked up at
+//! once, because a file may be gone later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 
-use tierwise_recording::{About, Burst, Check, Losses, RecordingError, Rules, ThreadClass, Writer};
+use tierwise_recording::{About, Burst, Check, Losses, RecordingError, ThreadClass, Writer};
 
+use crate::RecordError;
 use crate::foreign_cpu::ForeignCpu;
+use crate::host::cpu::{self, IdleCores, LOOKS_EACH};
+use crate::host::files::Files;
 use crate::host::processes::LiveThread;
-use crate::timeline::{DeviceRange, FileFacts, Timeline};
+use crate::timeline::{FileFacts, Timeline};
 use crate::tracer::{Decoder, RawBurst};
 
-/// State that grows as bursts are decoded.
+const MOST_WAITING_BYTES: u64 = 256 << 20;
+
+/// A recording's rows and the facts about its bursts, which grow as bursts are decoded.
 pub struct Decoding {
+    pub files: Files,
+    decoder: Arc<Decoder>,
     timeline: Timeline,
     writer: Writer,
-    rules: Rules,
     bursts: Vec<Burst>,
     losses: Losses,
     cpu: ForeignCpu,
@@ -23,21 +37,42 @@ pub struct Decoding {
 }
 
 impl Decoding {
-    /// Of these devices; threads are told apart by these rules.
-    pub fn new(devices: Vec<DeviceRange>, writer: Writer, rules: Rules) -> Self {
-        Self {
-            timeline: Timeline::new(devices),
-            writer,
-            rules,
+    /// Begins a recording in `directory`.
+    pub fn begin(
+        files: Files,
+        decoder: Arc<Decoder>,
+        directory: &Path,
+    ) -> Result<Self, RecordingError> {
+        Ok(Self {
+            timeline: Timeline::new(files.devices.ranges()),
+            writer: Writer::create(directory)?,
+            files,
+            decoder,
             bursts: Vec::new(),
             losses: Losses::default(),
             cpu: ForeignCpu::default(),
             opens: (0, 0),
-        }
+        })
     }
 
-    /// Puts a burst's events on the timeline; gives their number.
-    pub fn push(&mut self, raw: &RawBurst, decoder: &Decoder) -> u64 {
+    /// Decodes a burst and writes its rows. Facts of files that are not among `earlier` ones are looked up now.
+    fn decode(
+        &mut self,
+        raw: &RawBurst,
+        earlier: &HashMap<String, FileFacts>,
+    ) -> Result<(), RecordingError> {
+        self.push(raw);
+        for (file, path) in self.timeline.paths_to_resolve() {
+            let known = earlier.get(&path).cloned();
+            let facts = known.unwrap_or_else(|| self.files.of(&path));
+            self.timeline.describe_file(file, facts);
+        }
+        let rows = self.timeline.finish_burst();
+        self.cpu.add(raw, &rows);
+        self.writer.burst(rows)
+    }
+
+    fn push(&mut self, raw: &RawBurst) {
         for thread in &raw.threads {
             let class = self.class_of(thread, raw);
             self.timeline
@@ -47,7 +82,7 @@ impl Decoding {
         for file in &raw.files {
             self.timeline.see_open(file.pid, file.fd, &file.path);
         }
-        let decoded = raw.decode(decoder, |event| self.timeline.push(&event));
+        let decoded = raw.decode(&self.decoder, |event| self.timeline.push(&event));
         self.name_new_threads(raw);
         self.bursts.push(Burst {
             start_ns: raw.start_ns,
@@ -58,52 +93,6 @@ impl Decoding {
         self.opens.1 += decoded.unresolved_opens;
         self.losses.recorded_events += decoded.events;
         self.losses.lost_events += raw.lost_events;
-        decoded.events
-    }
-
-    /// Asks for the facts of files that the burst showed, in the order of their paths.
-    pub fn describe<E>(
-        &mut self,
-        resolve: impl FnOnce(Vec<String>) -> Result<Vec<FileFacts>, E>,
-    ) -> Result<(), E> {
-        let asked = self.timeline.paths_to_resolve();
-        let (files, paths): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
-        for (file, facts) in files.into_iter().zip(resolve(paths)?) {
-            self.timeline.describe_file(file, facts);
-        }
-        Ok(())
-    }
-
-    /// Writes the rows of the burst.
-    pub fn write(&mut self, raw: &RawBurst) -> Result<(), RecordingError> {
-        let rows = self.timeline.finish_burst();
-        self.cpu.add(raw, &rows);
-        self.writer.burst(rows)
-    }
-
-    /// Writes the recording so far to another directory; completes its description.
-    pub fn snapshot(&mut self, about: &mut About, directory: &Path) -> Result<(), RecordingError> {
-        self.complete(about);
-        let threads = self.timeline.threads().to_vec();
-        let files = self.timeline.files().to_vec();
-        self.writer
-            .snapshot(directory, about.clone(), threads, files)
-    }
-
-    /// Ends the recording; completes its description.
-    pub fn finish(self, about: &mut About) -> Result<(), RecordingError> {
-        self.complete(about);
-        let threads = self.timeline.threads().to_vec();
-        let files = self.timeline.files().to_vec();
-        self.writer.finish(about.clone(), threads, files)
-    }
-
-    fn complete(&self, about: &mut About) {
-        about.bursts.clone_from(&self.bursts);
-        about.losses = self.losses.clone();
-        self.cpu.describe(about);
-        about.checks.extend(self.timeline.checks());
-        about.checks.push(opens_check(self.opens));
     }
 
     /// Classifies the threads that were started in the burst; one that also ended in it is taken for a thread
@@ -137,8 +126,33 @@ impl Decoding {
         if raw.clients.binary_search(&thread.tid).is_ok() {
             return ThreadClass::Client;
         }
-        self.rules
-            .class_of(&thread.process, &thread.command_line, &thread.name)
+        let rules = &self.files.rules;
+        rules.class_of(&thread.process, &thread.command_line, &thread.name)
+    }
+
+    /// Writes the recording so far to another directory; completes its description.
+    pub fn snapshot(&mut self, about: &mut About, directory: &Path) -> Result<(), RecordingError> {
+        self.complete(about);
+        let threads = self.timeline.threads().to_vec();
+        let files = self.timeline.files().to_vec();
+        self.writer
+            .snapshot(directory, about.clone(), threads, files)
+    }
+
+    /// Ends the recording; completes its description.
+    pub fn finish(self, about: &mut About) -> Result<(), RecordingError> {
+        self.complete(about);
+        let threads = self.timeline.threads().to_vec();
+        let files = self.timeline.files().to_vec();
+        self.writer.finish(about.clone(), threads, files)
+    }
+
+    fn complete(&self, about: &mut About) {
+        about.bursts.clone_from(&self.bursts);
+        about.losses = self.losses.clone();
+        self.cpu.describe(about);
+        about.checks.extend(self.timeline.checks());
+        about.checks.push(opens_check(self.opens));
     }
 }
 
@@ -147,5 +161,100 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
         name: "opens resolved".into(),
         passed: unresolved * 100 <= opens,
         detail: format!("{unresolved} of {opens} opens have no path, at most 1 % may"),
+    }
+}
+
+/// A thread that decodes.
+pub struct DecodingThread {
+    bursts: Sender<Told>,
+    thread: JoinHandle<Result<Decoding, RecordingError>>,
+}
+
+enum Told {
+    Burst(Box<RawBurst>),
+    /// No more bursts come, and all that wait are to be decoded.
+    End,
+}
+
+impl DecodingThread {
+    /// Starts the thread; dropping what this returns leaves the bursts that wait undecoded.
+    pub fn start(decoding: Decoding) -> Self {
+        let (bursts, told) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            cpu::run_when_idle(true);
+            let waiting = VecDeque::new();
+            Backlog { decoding, waiting }.run(&told)
+        });
+        Self { bursts, thread }
+    }
+
+    /// Adds a burst.
+    pub fn burst_ended(&self, burst: RawBurst) {
+        // A thread that has failed is asked for its error at the end.
+        let _ = self.bursts.send(Told::Burst(Box::new(burst)));
+    }
+
+    /// Leaves the bursts that wait undecoded, and waits for the one that is being decoded.
+    pub fn abandon(self) {
+        drop(self.bursts);
+        // A failure matters to nobody.
+        let _ = self.thread.join();
+    }
+
+    /// Decodes the remaining bursts at full speed.
+    pub fn finish(self) -> Result<Decoding, RecordError> {
+        let _ = self.bursts.send(Told::End);
+        let ended = self.thread.join();
+        let ended = ended.map_err(|_| RecordError::new("the decoder ended", "report this"))?;
+        Ok(ended?)
+    }
+}
+
+struct Backlog {
+    decoding: Decoding,
+    /// Each burst with the facts of its files when it ended.
+    waiting: VecDeque<(Box<RawBurst>, HashMap<String, FileFacts>)>,
+}
+
+impl Backlog {
+    fn run(mut self, told: &Receiver<Told>) -> Result<Decoding, RecordingError> {
+        let mut idle = IdleCores::now();
+        loop {
+            let next = match self.waiting.is_empty() {
+                true => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => told.recv_timeout(LOOKS_EACH),
+            };
+            match next {
+                Ok(Told::Burst(burst)) => {
+                    let facts = self.decoding.files.snapshot(&burst.paths());
+                    self.waiting.push_back((burst, facts));
+                }
+                Ok(Told::End) => {
+                    cpu::run_when_idle(false);
+                    while !self.waiting.is_empty() {
+                        self.decode_oldest()?;
+                    }
+                    return Ok(self.decoding);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.decoding),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !self.waiting.is_empty() && (self.too_much_waits() || idle.enough()) {
+                self.decode_oldest()?;
+                idle = IdleCores::now();
+            }
+        }
+    }
+
+    fn too_much_waits(&self) -> bool {
+        let bytes: u64 = self.waiting.iter().map(|(burst, _)| burst.bytes()).sum();
+        bytes > MOST_WAITING_BYTES
+    }
+
+    fn decode_oldest(&mut self) -> Result<(), RecordingError> {
+        match self.waiting.pop_front() {
+            Some((burst, facts)) => self.decoding.decode(&burst, &facts),
+            None => Ok(()),
+        }
     }
 }

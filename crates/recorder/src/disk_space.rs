@@ -1,6 +1,6 @@
 //! Disk space that a recording takes.
 
-use crate::Trial;
+use crate::BurstSummary;
 
 use crate::RecordError;
 use crate::schedule::Schedule;
@@ -30,7 +30,7 @@ pub struct DiskSpace {
 
 impl DiskSpace {
     /// By the events of a trial.
-    pub fn expected(trial: &Trial, schedule: &Schedule) -> Self {
+    pub fn expected(trial: &BurstSummary, schedule: &Schedule) -> Self {
         let per_s = |count: u64| count as f64 / trial.length.as_secs_f64().max(1e-3);
         let recorded_s = schedule.recorded().as_secs_f64();
         let burst = per_s(trial.bytes) * schedule.burst.as_secs_f64();
@@ -91,7 +91,7 @@ mod tests {
 
     fn space(events: u64, bytes: u64) -> DiskSpace {
         let schedule = Schedule::new(60.0, 0.1, 0.5).unwrap();
-        let trial = Trial {
+        let trial = BurstSummary {
             clients: 1,
             events,
             bytes,

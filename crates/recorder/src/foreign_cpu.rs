@@ -74,8 +74,8 @@ impl ForeignCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::cpu::CpuTime;
     use crate::host::processes::LiveThread;
-    use crate::tracer::CpuTime;
 
     #[test]
     fn programs_are_named_by_their_time_without_the_recorded_ones() {

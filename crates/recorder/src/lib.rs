@@ -7,7 +7,6 @@
 
 mod about;
 mod database;
-mod decoder;
 mod decoding;
 mod disk_space;
 mod error;
@@ -18,7 +17,6 @@ mod ledger;
 mod output;
 mod protocol;
 mod rates;
-mod recorder;
 mod request_counter;
 mod schedule;
 mod scheduled;
@@ -35,13 +33,13 @@ pub use database::{
 };
 pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
 pub use error::RecordError;
-pub use event::{Event, EventKind, Opened, SwitchState};
+pub(crate) use event::{Event, EventKind, Opened, SwitchState};
 pub use host::{
     BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets, first_processes,
     memory_limit_bytes, role_of_content, within,
 };
-pub use recorder::{BurstSummary, Recorder, RecorderError, Trial};
 pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};
 pub use schedule::Schedule;
 pub use scheduled::{Order, record};
-pub use session::{Places, Session, Subject, Taken};
+pub use session::{Session, Subject, Taken};
+pub use tracer::{BurstSummary, Places};

@@ -6,8 +6,9 @@ use std::path::Path;
 use tierwise_recording::BlockOp;
 
 use crate::EventKind;
+use crate::RecordError;
 use crate::timeline::{DeviceRange, Extent, Extents, operation};
-use crate::tracer::{Completions, TracerError};
+use crate::tracer::Completions;
 
 /// Requests that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl RequestCounter {
         tracefs: &Path,
         instance: &str,
         devices: Vec<DeviceRange>,
-    ) -> Result<Self, TracerError> {
+    ) -> Result<Self, RecordError> {
         let ledger = Ledger {
             devices,
             ..Ledger::default()
@@ -80,7 +81,7 @@ impl RequestCounter {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn begin(&mut self) -> Result<(), TracerError> {
+    pub fn begin(&mut self) -> Result<(), RecordError> {
         self.count()?;
         self.ledger.counts.clear();
         self.completions.record(true)
@@ -90,7 +91,7 @@ impl RequestCounter {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn count(&mut self) -> Result<(), TracerError> {
+    pub fn count(&mut self) -> Result<(), RecordError> {
         let ledger = &mut self.ledger;
         self.completions.drain(|event| ledger.enter(&event.kind))
     }
@@ -99,7 +100,7 @@ impl RequestCounter {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn stop(&self) -> Result<(), TracerError> {
+    pub fn stop(&self) -> Result<(), RecordError> {
         self.completions.record(false)
     }
 
@@ -107,7 +108,7 @@ impl RequestCounter {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, TracerError> {
+    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, RecordError> {
         self.count()?;
         let counted = self.ledger.counts.drain();
         Ok(counted

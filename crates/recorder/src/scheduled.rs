@@ -12,7 +12,8 @@ use crate::disk_space::{self, DiskSpace};
 use crate::host::devices::Devices;
 use crate::host::machine;
 use crate::output::Output;
-use crate::session::{Places, Session, Subject};
+use crate::session::{Session, Subject};
+use crate::tracer::Places;
 use crate::tracing::Tracing;
 use crate::{RecordError, Schedule, about, ledger};
 
@@ -84,7 +85,7 @@ fn record_to(
         out: output.path(),
         whole: false,
     };
-    let session = Session::attach(subject, places)?;
+    let mut session = Session::attach(subject, places)?;
     let trial = session.find_clients(TRIAL)?;
     let space = DiskSpace::expected(&trial, &order.schedule);
     say(&space.sentence(order.limit_bytes));

@@ -1,10 +1,10 @@
 //! The programs at the other end of a server's sessions, and whether a program is a client itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 
-use crate::tracer::Family;
+use crate::host::processes::Family;
 use tierwise_recording::{ClientKind, ClientProgram};
 
 use crate::database::client_names::{SERVER_PORTS, kind_of_name};
@@ -94,12 +94,10 @@ fn described(pid: i32, sockets: &Sockets) -> (String, ClientKind) {
 
 /// Names that a process may go by: the kernel's, which is cut to 15 letters, and that of its file.
 fn names_of(pid: i32) -> Vec<String> {
-    let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let file = file.and_then(|file| Some(file.file_name()?.to_str()?.to_owned()));
-    let file = file.map(|name| name.trim_end_matches(" (deleted)").to_owned());
-    std::iter::once(processes::program_of(pid))
-        .chain(file)
-        .collect()
+    let file = processes::file_behind(&format!("/proc/{pid}/exe"));
+    let file = file.and_then(|file| Some(Path::new(&file).file_name()?.to_str()?.to_owned()));
+    let program = Some(processes::program_of(pid));
+    program.into_iter().chain(file).collect()
 }
 
 fn is_database(listening: &Listening) -> bool {

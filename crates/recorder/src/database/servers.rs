@@ -99,13 +99,12 @@ fn plausible(text: &str) -> Option<String> {
 
 /// Whether a process has process numbers of its own, or a control group that a container's manager made.
 fn in_container(pid: i32) -> bool {
-    let numbers = |who: &str| fs::read_link(format!("/proc/{who}/ns/pid")).ok();
-    if numbers(&pid.to_string()) != numbers("self") {
+    if !processes::shares_namespace(pid, "pid") {
         return true;
     }
-    let groups = processes::text(Path::new(&format!("/proc/{pid}/cgroup")));
+    let groups = processes::text(format!("/proc/{pid}/cgroup"));
     let managers = ["/docker", "/containerd", "/kubepods", "/libpod", "/lxc"];
-    let own = processes::text(Path::new("/proc/self/cgroup"));
+    let own = processes::text("/proc/self/cgroup");
     managers.iter().any(|name| groups.contains(name)) && groups != own
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::tracer::Family;
+use crate::host::processes::Family;
 use tierwise_recording::{ClientKind, Role, Rules};
 
 use crate::RecordError;
@@ -181,11 +181,10 @@ pub fn root_of(pid: i32) -> PathBuf {
             .map(|found| (found.dev(), found.ino()))
             .ok()
     };
-    let mounts = |who: &str| fs::read_link(format!("/proc/{who}/ns/mnt")).ok();
     let Some(root) = place(&theirs) else {
         return PathBuf::from("/");
     };
-    let same = Some(root) == place(Path::new("/")) && mounts(&pid.to_string()) == mounts("self");
+    let same = Some(root) == place(Path::new("/")) && processes::shares_namespace(pid, "mnt");
     if same { PathBuf::from("/") } else { theirs }
 }
 

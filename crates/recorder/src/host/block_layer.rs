@@ -221,7 +221,7 @@ impl BlockLayer {
             depth,
             name: Some(name_of(folder)),
             sectors: Some(number_in(&folder.join("size"))),
-            rotational: (kind == "disk").then(|| text(&folder.join("queue/rotational")) == "1"),
+            rotational: (kind == "disk").then(|| text(folder.join("queue/rotational")) == "1"),
             kind,
             label,
         });
@@ -275,7 +275,7 @@ impl BlockLayer {
         if !folder.join("dm").is_dir() {
             return None;
         }
-        let table = (self.dm_table)(&text(&folder.join("dev")))?;
+        let table = (self.dm_table)(&text(folder.join("dev")))?;
         let piece = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let known = WHERE_IN_TABLE

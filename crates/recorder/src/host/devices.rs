@@ -223,7 +223,7 @@ impl Devices {
         let lowest = stretches.first();
         let emulated = lowest.and_then(|lowest| self.layer.emulated(&lowest.name));
         let (major, minor) = numbers_in(&first.join("dev"));
-        let cache = text(&whole_disk(first).join("queue/write_cache"));
+        let cache = text(whole_disk(first).join("queue/write_cache"));
         let sizes = base
             .devices
             .iter()

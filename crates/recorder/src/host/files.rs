@@ -1,6 +1,6 @@
 //! Facts about a recorded file: its role, device, size, and block locations.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,6 @@ use crate::host::extents::KnownExtents;
 use crate::host::paths::{TreeSizes, within, working_directory_sizes};
 use crate::host::plain_files;
 
-const DELETED: &str = " (deleted)";
-
 /// Roles of files by their paths, given by whoever knows them better than rules do.
 pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
 
@@ -22,7 +20,7 @@ pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
 pub struct Files {
     /// Each device found.
     pub devices: Devices,
-    rules: Rules,
+    pub rules: Rules,
     /// In place of the rules' own roles.
     role_of: Option<RoleOf>,
     /// Root of the recorded processes' file system, `/proc/PID/root` for a container's.
@@ -31,20 +29,15 @@ pub struct Files {
 }
 
 impl Files {
-    /// By these rules.
-    pub fn new(devices: Devices, rules: Rules, root: PathBuf) -> Self {
+    /// By these rules, or by roles in place of theirs.
+    pub fn new(devices: Devices, rules: Rules, role_of: Option<RoleOf>, root: PathBuf) -> Self {
         Self {
             devices,
             rules,
-            role_of: None,
+            role_of,
             root,
             extents: KnownExtents::default(),
         }
-    }
-
-    /// The same, with roles in place of those of the rules.
-    pub fn with_roles(self, role_of: Option<RoleOf>) -> Self {
-        Self { role_of, ..self }
     }
 
     /// Sizes in the working directory of a server, if that is the data directory; none if it is gone.
@@ -55,31 +48,16 @@ impl Files {
         sizes.flatten()
     }
 
-    /// Earlier facts where known, else current ones.
-    pub fn resolve(
-        &mut self,
-        paths: Vec<String>,
-        earlier: &HashMap<String, FileFacts>,
-    ) -> Vec<FileFacts> {
-        let facts = |path: String| match earlier.get(&path) {
-            Some(known) => known.clone(),
-            None => self.of(&path),
-        };
-        paths.into_iter().map(facts).collect()
-    }
-
     /// Current facts of these files: later they may be deleted, or other files may have their names.
-    pub fn snapshot(&mut self, paths: &[String]) -> HashMap<String, FileFacts> {
-        let named = |path: &String| {
-            let name = path.strip_suffix(DELETED).unwrap_or(path).to_owned();
-            (name, self.of(path))
-        };
-        paths.iter().map(named).collect()
+    pub fn snapshot(&mut self, paths: &BTreeSet<&str>) -> HashMap<String, FileFacts> {
+        let paths = paths.iter();
+        paths
+            .map(|path| ((*path).to_owned(), self.of(path)))
+            .collect()
     }
 
     /// Facts of one file; empty for a socket or any other file that is not regular.
-    pub fn of(&mut self, path: &str) -> FileFacts {
-        let seen = path.strip_suffix(DELETED).unwrap_or(path);
+    pub fn of(&mut self, seen: &str) -> FileFacts {
         let place = within(&self.root, Path::new(seen));
         let status = fs::metadata(&place).ok();
         let other = status.as_ref().is_some_and(|status| !status.is_file());
@@ -166,13 +144,14 @@ mod tests {
         let mut files = Files::new(
             Devices::mounted(None, Vec::new()),
             rules,
+            None,
             PathBuf::from("/"),
         );
         let shown = file.to_string_lossy().into_owned();
         let here = files.of(&shown);
         assert_eq!((here.role, here.size_bytes), (Some(Role::Log), 1000));
         fs::remove_file(&file).unwrap();
-        let gone = files.of(&format!("{shown} (deleted)"));
+        let gone = files.of(&shown);
         assert_eq!(
             (gone.role, gone.size_bytes, gone.device),
             (Some(Role::Log), 0, here.device)
@@ -184,7 +163,5 @@ mod tests {
         for path in ["socket:[1]", "/dev/null", "/tmp"] {
             assert_eq!(files.of(path), FileFacts::default());
         }
-        let earlier = HashMap::from([(shown.clone(), here.clone())]);
-        assert_eq!(files.resolve(vec![shown], &earlier), [here]);
     }
 }

@@ -18,7 +18,7 @@ pub fn describe(pid: i32) -> Machine {
         memory_bytes: memory_bytes.into_iter().flatten().min().unwrap_or(0),
         processes_bytes: 0,
         processor: processor(),
-        kernel: text(Path::new("/proc/sys/kernel/osrelease")),
+        kernel: text("/proc/sys/kernel/osrelease"),
     }
 }
 
@@ -37,7 +37,7 @@ fn cores() -> u32 {
 }
 
 fn installed_bytes() -> Option<u64> {
-    let table = text(Path::new("/proc/meminfo"));
+    let table = text("/proc/meminfo");
     let line = table
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -46,7 +46,7 @@ fn installed_bytes() -> Option<u64> {
 }
 
 fn processor() -> String {
-    let table = text(Path::new("/proc/cpuinfo"));
+    let table = text("/proc/cpuinfo");
     let named = table.lines().find(|line| line.starts_with("model name"));
     let name = named.and_then(|line| line.split_once(':'));
     name.map_or(std::env::consts::ARCH, |(_, name)| name.trim())
@@ -56,7 +56,7 @@ fn processor() -> String {
 /// Lowest memory limit of the control groups that a process is in; none if there is none.
 #[must_use]
 pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
-    let groups = text(Path::new(&format!("/proc/{pid}/cgroup")));
+    let groups = text(format!("/proc/{pid}/cgroup"));
     let limits = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (kind, group) = (parts.next()?, parts.next()?);
@@ -82,7 +82,7 @@ fn limit(hierarchy: &Path, group: &str, name: &str) -> Option<u64> {
     let within = folder
         .ancestors()
         .take_while(|one| one.starts_with(hierarchy));
-    let limits = within.filter_map(|one| text(&one.join(name)).parse().ok());
+    let limits = within.filter_map(|one| text(one.join(name)).parse().ok());
     limits.filter(|limit| *limit < 1 << 60).min()
 }
 

@@ -207,16 +207,13 @@ impl Sockets {
 
 /// Sockets among the open files of a process.
 pub fn inodes_of(pid: i32) -> Vec<u64> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let inode = |entry: fs::DirEntry| {
-        let link = fs::read_link(entry.path()).ok()?;
-        let number = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-        number.parse().ok()
-    };
-    entries.filter_map(inode).collect()
+    let opened = processes::open_files(pid).into_iter();
+    opened
+        .filter_map(|file| {
+            let number = file.path.strip_prefix("socket:[")?.strip_suffix(']')?;
+            number.parse().ok()
+        })
+        .collect()
 }
 
 #[cfg(test)]

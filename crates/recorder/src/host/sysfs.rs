@@ -25,23 +25,23 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
 
 /// Kind and label of a device.
 pub fn kind(folder: &Path) -> (String, Option<String>) {
-    let label = |file: &str| Some(text(&folder.join(file))).filter(|label| !label.is_empty());
+    let label = |file: &str| Some(text(folder.join(file))).filter(|label| !label.is_empty());
     if folder.join("partition").exists() {
         return ("partition".to_owned(), None);
     }
     if folder.join("dm").is_dir() {
-        let uuid = text(&folder.join("dm/uuid"));
+        let uuid = text(folder.join("dm/uuid"));
         let kinds = DM_KINDS.iter().find(|(start, _)| uuid.starts_with(start));
         let kind = kinds.map_or("device-mapper", |(_, kind)| kind);
         return (kind.to_owned(), label("dm/name"));
     }
     if folder.join("md").is_dir() {
-        return (format!("md {}", text(&folder.join("md/level"))), None);
+        return (format!("md {}", text(folder.join("md/level"))), None);
     }
     if folder.join("loop").is_dir() {
         return (
             "loop".to_owned(),
-            Some(text(&folder.join("loop/backing_file"))),
+            Some(text(folder.join("loop/backing_file"))),
         );
     }
     let name = name_of(folder);

@@ -34,7 +34,6 @@ pub(super) struct Files {
 impl Files {
     /// The index of a path, new or known.
     pub(super) fn intern(&mut self, path: &str) -> u32 {
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
         if let Some(&file) = self.by_path.get(path) {
             return file;
         }

@@ -1,7 +1,6 @@
 //! A record of a tracepoint becomes an event.
 
-use super::format::{Field, Format};
-use super::tracepoints::Meaning;
+use super::tracepoints::{Field, Format, Meaning};
 use crate::{Event, EventKind, SwitchState};
 
 /// Flag of a record made in a hardware interrupt, and of one made in a software interrupt.

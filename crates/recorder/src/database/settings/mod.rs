@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tierwise_recording::{Role, Rules};
 
 use crate::database::servers;
-use crate::host::{paths, plain_files};
+use crate::host::{paths, plain_files, processes};
 
 /// Values by the engine's own names, in the form that the engine gives over SQL.
 pub type Settings = BTreeMap<String, String>;
@@ -53,7 +53,7 @@ pub fn roles_of(pid: i32, rules: &Rules, root: &Path) -> Vec<(String, Role)> {
 }
 
 fn all_of(pid: i32, rules: &Rules, root: &Path) -> Settings {
-    let words = command_line(pid);
+    let words = processes::command_line(pid);
     let directory = servers::data_directory(pid, rules);
     let mut files = Files::new(root);
     match rules.counters.as_deref() {
@@ -68,14 +68,6 @@ fn kept(name: &str, value: String) -> String {
         NAMES_HOSTS if !value.trim().is_empty() => "set".to_owned(),
         _ => value,
     }
-}
-
-fn command_line(pid: i32) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = bytes.split(|byte| *byte == 0);
-    words
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect()
 }
 
 /// Configuration files as the server sees them.

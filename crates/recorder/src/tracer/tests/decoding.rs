@@ -4,12 +4,10 @@ use super::page_builder::PageBuilder;
 use crate::host::processes::LiveThread;
 use crate::tracer::clients_in;
 use crate::tracer::decode::Decoder;
-use crate::tracer::format::Format;
-use crate::tracer::merge::Merge;
 use crate::tracer::opens::Open;
-use crate::tracer::raw_burst::RawBurst;
+use crate::tracer::raw_burst::{RawBurst, merged};
 use crate::tracer::spool::{Spool, Stream};
-use crate::tracer::tracepoints::Meaning;
+use crate::tracer::tracepoints::{Format, Meaning};
 use crate::{EventKind, SwitchState};
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
@@ -165,10 +163,25 @@ fn unknown_and_short_records_are_left_out() {
 
 #[test]
 fn streams_merge_by_time_and_the_earlier_stream_goes_first() {
-    let streams = [vec![(1, 'a'), (4, 'b')], vec![], vec![(1, 'c'), (2, 'd')]];
-    let merged = Merge::new(streams.into_iter().map(Vec::into_iter).collect());
-    let order: String = merged.map(|(_, _, letter)| letter).collect();
-    assert_eq!(order, "acdb");
+    let page = |deltas: &[u32], letter: u8| {
+        let start = PageBuilder::at(0);
+        let add = |page: PageBuilder, &delta: &u32| page.short(delta, &[letter; 4]);
+        deltas.iter().fold(start, add).finish()
+    };
+    let streams = [
+        stream(0, &page(&[1, 3], b'a')),
+        stream(1, &page(&[], b'b')),
+        stream(2, &page(&[1, 1, 2], b'c')),
+    ];
+    let order = merged(&streams).map(|(time_ns, cpu, record)| (time_ns, cpu, record[0]));
+    let expected = [
+        (1, 0, b'a'),
+        (1, 2, b'c'),
+        (2, 2, b'c'),
+        (4, 0, b'a'),
+        (4, 2, b'c'),
+    ];
+    assert_eq!(order.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -7,10 +7,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use crate::EventKind;
-use crate::tracer::{BurstTracer, Options};
+use crate::tracer::{BurstTracer, Places};
 
 /// Blocks that the program writes, of 4,096 bytes.
 const BLOCKS: usize = 64;
@@ -98,16 +97,16 @@ fn trace_a_copy(scratch: &Scratch) {
         .spawn()
         .expect("there is a shell");
     let instance = format!("tierwise-test-{}", std::process::id());
-    let options = Options {
+    let places = Places {
         tracefs: scratch.tracefs(),
         instance: instance.clone(),
-        pids: vec![program.id() as i32],
         buffer_bytes: 1 << 20,
         spool_dir: scratch.0.clone(),
-        poll: Duration::from_millis(20),
-        disk_server_pids: Vec::new(),
+        out: scratch.0.clone(),
+        whole: false,
     };
-    let mut tracer = BurstTracer::attach(options).expect("we may trace");
+    let pids = vec![program.id() as i32];
+    let mut tracer = BurstTracer::attach(places, pids, Vec::new()).expect("we may trace");
     tracer.begin().expect("we may trace");
     program
         .stdin

@@ -1,8 +1,7 @@
 //! Times and lengths of records on a page.
 
 use super::page_builder::PageBuilder;
-use crate::tracer::page::{Records, used_bytes};
-use crate::tracer::spool::{Spool, Stream};
+use crate::tracer::spool::{Records, Spool, Stream, used_bytes};
 
 fn all(page: &[u8]) -> Vec<(u64, Vec<u8>)> {
     Records::of(page)
