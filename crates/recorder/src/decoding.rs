@@ -82,7 +82,7 @@ impl Decoding {
         for file in &raw.files {
             self.timeline.see_open(file.pid, file.fd, &file.path);
         }
-        let decoded = raw.decode(&self.decoder, |event| self.timeline.push(&event));
+        let decoded = raw.decode(&self.decoder, |event| self.timeline.push(event));
         self.name_new_threads(raw);
         self.bursts.push(Burst {
             start_ns: raw.start_ns,
@@ -118,7 +118,7 @@ impl Decoding {
                 },
             };
             let class = self.class_of(&thread, raw);
-            self.timeline.set_class(index as u32, class);
+            self.timeline.set_class(index, class);
         }
     }
 

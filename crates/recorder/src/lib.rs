@@ -33,7 +33,6 @@ pub use database::{
 };
 pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
 pub use error::RecordError;
-pub(crate) use event::{Event, EventKind, Opened, SwitchState};
 pub use host::{
     BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets, first_processes,
     memory_limit_bytes, role_of_content, within,

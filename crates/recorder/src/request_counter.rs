@@ -5,8 +5,8 @@ use std::path::Path;
 
 use tierwise_recording::BlockOp;
 
-use crate::EventKind;
 use crate::RecordError;
+use crate::event::{EventKind, Request};
 use crate::timeline::{DeviceRange, Extent, Extents, operation};
 use crate::tracer::Completions;
 
@@ -123,18 +123,18 @@ impl RequestCounter {
 
 impl Ledger {
     fn enter(&mut self, kind: &EventKind) {
-        let &EventKind::Complete {
+        let &EventKind::Complete(request) = kind else {
+            return;
+        };
+        let Some(op) = operation(request.flags) else {
+            return;
+        };
+        let Request {
             device: number,
             sector,
             sectors,
-            flags,
-        } = kind
-        else {
-            return;
-        };
-        let Some(op) = operation(flags) else {
-            return;
-        };
+            ..
+        } = request;
         // The end of a request that needed flushes is reported once more, with nothing left of it.
         if sectors == 0 && op != BlockOp::Flush {
             return;
@@ -208,12 +208,12 @@ mod tests {
     fn done(number: u32, sector: u64, sectors: u32, letters: &str) -> EventKind {
         let mut flags = [0; 8];
         flags[..letters.len()].copy_from_slice(letters.as_bytes());
-        EventKind::Complete {
+        EventKind::Complete(Request {
             device: number,
             sector,
             sectors,
             flags,
-        }
+        })
     }
 
     #[test]

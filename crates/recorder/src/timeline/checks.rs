@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, BlockOp, CallKind, Check, NONE, StateKind};
 
-use super::cores::Cores;
 use super::join::Hint;
-use super::track::{Phase, Track};
+use super::track::{Cores, Phase, Track};
 
 /// Deviation of a thread's parts from its wall time that is allowed.
 const SUM_BOUND: f64 = 0.001;
@@ -95,14 +94,11 @@ impl Totals {
     }
 
     fn sums(&self) -> Check {
+        let (worst, bound) = (self.worst_sum * 100.0, SUM_BOUND * 100.0);
         Check {
             name: "parts of each thread sum to its time".to_owned(),
             passed: self.worst_sum <= SUM_BOUND,
-            detail: format!(
-                "off by {:.4} % at most; bound {:.1} %",
-                self.worst_sum * 100.0,
-                SUM_BOUND * 100.0
-            ),
+            detail: format!("off by {worst:.4} % at most; bound {bound:.1} %"),
         }
     }
 
@@ -117,27 +113,23 @@ impl Totals {
     fn overfull_cores(&self) -> Check {
         let busiest = self.busy_ns.values().copied().max().unwrap_or(0);
         let share = busiest as f64 / self.span_ns.max(1) as f64;
+        let percent = share * 100.0;
         Check {
             name: "no core runs two threads at once".to_owned(),
             passed: share <= 1.0 + SUM_BOUND,
             detail: format!(
-                "recorded threads ran on one core for {:.1} % of the time at most",
-                share * 100.0
+                "recorded threads ran on one core for {percent:.1} % of the time at most"
             ),
         }
     }
 
     fn contradicting(&self) -> Check {
-        let share = self.contradictions as f64 / self.states.max(1) as f64;
+        let (wrong, states) = (self.contradictions, self.states);
+        let bound = CONTRADICTION_BOUND * 100.0;
         Check {
             name: "events do not contradict each other".to_owned(),
-            passed: share <= CONTRADICTION_BOUND,
-            detail: format!(
-                "{} of {} states; bound {:.1} %",
-                self.contradictions,
-                self.states,
-                CONTRADICTION_BOUND * 100.0
-            ),
+            passed: wrong as f64 / states.max(1) as f64 <= CONTRADICTION_BOUND,
+            detail: format!("{wrong} of {states} states; bound {bound:.1} %"),
         }
     }
 }
@@ -171,14 +163,9 @@ fn silent_cores(cores: &Cores) -> Check {
 }
 
 fn named(name: &str, known: u64, all: u64) -> Check {
-    let share = if all == 0 {
-        1.0
-    } else {
-        known as f64 / all as f64
-    };
     Check {
         name: name.to_owned(),
-        passed: share >= NAMED_BOUND,
+        passed: all == 0 || known as f64 / all as f64 >= NAMED_BOUND,
         detail: format!("{known} of {all}; bound {:.0} %", NAMED_BOUND * 100.0),
     }
 }

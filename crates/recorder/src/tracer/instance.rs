@@ -15,7 +15,8 @@ use super::decode::Decoder;
 use super::reader;
 use super::spool::Records;
 use super::tracepoints::{COMPLETION, DEVICES, Format, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS};
-use crate::{Event, RecordError};
+use crate::RecordError;
+use crate::event::Event;
 
 const OTHER_KERNEL: &str =
     "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)";

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::bpf::{Assembler, Helper, Map, Register::*, Watch};
 use super::paths::Paths;
 use super::tracepoints::Format;
-use crate::{Event, EventKind, Opened};
+use crate::event::{Event, EventKind};
 
 /// Calls that open or remove a file by its name.
 const CALLS: [&str; 5] = ["openat", "openat2", "open", "unlink", "unlinkat"];
@@ -192,12 +192,11 @@ impl<'a> Opens<'a> {
         self.seen += u64::from(opens);
         self.unresolved += u64::from(opens && path.is_none());
         let fd = if opens { result } else { -1 };
-        let opened = Opened {
-            fd: i32::try_from(fd).ok()?,
-            path: path?,
-        };
         Some(Event {
-            kind: EventKind::Opened(opened),
+            kind: EventKind::Opened {
+                fd: i32::try_from(fd).ok()?,
+                path: path?,
+            },
             ..*event
         })
     }

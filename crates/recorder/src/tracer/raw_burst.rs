@@ -9,9 +9,9 @@ use super::decode::{self, Decoder};
 use super::opens::{Open, Opens};
 use super::replies::{Replies, Reply};
 use super::spool::Stream;
+use crate::event::{Event, EventKind};
 use crate::host::cpu::CpuTime;
 use crate::host::processes::{self, CallUnderWay, LiveThread, OpenFile};
-use crate::{Event, EventKind};
 
 /// A burst that is not decoded yet.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use tierwise_recording::TransactionStatus;
 
 use super::bpf::{Assembler, Attachment, Helper, Jump, Map, Register::*, Watch};
 use super::tracepoints::Format;
+use crate::event::{Event, EventKind};
 use crate::protocol::{self, TAIL_BYTES};
-use crate::{Event, EventKind};
 
 /// The call with which servers reply: PostgreSQL, MySQL and MariaDB use `send`, which is this call. Data sent
 /// by another call has no status.

@@ -3,7 +3,7 @@
 use tierwise_recording::{BurstRows, CallKind, NONE, UNKNOWN};
 
 use super::Script;
-use crate::{EventKind, Opened};
+use crate::event::EventKind;
 
 /// Paths of the calls of a kind, `?` where none is known.
 fn paths<'a>(script: &'a Script, rows: &BurstRows, kind: CallKind) -> Vec<&'a str> {
@@ -107,7 +107,7 @@ fn a_removed_file_has_no_length_any_more() {
     let mut script = Script::new();
     script.enter(10, 10, libc::SYS_unlinkat, &[]);
     let path = "/db/temp".to_owned();
-    script.at(11, 0, 10, EventKind::Opened(Opened { fd: -1, path }));
+    script.at(11, 0, 10, EventKind::Opened { fd: -1, path });
     script.exit(12, 10, libc::SYS_unlinkat, 0);
     let rows = script.end(100);
     assert_eq!(paths(&script, &rows, CallKind::Resize), ["/db/temp"]);

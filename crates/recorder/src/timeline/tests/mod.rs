@@ -8,7 +8,7 @@ mod syscalls;
 use tierwise_recording::{BurstRows, StateKind, ThreadClass};
 
 use super::{DeviceRange, Timeline};
-use crate::{Event, EventKind, Opened, SwitchState};
+use crate::event::{Event, EventKind, SwitchState};
 
 /// Two processes of one thread each, tids 10 and 20; a device, if no others are given.
 struct Script {
@@ -41,7 +41,7 @@ impl Script {
     }
 
     fn at(&mut self, time_ns: u64, cpu: u16, tid: i32, kind: EventKind) {
-        self.timeline.push(&Event {
+        self.timeline.push(Event {
             time_ns,
             cpu,
             tid,
@@ -84,7 +84,7 @@ impl Script {
     fn open(&mut self, time_ns: u64, tid: i32, fd: i32, path: &str) {
         self.enter(time_ns, tid, libc::SYS_openat, &[0, 0, 0]);
         let path = path.to_owned();
-        self.at(time_ns, 0, tid, EventKind::Opened(Opened { fd, path }));
+        self.at(time_ns, 0, tid, EventKind::Opened { fd, path });
         self.exit(time_ns + 1, tid, libc::SYS_openat, i64::from(fd));
     }
 

@@ -3,32 +3,18 @@
 use tierwise_recording::{BlockOp, CallKind, NONE, Role, TransactionStatus};
 
 use super::{Script, range};
-use crate::EventKind;
+use crate::event::{EventKind, Request};
 use crate::timeline::{Extent, FileFacts};
 
 impl Script {
     fn issue(&mut self, time_ns: u64, tid: i32, sector: u64, sectors: u32, letters: &str) {
-        let flags = flags(letters);
-        let device = 7 << 20;
-        let kind = EventKind::Issue {
-            device,
-            sector,
-            sectors,
-            flags,
-        };
-        self.at(time_ns, 0, tid, kind);
+        let request = request(sector, sectors, letters);
+        self.at(time_ns, 0, tid, EventKind::Issue(request));
     }
 
     fn complete(&mut self, time_ns: u64, sector: u64, sectors: u32, letters: &str) {
-        let flags = flags(letters);
-        let device = 7 << 20;
-        let kind = EventKind::Complete {
-            device,
-            sector,
-            sectors,
-            flags,
-        };
-        self.at(time_ns, 0, 0, kind);
+        let request = request(sector, sectors, letters);
+        self.at(time_ns, 0, 0, EventKind::Complete(request));
     }
 
     /// Says that a file lies at `sector` of the device.
@@ -58,10 +44,15 @@ impl Script {
     }
 }
 
-fn flags(letters: &str) -> [u8; 8] {
+fn request(sector: u64, sectors: u32, letters: &str) -> Request {
     let mut flags = [0; 8];
     flags[..letters.len()].copy_from_slice(letters.as_bytes());
-    flags
+    Request {
+        device: 7 << 20,
+        sector,
+        sectors,
+        flags,
+    }
 }
 
 #[test]

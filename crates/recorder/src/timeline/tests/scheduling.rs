@@ -4,7 +4,7 @@ use tierwise_recording::StateKind::{Blocked, Cpu, Runnable};
 use tierwise_recording::{CallKind, NONE, ThreadClass};
 
 use super::{Script, states_of};
-use crate::{EventKind, SwitchState};
+use crate::event::{EventKind, SwitchState};
 
 #[test]
 fn a_wait_for_another_thread_names_who_woke_it_and_the_call() {
@@ -212,7 +212,7 @@ fn a_silent_thread_counts_in_a_later_burst_only_if_it_is_seen_again() {
 fn a_thread_that_no_rule_knows_is_a_session_once_it_talks() {
     let mut script = Script::new();
     let other = ThreadClass::Other;
-    let thread = script.timeline.see_thread(10, 40, "mariadbd", other) as usize;
+    let thread = script.timeline.see_thread(10, 40, "mariadbd", other);
     script.end(1000);
     assert_eq!(
         script.timeline.threads()[thread].class,

@@ -1,6 +1,7 @@
 //! Records of tracepoints become events.
 
 use super::page_builder::PageBuilder;
+use crate::event::{EventKind, SwitchState};
 use crate::host::processes::LiveThread;
 use crate::tracer::clients_in;
 use crate::tracer::decode::Decoder;
@@ -8,7 +9,6 @@ use crate::tracer::opens::Open;
 use crate::tracer::raw_burst::{RawBurst, merged};
 use crate::tracer::spool::{Spool, Stream};
 use crate::tracer::tracepoints::{Format, Meaning};
-use crate::{EventKind, SwitchState};
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::EventKind;
+use crate::event::EventKind;
 use crate::tracer::{BurstTracer, Places};
 
 /// Blocks that the program writes, of 4,096 bytes.
@@ -151,8 +151,8 @@ struct Heard {
 impl Heard {
     fn hear(&mut self, kind: EventKind) {
         match kind {
-            EventKind::Opened(opened) => {
-                self.files.insert(opened.fd as u64, opened.path);
+            EventKind::Opened { fd, path } => {
+                self.files.insert(fd as u64, path);
             }
             EventKind::Enter { number, arguments } => {
                 self.call = Some((number, arguments[0]));

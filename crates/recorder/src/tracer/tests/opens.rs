@@ -1,7 +1,7 @@
 //! Paths meet the ends of their calls.
 
+use crate::event::{Event, EventKind};
 use crate::tracer::opens::{Open, Opens};
-use crate::{Event, EventKind, Opened};
 
 fn open(time_ns: u64, tid: i32, result: i64, path: &str) -> Open {
     Open {
@@ -28,7 +28,7 @@ fn exit(time_ns: u64, tid: i32, number: libc::c_long, result: i64) -> Event {
 
 fn told(opens: &mut Opens<'_>, event: &Event) -> Option<(i32, String)> {
     match opens.before(event)?.kind {
-        EventKind::Opened(Opened { fd, path }) => Some((fd, path)),
+        EventKind::Opened { fd, path } => Some((fd, path)),
         _ => None,
     }
 }

@@ -2,8 +2,8 @@
 
 use tierwise_recording::TransactionStatus::{self, Idle, InTransaction, Unknown};
 
+use crate::event::{Event, EventKind};
 use crate::tracer::replies::{Replies, Reply};
-use crate::{Event, EventKind};
 
 fn reply(time_ns: u64, tid: i32, length_bytes: u64, status: TransactionStatus) -> Reply {
     Reply {
