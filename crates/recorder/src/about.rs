@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{SecondsFormat, Utc};
 use tierwise_recording::{About, Role};
 
 use crate::database::settings;
@@ -12,7 +13,7 @@ use crate::host::machine;
 /// What is known when a recording begins. The engine's version, settings and counters need a connection to it.
 pub fn prepared(target: &Target) -> About {
     About {
-        started_at: machine::now(),
+        started_at: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
         tierwise: env!("CARGO_PKG_VERSION").to_owned(),
         engine: target.rules.engine.clone(),
         engine_version: target.server().version,

@@ -1,20 +1,16 @@
 //! A tracefs of this process's own, mounted nowhere, and the instances that killed recorders left in the kernel.
 
 use std::fs;
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::ptr;
+
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use rustix::process::geteuid;
 
 use crate::RecordError;
 use crate::host::processes;
 use crate::ledger::PREFIX;
-
-const FSOPEN_CLOEXEC: u32 = 1;
-const FSCONFIG_CMD_CREATE: u32 = 6;
-const FSMOUNT_CLOEXEC: u32 = 1;
-/// No set-user-id programs, no devices, no programs at all.
-const MOUNT_ATTRIBUTES: u32 = 0x2 | 0x4 | 0x8;
 
 /// A tracefs that ends with this process; no directory is needed for it.
 pub struct Tracing {
@@ -36,7 +32,7 @@ impl Tracing {
         let began = processes::start_ticks(pid).unwrap_or(0);
         let mount = detached_tracefs().map_err(|error| {
             RecordError::new(
-                format!("cannot open tracefs: {error}"),
+                format!("cannot open tracefs: {}", std::io::Error::from(error)),
                 "run it as root on the host itself, with Linux 5.10 or later",
             )
         })?;
@@ -83,51 +79,21 @@ fn is_of_the_dead(name: &str) -> bool {
 /// Reason why tracing is not possible here.
 fn impossible() -> Option<&'static str> {
     let systems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    // SAFETY: takes no pointers.
-    if unsafe { libc::geteuid() } != 0 {
+    if !geteuid().is_root() {
         return Some("only root may read the kernel's tracepoints");
     }
     let known = systems.split_whitespace().any(|word| word == "tracefs");
     (!known).then_some("this kernel has no tracefs")
 }
 
-fn detached_tracefs() -> io::Result<OwnedFd> {
-    // SAFETY: the name ends with a zero; the call takes no other pointers.
-    let context = descriptor(unsafe {
-        libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), FSOPEN_CLOEXEC)
-    })?;
-    let none = ptr::null::<u8>();
-    // SAFETY: this command takes neither key nor value.
-    let made = unsafe {
-        libc::syscall(
-            libc::SYS_fsconfig,
-            context.as_raw_fd(),
-            FSCONFIG_CMD_CREATE,
-            none,
-            none,
-            0,
-        )
-    };
-    if made < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: takes no pointers.
-    descriptor(unsafe {
-        libc::syscall(
-            libc::SYS_fsmount,
-            context.as_raw_fd(),
-            FSMOUNT_CLOEXEC,
-            MOUNT_ATTRIBUTES,
-        )
-    })
-}
-
-fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
-    match i32::try_from(result) {
-        // SAFETY: the kernel has just made it, for this process alone.
-        Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
-        _ => Err(io::Error::last_os_error()),
-    }
+fn detached_tracefs() -> Result<OwnedFd, Errno> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(context.as_fd())?;
+    // No set-user-id programs, no devices, no programs at all.
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 #[cfg(test)]

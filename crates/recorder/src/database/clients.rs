@@ -7,8 +7,7 @@ use std::path::Path;
 use crate::host::processes::Family;
 use tierwise_recording::{ClientKind, ClientProgram};
 
-use crate::database::client_names::{SERVER_PORTS, kind_of_name};
-use crate::database::rules;
+use crate::database::client_names::{SERVER_PORTS, is_server, kind_of_name};
 use crate::host::processes;
 use crate::host::sockets::{Listening, Peer, Sockets, inodes_of};
 
@@ -147,10 +146,6 @@ fn servers_of(pids: &[i32], sockets: &Sockets, family: &Family) -> ServersOf {
         }
     }
     found
-}
-
-fn is_server(program: &str) -> bool {
-    rules::of_program(program).is_some_and(|rules| rules.is_server)
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tierwise_recording::Rules;
 
+use crate::host::paths::text_within;
+use crate::host::processes;
 use crate::host::sockets::Sockets;
-use crate::host::{paths, plain_files, processes};
 
 /// A running server, as `/proc` and its files tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,8 +79,7 @@ fn version(pid: i32, directory: Option<&Path>, root: &Path) -> Option<String> {
     let written = directory.and_then(|directory| {
         let mut files = VERSION_FILES.iter();
         files.find_map(|name| {
-            let place = paths::within(root, &directory.join(name));
-            let text = plain_files::read(&place, MOST_VERSION_BYTES)?;
+            let text = text_within(root, &directory.join(name), MOST_VERSION_BYTES)?;
             plausible(text.split_whitespace().next()?)
         })
     });

@@ -10,8 +10,7 @@ use tierwise_recording::{Role, Rules};
 
 use crate::host::devices::Devices;
 use crate::host::extents::KnownExtents;
-use crate::host::paths::{TreeSizes, within, working_directory_sizes};
-use crate::host::plain_files;
+use crate::host::paths::{TreeSizes, beginning, within, working_directory_sizes};
 
 /// Roles of files by their paths, given by whoever knows them better than rules do.
 pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
@@ -121,7 +120,7 @@ pub fn role_of_content(rules: &Rules, place: &Path) -> Option<Role> {
     // Files of /proc and /sys, which some effect may follow from reading, have no length.
     let long =
         bytes > 0 && fs::metadata(place).is_ok_and(|file| file.is_file() && file.len() >= bytes);
-    let known = long.then(|| plain_files::beginning(place, bytes))?;
+    let known = long.then(|| beginning(place, bytes))?;
     rules.role_of_content(&known?)
 }
 
@@ -131,7 +130,8 @@ mod tests {
 
     #[test]
     fn facts_of_files() {
-        let file = std::env::temp_dir().join(format!("tierwise-{}.log", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.log");
         fs::write(&file, [1; 1000]).unwrap();
         let rules = r#"
             engine = "toy"
@@ -159,7 +159,6 @@ mod tests {
         let odd = file.with_extension("odd");
         fs::write(&odd, "xAB").unwrap();
         assert_eq!(files.of(odd.to_str().unwrap()).role, Some(Role::Data));
-        fs::remove_file(&odd).unwrap();
         for path in ["socket:[1]", "/dev/null", "/tmp"] {
             assert_eq!(files.of(path), FileFacts::default());
         }

@@ -9,14 +9,13 @@ pub mod files;
 pub mod machine;
 pub mod mounts;
 pub mod paths;
-pub mod plain_files;
 pub mod processes;
+pub mod socket_tables;
 pub mod sockets;
 pub mod sysfs;
-pub mod tcp_sockets;
+
 #[cfg(test)]
 pub mod tests;
-pub mod unix_sockets;
 
 pub use block_layer::{BlockLayer, EmulatedPartition};
 pub use devices::Devices;

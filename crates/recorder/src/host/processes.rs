@@ -457,8 +457,8 @@ mod tests {
     #[test]
     fn a_removed_file_that_is_open_has_its_old_path() {
         use std::os::fd::AsRawFd;
-        let path = std::env::temp_dir().join(format!("tierwise-removed-{}", std::process::id()));
-        let file = fs::File::create(&path).unwrap();
+        let (file, path) = tempfile::NamedTempFile::new().unwrap().into_parts();
+        let path = path.keep().unwrap();
         fs::remove_file(&path).unwrap();
         let link = format!("/proc/self/fd/{}", file.as_raw_fd());
         assert_eq!(file_behind(&link).as_deref(), path.to_str());

@@ -1,13 +1,16 @@
 //! The directory of a recording, and other users of the machine who would have it elsewhere.
 
-use std::fs::{DirBuilder, Permissions};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
 use super::*;
-use crate::host::directory::c_string;
 
 const NOBODY: u32 = 65534;
 const NAME: &str = "tierwise-record-1";
@@ -19,18 +22,18 @@ static ENVIRONMENT: Mutex<()> = Mutex::new(());
 /// A directory that every user can enter, with a ledger in it; removed when it is dropped.
 struct Home {
     path: PathBuf,
+    _folder: TempDir,
     _environment: MutexGuard<'static, ()>,
 }
 
 impl Home {
-    fn new(what: &str) -> Self {
+    fn new() -> Self {
         let environment = ENVIRONMENT.lock().unwrap_or_else(|one| one.into_inner());
-        let path = std::env::temp_dir().join(format!("tierwise-{what}-{}", std::process::id()));
-        let mut make = DirBuilder::new();
-        make.recursive(true)
-            .mode(0o755)
-            .create(path.join("run"))
-            .unwrap();
+        let mut open = tempfile::Builder::new();
+        let folder = open.permissions(Permissions::from_mode(0o755)).tempdir();
+        let folder = folder.unwrap();
+        let path = folder.path().to_owned();
+        fs::create_dir(path.join("run")).unwrap();
         // SAFETY: the lock is held; no other test of this crate reads or writes these variables.
         unsafe {
             std::env::set_var("TIERWISE_RUN_DIR", path.join("run"));
@@ -39,6 +42,7 @@ impl Home {
         }
         Self {
             path,
+            _folder: folder,
             _environment: environment,
         }
     }
@@ -52,20 +56,13 @@ impl Home {
     }
 }
 
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
 fn shown(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().count()
 }
 
 /// Whether only root can make what a test needs; then it passes without a word.
 fn without_root() -> bool {
-    // SAFETY: takes no pointers.
-    unsafe { libc::geteuid() != 0 }
+    !geteuid().is_root()
 }
 
 fn refusal(out: &Path) -> String {
@@ -74,7 +71,7 @@ fn refusal(out: &Path) -> String {
 
 #[test]
 fn a_recording_gets_its_name_last_and_leaves_nothing_when_it_is_given_up() {
-    let home = Home::new("output");
+    let home = Home::new();
     let (home, run) = (&home.path, home.path.join("run"));
     let begin = || Output::begin(&home.join("out"), NAME).unwrap();
     let output = begin();
@@ -94,7 +91,7 @@ fn a_directory_in_which_others_rename_files_is_refused() {
     if without_root() {
         return;
     }
-    let home = Home::new("foreign");
+    let home = Home::new();
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let open = home.folder("open", 0, 0o777);
     assert_eq!(
@@ -121,7 +118,7 @@ fn a_name_that_another_user_gives_to_a_link_leads_nowhere() {
     if without_root() {
         return;
     }
-    let home = Home::new("raced");
+    let home = Home::new();
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let victim = home.folder("victim", 0, 0o755);
     fs::write(victim.join("secret"), "x").unwrap();
@@ -155,7 +152,7 @@ fn a_dead_recorders_directory_is_not_removed_through_a_link() {
     if without_root() {
         return;
     }
-    let home = Home::new("left");
+    let home = Home::new();
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let victim = home.folder("victim", 0, 0o755);
     fs::write(victim.join("secret"), "x").unwrap();
@@ -199,25 +196,13 @@ fn swap(theirs: &Path, victim: &Path, stop: &AtomicBool) {
     // SAFETY: the plain system call changes this thread alone, and takes no pointers.
     let status = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
     assert_eq!(status, 0);
-    let link = theirs.join("link");
-    let [work_c, link_c] =
-        [&theirs.join(NAME), &link].map(|path| c_string(path.as_os_str()).unwrap());
+    let (work, link) = (theirs.join(NAME), theirs.join("link"));
     for round in 0.. {
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let cwd = libc::AT_FDCWD;
-        // SAFETY: both strings end with NUL.
-        let exchanged = unsafe {
-            libc::renameat2(
-                cwd,
-                work_c.as_ptr(),
-                cwd,
-                link_c.as_ptr(),
-                libc::RENAME_EXCHANGE,
-            )
-        };
-        if exchanged != 0 && !link.is_symlink() {
+        let exchanged = renameat_with(CWD, &work, CWD, &link, RenameFlags::EXCHANGE);
+        if exchanged.is_err() && !link.is_symlink() {
             let _ = fs::rename(&link, theirs.join(format!("aside-{round}")));
             let _ = symlink(victim, &link);
         }

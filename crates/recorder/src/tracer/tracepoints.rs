@@ -115,7 +115,8 @@ pub enum Meaning {
 
 /// System calls that are traced at entry and exit, separated by spaces: the input and output of databases, their waits,
 /// and calls that change the numbers or names of files. A kernel or machine that lacks one does without.
-pub const SYSTEM_CALLS: &str = "read pread64 readv preadv preadv2 write pwrite64 writev pwritev pwritev2 sendfile64 copy_file_range \
+pub const SYSTEM_CALLS: &str = "\
+    read pread64 readv preadv preadv2 write pwrite64 writev pwritev pwritev2 sendfile64 copy_file_range \
     fsync fdatasync sync_file_range syncfs msync fallocate ftruncate truncate \
     open openat openat2 creat unlink unlinkat rename renameat renameat2 \
     futex futex_wait futex_waitv futex_wake semop semtimedop nanosleep clock_nanosleep \

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use tierwise_recording::{Role, Rules};
 
 use crate::database::servers;
-use crate::host::{paths, plain_files, processes};
+use crate::host::paths::{text_within, within};
+use crate::host::processes;
 
 /// Values by the engine's own names, in the form that the engine gives over SQL.
 pub type Settings = BTreeMap<String, String>;
@@ -86,12 +87,12 @@ impl<'a> Files<'a> {
 
     fn read(&mut self, path: &Path) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
-        plain_files::read(&paths::within(self.root, path), MOST_BYTES)
+        text_within(self.root, path, MOST_BYTES)
     }
 
     /// Files of a directory with that ending, in order of their names.
     fn listed(&self, directory: &Path, ending: &str) -> Vec<PathBuf> {
-        let entries = fs::read_dir(paths::within(self.root, directory));
+        let entries = fs::read_dir(within(self.root, directory));
         let names = entries
             .into_iter()
             .flatten()

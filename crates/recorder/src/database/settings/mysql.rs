@@ -198,9 +198,10 @@ mod tests {
 
     #[test]
     fn groups_includes_persisted_values_and_the_command_line() {
-        let root = std::env::temp_dir().join(format!("tierwise-my-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         fs::create_dir_all(root.join("etc/mysql/d")).unwrap();
-        fs::create_dir_all(root.join("data")).unwrap();
+        fs::create_dir(root.join("data")).unwrap();
         let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
         write(
             "etc/mysql/my.cnf",
@@ -215,7 +216,7 @@ mod tests {
             r#"{"Version": 2, "mysql_dynamic_variables": {"binlog_group_commit_sync_delay": {"Value": "50"}}}"#,
         );
         let line = ["mariadbd", "--innodb-flush-log-at-trx-commit=2"].map(str::to_owned);
-        let found = settings(&line, Some(Path::new("/data")), &mut Files::new(&root));
+        let found = settings(&line, Some(Path::new("/data")), &mut Files::new(root));
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("sync_binlog"), Some("1"));
         assert_eq!(value("binlog_commit_wait_usec"), Some("100"));
@@ -223,8 +224,7 @@ mod tests {
         assert_eq!(value("innodb_flush_log_at_trx_commit"), Some("2"));
         assert_eq!(value("nice"), None);
         let none = ["mariadbd", "--no-defaults"].map(str::to_owned);
-        assert!(!settings(&none, None, &mut Files::new(&root)).contains_key("sync_binlog"));
-        fs::remove_dir_all(root).unwrap();
+        assert!(!settings(&none, None, &mut Files::new(root)).contains_key("sync_binlog"));
     }
 
     #[test]

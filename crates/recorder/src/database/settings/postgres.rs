@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn the_last_one_counts_and_the_command_line_comes_last() {
-        let root = std::env::temp_dir().join(format!("tierwise-pg-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         for folder in ["data", "etc/conf.d"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
@@ -206,7 +207,7 @@ mod tests {
         write("etc/conf.d/.hidden.conf", "commit_delay = 9\n");
         write("data/postgresql.auto.conf", "commit_siblings = '0'\n");
         let line = words("postgres -D /data -c config_file=/etc/main.conf --work-mem=4 -F");
-        let found = settings(&line, None, &mut Files::new(&root));
+        let found = settings(&line, None, &mut Files::new(root));
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("shared_buffers"), Some("131072kB"));
         assert_eq!(value("commit_delay"), Some("3"));
@@ -216,19 +217,19 @@ mod tests {
             (value("work_mem"), value("fsync")),
             (Some("4kB"), Some("off"))
         );
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn copies_of_the_log_elsewhere_are_an_archive() {
-        let root = std::env::temp_dir().join(format!("tierwise-pgwal-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         fs::create_dir_all(root.join("fast/wal")).unwrap();
         fs::create_dir_all(root.join("data")).unwrap();
         std::os::unix::fs::symlink("/fast/wal", root.join("data/pg_wal")).unwrap();
         let text = "engine = \"t\"\nsource = \"\"\nprograms = []\nfile = []";
         let rules = tierwise_recording::Rules::parse(text, "t").unwrap();
         let rules = rules
-            .after(&roles(Path::new("/data"), &root), "test")
+            .after(&roles(Path::new("/data"), root), "test")
             .unwrap();
         let segment = "000000010000000000000001";
         assert_eq!(
@@ -240,6 +241,5 @@ mod tests {
             rules.role_of(&format!("/archive/{segment}.gz")),
             Some(Role::Archive)
         );
-        fs::remove_dir_all(root).unwrap();
     }
 }

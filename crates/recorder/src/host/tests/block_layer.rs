@@ -5,7 +5,7 @@ use crate::host::tests::Sysfs;
 
 #[test]
 fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
-    let sys = Sysfs::new("linear");
+    let sys = Sysfs::new();
     let (_, partition) = sys.disk_with_partition();
     let volume = sys.volume_on(&partition);
     let layer = sys.layer(|_| Some("0 400 linear 8:1 100\n400 200 linear 8:1 700\n".into()));
@@ -35,7 +35,7 @@ fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
 
 #[test]
 fn a_striped_volume_and_one_whose_table_is_not_told_have_requests_that_are_not() {
-    let sys = Sysfs::new("striped");
+    let sys = Sysfs::new();
     let (_, partition) = sys.disk_with_partition();
     let volume = sys.volume_on(&partition);
     for table in [
@@ -50,7 +50,7 @@ fn a_striped_volume_and_one_whose_table_is_not_told_have_requests_that_are_not()
 
 #[test]
 fn a_disk_is_told_with_its_model_and_whether_it_rotates() {
-    let sys = Sysfs::new("disk");
+    let sys = Sysfs::new();
     sys.disk_with_partition();
     let layer = sys.layer(|_| None);
     let chain = layer.chain(&layer.under(libc::makedev(8, 1), None));

@@ -68,7 +68,7 @@ fn places(device: &BlockDevice) -> Vec<(u32, u64, u64, u64)> {
 
 #[test]
 fn volumes_on_one_disk_share_it_and_have_its_requests() {
-    let sys = Sysfs::new("volumes");
+    let sys = Sysfs::new();
     two_volumes(&sys);
     let met = [(Role::Data, (253, 0)), (Role::Log, (253, 1))];
     let devices = devices_of(sys.layer(tables), &met);
@@ -87,7 +87,7 @@ fn volumes_on_one_disk_share_it_and_have_its_requests() {
 
 #[test]
 fn a_volume_over_two_disks_joins_what_lies_on_either() {
-    let sys = Sysfs::new("striped-devices");
+    let sys = Sysfs::new();
     let disks = [("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32")];
     let disks = disks.map(|(name, number)| {
         let disk = sys.add(name, number, &[SECTORS]);
@@ -114,7 +114,7 @@ fn a_volume_over_two_disks_joins_what_lies_on_either() {
 
 #[test]
 fn encryption_shifts_sectors_by_its_header() {
-    let sys = Sysfs::new("crypt");
+    let sys = Sysfs::new();
     let volume = two_volumes(&sys);
     let files = ["size=900", "dm/uuid=CRYPT-LUKS2-1", "dm/name=luks"];
     sys.stacked("dm-2", "253:2", &files, &[&volume]);
@@ -135,7 +135,7 @@ fn encryption_shifts_sectors_by_its_header() {
 
 #[test]
 fn a_volume_on_an_array_is_described_with_all_of_its_disks() {
-    let sys = Sysfs::new("array");
+    let sys = Sysfs::new();
     let disks =
         [("sda", "8:0"), ("sdb", "8:16")].map(|(name, number)| sys.add(name, number, &[SECTORS]));
     let array = sys.stacked(
@@ -163,7 +163,7 @@ fn a_volume_on_an_array_is_described_with_all_of_its_disks() {
 
 #[test]
 fn partitions_of_an_emulated_disk_share_it() {
-    let sys = Sysfs::new("emulated");
+    let sys = Sysfs::new();
     let partition = |loop_device: &str, first_sector| EmulatedPartition {
         loop_device: loop_device.to_owned(),
         disk: "bench".to_owned(),

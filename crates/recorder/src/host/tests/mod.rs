@@ -4,20 +4,22 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 use crate::host::block_layer::BlockLayer;
 
-pub struct Sysfs(PathBuf);
+pub struct Sysfs(TempDir);
 
 impl Sysfs {
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tierwise-sys-{name}-{}", std::process::id()));
-        fs::create_dir_all(path.join("dev/block")).unwrap();
-        Self(path)
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("dev/block")).unwrap();
+        Self(folder)
     }
 
     /// A device with these files, as `NAME=TEXT`.
     pub fn add(&self, path: &str, number: &str, files: &[&str]) -> PathBuf {
-        let folder = self.0.join("devices").join(path);
+        let folder = self.0.path().join("devices").join(path);
         let own = [format!("dev={number}")];
         for file in own.iter().map(String::as_str).chain(files.iter().copied()) {
             let (name, text) = file.split_once('=').unwrap();
@@ -25,12 +27,12 @@ impl Sysfs {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        symlink(&folder, self.0.join("dev/block").join(number)).unwrap();
+        symlink(&folder, self.0.path().join("dev/block").join(number)).unwrap();
         fs::canonicalize(folder).unwrap()
     }
 
     pub fn layer(&self, dm_table: fn(&str) -> Option<String>) -> BlockLayer {
-        BlockLayer::of_test(self.0.clone(), dm_table)
+        BlockLayer::of_test(self.0.path().to_owned(), dm_table)
     }
 
     pub fn disk_with_partition(&self) -> (PathBuf, PathBuf) {
@@ -58,11 +60,5 @@ impl Sysfs {
             symlink(one, link).unwrap();
         }
         device
-    }
-}
-
-impl Drop for Sysfs {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
     }
 }
