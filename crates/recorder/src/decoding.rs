@@ -188,7 +188,6 @@ impl DecodingThread {
         Self { bursts, thread }
     }
 
-    /// Adds a burst.
     pub fn burst_ended(&self, burst: RawBurst) {
         // A thread that has failed is asked for its error at the end.
         let _ = self.bursts.send(Told::Burst(Box::new(burst)));

@@ -1,6 +1,6 @@
 //! Disk space that a recording takes.
 
-use crate::BurstSummary;
+use crate::tracer::BurstSummary;
 
 use crate::RecordError;
 use crate::schedule::Schedule;
@@ -61,7 +61,6 @@ impl DiskSpace {
         ))
     }
 
-    /// In words, with the size at which the recording ends early.
     pub fn sentence(&self, limit_bytes: u64) -> String {
         let expected = megabytes(self.expected_bytes);
         let waiting = match self.waiting_bytes {
@@ -73,7 +72,6 @@ impl DiskSpace {
     }
 }
 
-/// Size of a recording with so many events.
 pub fn size_of(events: u64) -> u64 {
     (events as f64 * EVENT_BYTES) as u64
 }

@@ -34,7 +34,6 @@ pub enum SwitchState {
 pub struct Request {
     /// `(major << 20) | minor`
     pub device: u32,
-    /// First sector.
     pub sector: u64,
     pub sectors: u32,
     /// The kernel's letters, such as `WS` or `FF`.
@@ -51,7 +50,6 @@ pub enum EventKind {
         number: u32,
         arguments: [u64; 6],
     },
-    /// System call left.
     Exit {
         number: u32,
         result: i64,
@@ -59,7 +57,6 @@ pub enum EventKind {
     /// The core goes from one thread to another, of which 0 is the idle one; `tid` of the event is `previous`.
     Switch {
         previous: i32,
-        /// How it leaves.
         state: SwitchState,
         next: i32,
     },
@@ -71,18 +68,15 @@ pub enum EventKind {
         /// Whether an interrupt, not the current thread itself, woke it.
         interrupt: bool,
     },
-    /// A new thread.
     Fork {
         child: i32,
         name: String,
         /// Whether it belongs to the same process.
         thread: bool,
     },
-    /// A thread has another name.
     Rename {
         name: String,
     },
-    /// The thread ends.
     Ended,
     /// A file was opened, or one was removed (number -1) by its absolute path; sent before the exit of its call.
     Opened {
@@ -93,7 +87,6 @@ pub enum EventKind {
     Replied {
         /// When the call began, monotonic clock.
         begun_ns: u64,
-        /// How the data ends.
         status: TransactionStatus,
     },
     /// A request was given to its device.

@@ -6,9 +6,7 @@ use tierwise_recording::{About, BurstRows, ForeignProgram, StateKind};
 
 use crate::tracer::RawBurst;
 
-/// Programs that a recording names.
 const MOST_PROGRAMS: usize = 5;
-/// Processes of a program that it names.
 const MOST_PIDS: usize = 8;
 /// Share of all cores below which a program is not named.
 const LEAST_SHARE: f64 = 0.005;
@@ -47,7 +45,6 @@ impl ForeignCpu {
         }
     }
 
-    /// Writes the shares into a description.
     pub fn describe(&self, about: &mut About) {
         let share = |time_ns: f64| (time_ns / self.all_ns.max(1.0)).clamp(0.0, 1.0);
         about.foreign_cpu_share = share(self.foreign_ns);

@@ -28,8 +28,8 @@ pub mod tracer;
 mod tracing;
 
 pub use database::{
-    Server, ServersOf, Target, Wanted, clients_of, kind_of_name, listed, merge, role_by_path,
-    roles_of, root_of, servers_of_now, settings_of,
+    Server, Wanted, clients_of, kind_of_name, listed, merge, role_by_path, roles_of, root_of,
+    servers_of_now, settings_of,
 };
 pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
 pub use error::RecordError;
@@ -37,8 +37,8 @@ pub use host::{
     BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets, first_processes,
     memory_limit_bytes, role_of_content, within,
 };
-pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};
+pub use request_counter::{OwnedRequests, RequestCounter};
 pub use schedule::Schedule;
 pub use scheduled::{Order, record};
-pub use session::{Session, Subject, Taken};
-pub use tracer::{BurstSummary, Places};
+pub use session::{Session, Subject};
+pub use tracer::Places;

@@ -58,7 +58,6 @@ impl Output {
         RecordError { message, ..error }
     }
 
-    /// Size of its files.
     pub fn size_bytes(&self) -> u64 {
         let files = fs::read_dir(self.path()).into_iter().flatten().flatten();
         files

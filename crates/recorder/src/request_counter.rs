@@ -10,20 +10,14 @@ use crate::event::{EventKind, Request};
 use crate::timeline::{DeviceRange, Extent, Extents, operation};
 use crate::tracer::Completions;
 
-/// Requests that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestCounts {
-    /// Reads.
     pub reads: u64,
-    /// Writes.
     pub writes: u64,
     /// Flushes, each of the whole device.
     pub flushes: u64,
-    /// Discards.
     pub discards: u64,
-    /// Bytes of reads.
     pub read_bytes: u64,
-    /// Bytes of writes.
     pub write_bytes: u64,
 }
 

@@ -39,7 +39,6 @@ pub struct Subject {
     pub disk_server_pids: Option<Vec<i32>>,
 }
 
-/// What a recording has taken so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Events of the burst under way, which memory holds until it is decoded.

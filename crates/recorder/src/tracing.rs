@@ -20,7 +20,6 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Opens one.
     pub fn open() -> Result<Self, RecordError> {
         if let Some(reason) = impossible() {
             return Err(RecordError::new(
@@ -42,7 +41,6 @@ impl Tracing {
         })
     }
 
-    /// Root of the file system.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.mount.as_raw_fd()))
     }

@@ -8,8 +8,8 @@ pub mod settings;
 pub mod target;
 
 pub use client_names::kind_of_name;
-pub use clients::{ServersOf, clients_of, merge, servers_of_now};
+pub use clients::{clients_of, merge, servers_of_now};
 pub use rules::role_by_path;
 pub use servers::Server;
 pub use settings::{roles_of, settings_of};
-pub use target::{Target, Wanted, listed, root_of};
+pub use target::{Wanted, listed, root_of};

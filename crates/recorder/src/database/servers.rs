@@ -74,7 +74,6 @@ pub fn data_directory(pid: i32, rules: &Rules) -> Option<PathBuf> {
     known.then(|| fs::read_link(format!("/proc/{pid}/cwd")).ok())?
 }
 
-/// Version of a server, without asking or running it.
 fn version(pid: i32, directory: Option<&Path>, root: &Path) -> Option<String> {
     let written = directory.and_then(|directory| {
         let mut files = VERSION_FILES.iter();

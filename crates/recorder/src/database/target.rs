@@ -25,11 +25,8 @@ pub enum Wanted {
     Engine(String),
 }
 
-/// A running database.
 pub struct Target {
-    /// Its first process.
     pub pid: i32,
-    /// Rules of its files and threads.
     pub rules: Rules,
     /// Root of its files, as seen by this process; a container has its own.
     pub root: PathBuf,
@@ -96,7 +93,6 @@ impl Target {
         })
     }
 
-    /// What tells it from other servers.
     pub fn server(&self) -> Server {
         Server::of(self.pid, &self.rules, &self.root, &Sockets::now())
     }
@@ -106,7 +102,6 @@ impl Target {
         Family::now().with_descendants(&[self.pid])
     }
 
-    /// Whether its first process still runs.
     pub fn alive(&self) -> bool {
         self.identity.alive()
     }

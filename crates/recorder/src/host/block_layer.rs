@@ -22,13 +22,10 @@ const DEEPEST: u32 = 16;
 /// A contiguous range of a device's sectors, mapped to the device that block events name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Name of that device.
     pub name: String,
     /// Its number in block events, `(major << 20) | minor`.
     pub number: u32,
-    /// First sector on it.
     pub first_sector: u64,
-    /// Length.
     pub sectors: u64,
     /// Offset of the range on the mapped device.
     pub offset_sectors: u64,
@@ -124,7 +121,6 @@ impl BlockLayer {
         partitions.find(|partition| partition.loop_device == name)
     }
 
-    /// Kind and label of a device.
     fn kind_of(&self, folder: &Path) -> (String, Option<String>) {
         match self.emulated(&name_of(folder)) {
             Some(emulated) => ("emulated disk".to_owned(), Some(emulated.disk.clone())),
@@ -146,7 +142,6 @@ impl BlockLayer {
         }])
     }
 
-    /// The sysfs folder of a device by its number.
     fn folder(&self, (major, minor): (u32, u32)) -> Option<PathBuf> {
         fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}"))).ok()
     }

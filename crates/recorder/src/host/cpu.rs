@@ -53,7 +53,6 @@ pub struct IdleCores {
 }
 
 impl IdleCores {
-    /// Takes the first reading.
     pub fn now() -> Self {
         Self {
             at: Instant::now(),
@@ -91,7 +90,6 @@ pub fn run_when_idle(idle: bool) {
 /// Processor time that was used in a burst.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuTime {
-    /// Time of all cores together.
     pub all_ns: f64,
     /// Time used, except by the recorder and the servers of emulated disks.
     pub others_ns: f64,
@@ -127,7 +125,6 @@ impl CpuUse {
         }
     }
 
-    /// Time used since then.
     pub fn since(&self) -> CpuTime {
         let (before, now) = (&self.ticks, Ticks::now());
         let time_ns = |now: u64, before: u64| now.saturating_sub(before) as f64 * TICK_NS;
@@ -161,7 +158,6 @@ impl Threads {
         Self(tids.iter().filter_map(time).collect())
     }
 
-    /// Their processor time since then.
     fn since_ns(&self) -> u64 {
         let had = |(&tid, before): (&i32, &u64)| {
             processes::cpu_ns(tid).map(|now| now.saturating_sub(*before))

@@ -27,7 +27,6 @@ const WALKED: OFlags = OFlags::PATH
 const LISTED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
 const FIX: &str = "name a directory of root's, to which nobody else may write";
 
-/// An open directory.
 #[derive(Debug)]
 pub struct Directory(File);
 
@@ -38,7 +37,6 @@ pub fn sudo_caller() -> Option<(u32, u32)> {
 }
 
 impl Directory {
-    /// Opens any directory.
     pub fn open_any(path: &Path) -> io::Result<Self> {
         Self::open(CWD, path.as_os_str(), OFlags::PATH | OFlags::DIRECTORY)
     }
@@ -85,7 +83,6 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Makes a directory in this one.
     pub fn make(&self, name: &OsStr, mode: u32) -> io::Result<Self> {
         mkdirat(&self.0, name, Mode::from_raw_mode(mode & 0o700))?;
         let made = self.child(name, LISTED)?;
@@ -116,7 +113,6 @@ impl Directory {
         self.0.metadata()
     }
 
-    /// Whether an entry is this very directory.
     pub fn is_at(&self, parent: &Self, name: &OsStr) -> bool {
         let number = |one: &Self| Some((one.metadata().ok()?.dev(), one.metadata().ok()?.ino()));
         let there = parent.child(name, WALKED).ok();
@@ -128,7 +124,6 @@ impl Directory {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Gives the directory and its files to a user.
     pub fn give(&self, owner: (u32, u32)) -> io::Result<()> {
         for entry in fs::read_dir(self.path())? {
             let file = self.child(&entry?.file_name(), OFlags::NOFOLLOW)?;

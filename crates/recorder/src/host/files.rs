@@ -17,7 +17,6 @@ pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
 
 /// Answers the recorder's questions about files, by their paths as the recorded processes see them.
 pub struct Files {
-    /// Each device found.
     pub devices: Devices,
     pub rules: Rules,
     /// In place of the rules' own roles.

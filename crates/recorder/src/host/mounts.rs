@@ -9,15 +9,10 @@ use std::path::{Path, PathBuf};
 /// One line of the kernel's mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's number of the mount.
     id: u64,
-    /// Where it is.
     pub point: PathBuf,
-    /// Major and minor number of the device.
     pub device: (u32, u32),
-    /// Type of the file system.
     pub file_system: String,
-    /// What is mounted.
     pub source: String,
     /// Options of the file system itself.
     options: String,

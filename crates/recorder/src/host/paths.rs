@@ -70,7 +70,6 @@ pub fn beginning(path: &Path, most_bytes: u64) -> Option<Vec<u8>> {
 /// Sizes of the files in a directory, links followed, each file once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeSizes {
-    /// Of all files.
     pub all_bytes: u64,
     /// Of those that have a role.
     pub role_bytes: BTreeMap<Role, u64>,

@@ -10,11 +10,9 @@ use serde::{Deserialize, Serialize};
 /// Unique identity of a process; the kernel may reuse a pid. The ledger of tierwise has the same form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Its number.
     pub pid: i32,
     /// When it began, in ticks since the machine was started.
     pub start_ticks: u64,
-    /// Which start of the machine.
     pub boot_id: String,
 }
 
@@ -29,7 +27,6 @@ impl Identity {
         })
     }
 
-    /// Whether this process still runs.
     pub fn alive(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self)
     }
@@ -38,9 +35,7 @@ impl Identity {
 /// What one line of the kernel says about a process or a thread; proc_pid_stat(5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// The process that started it.
     pub parent: i32,
-    /// Its name.
     pub name: String,
     /// Its processor time without that of its children, in ticks of `USER_HZ`.
     pub ticks: u64,
@@ -48,7 +43,6 @@ pub struct Stat {
     pub start_ticks: u64,
     /// Whether it runs or may yet run: a zombie does not.
     pub alive: bool,
-    /// Whether it is the kernel's own.
     pub of_kernel: bool,
 }
 
@@ -118,7 +112,6 @@ pub struct Activity {
     pub cpu_ns: u64,
 }
 
-/// Activity of all live threads of some processes.
 pub fn activity(pids: &[i32]) -> Activity {
     let mut sum = Activity::default();
     for pid in pids {
@@ -139,16 +132,11 @@ fn field(status: &str, name: &str) -> u64 {
     word.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// A thread that is alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveThread {
-    /// Process.
     pub pid: i32,
-    /// Thread.
     pub tid: i32,
-    /// Its name.
     pub name: String,
-    /// The process's name.
     pub process: String,
     /// The process's command line, words separated by spaces.
     pub command_line: String,
@@ -157,9 +145,7 @@ pub struct LiveThread {
 /// A number of a process that stands for an open file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenFile {
-    /// Process.
     pub pid: i32,
-    /// Number.
     pub fd: i32,
     /// Path as the kernel writes it, `socket:[1]` where there is none.
     pub path: String,
@@ -168,11 +154,8 @@ pub struct OpenFile {
 /// A system call that a sleeping thread is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallUnderWay {
-    /// Thread.
     pub tid: i32,
-    /// Which call.
     pub number: u32,
-    /// Its arguments.
     pub arguments: [u64; 6],
 }
 
@@ -181,19 +164,16 @@ pub fn parent_of(pid: i32) -> Option<i32> {
     Stat::of(pid).map(|stat| stat.parent)
 }
 
-/// Process that a thread belongs to.
 pub fn process_of(tid: i32) -> Option<i32> {
     let status = text(format!("/proc/{tid}/status"));
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     line.trim().parse().ok()
 }
 
-/// Threads of a process.
 pub fn thread_ids(pid: i32) -> Vec<i32> {
     numbers_in(format!("/proc/{pid}/task"))
 }
 
-/// Threads of processes.
 pub fn thread_ids_of(pids: &[i32]) -> Vec<i32> {
     pids.iter().flat_map(|&pid| thread_ids(pid)).collect()
 }
@@ -207,7 +187,6 @@ pub fn command_line(pid: i32) -> Vec<String> {
         .collect()
 }
 
-/// Threads of a process, with their names.
 pub fn threads(pid: i32) -> Vec<LiveThread> {
     let process = program_of(pid);
     let command_line = command_line(pid).join(" ").trim_end().to_owned();
@@ -227,7 +206,6 @@ pub fn thread(tid: i32) -> Option<LiveThread> {
     threads(process_of(tid)?).into_iter().find(own)
 }
 
-/// Files that a process has open.
 pub fn open_files(pid: i32) -> Vec<OpenFile> {
     let opened = |fd: i32| {
         let path = file_behind(&format!("/proc/{pid}/fd/{fd}"))?;
@@ -271,13 +249,11 @@ pub fn call_under_way(pid: i32, tid: i32) -> Option<CallUnderWay> {
     })
 }
 
-/// Processor time of a thread.
 pub fn cpu_ns(tid: i32) -> Option<u64> {
     let text = text(format!("/proc/{tid}/schedstat"));
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether a thread is the kernel's own.
 pub fn is_kernel_thread(tid: i32) -> bool {
     Stat::of(tid).is_none_or(|stat| stat.of_kernel)
 }
@@ -307,7 +283,6 @@ pub struct Family {
 }
 
 impl Family {
-    /// The state at this instant.
     pub fn now() -> Self {
         let pids = all().into_iter();
         Self {

@@ -16,7 +16,6 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::host::processes::shares_namespace;
 
-/// One socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Socket {
     pub listens: bool,
@@ -29,7 +28,6 @@ pub enum Ends {
     Unix {
         /// Its path, or that of the listener that accepted it; none for a client's.
         path: Option<String>,
-        /// The inode of its peer.
         peer: Option<u64>,
     },
     Tcp {

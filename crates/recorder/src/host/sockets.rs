@@ -63,7 +63,6 @@ impl Sockets {
         sockets
     }
 
-    /// Where processes take connections.
     pub fn listening(&self, pids: &[i32]) -> Listening {
         let mut found = Listening::default();
         for (_, socket) in self.of(pids).filter(|(_, socket)| socket.listens) {

@@ -23,7 +23,6 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
     links_in(&folder.join("slaves"))
 }
 
-/// Kind and label of a device.
 pub fn kind(folder: &Path) -> (String, Option<String>) {
     let label = |file: &str| Some(text(folder.join(file))).filter(|label| !label.is_empty());
     if folder.join("partition").exists() {
@@ -58,7 +57,6 @@ pub fn whole_disk(folder: &Path) -> PathBuf {
     }
 }
 
-/// Name of a device.
 pub fn name_of(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()

@@ -101,7 +101,6 @@ mod tests {
         status(&reply[reply.len() - 8..], reply.len() as u64)
     }
 
-    /// A packet with its header.
     fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
         let mut packet = vec![payload.len() as u8, 0, 0, sequence];
         packet.extend(payload);

@@ -49,7 +49,6 @@ impl DeviceRange {
     }
 }
 
-/// What the kernel's letters say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Letters {
     op: BlockOp,

@@ -81,7 +81,6 @@ impl Tables {
         }
     }
 
-    /// A call of the thread ends.
     pub(super) fn exit(
         &mut self,
         track: &mut Track,

@@ -176,7 +176,6 @@ pub(super) struct Asynchronous {
 }
 
 impl Asynchronous {
-    /// A request was handed to an io_uring.
     pub(super) fn submit(
         &mut self,
         tracks: &mut [Track],
@@ -190,7 +189,6 @@ impl Asynchronous {
         self.urings.insert(request, submitted);
     }
 
-    /// A request of an io_uring is done.
     pub(super) fn done(&mut self, tracks: &mut [Track], time_ns: u64, request: u64, result: i64) {
         if let Some(submitted) = self.urings.remove(&request) {
             let call = submitted.call(tracks);

@@ -150,12 +150,10 @@ impl Timeline {
         }
     }
 
-    /// Threads that were seen so far.
     pub(crate) fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// Files that were seen so far.
     pub(crate) fn files(&self) -> &[File] {
         &self.tables.files.rows
     }

@@ -12,29 +12,22 @@ const IO_PGETEVENTS: libc::c_long = 292;
 /// Where in the file a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offset {
-    /// The call has none.
     None,
     /// The descriptor's own position, which the call moves.
     Position,
-    /// An argument.
     Argument(usize),
 }
 
-/// How many bytes a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
-    /// None.
     None,
-    /// What it returns.
     Result,
-    /// An argument.
     Argument(usize),
 }
 
 /// Effect of a call on the numbers of open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Nothing.
     None,
     /// The result is a new number; The tracer tells its path.
     Open,
@@ -59,11 +52,8 @@ pub(super) struct Shape {
     pub kind: CallKind,
     /// The argument that is a descriptor.
     pub descriptor: Option<usize>,
-    /// Where.
     pub offset: Offset,
-    /// How much.
     pub size: Size,
-    /// Its effect on descriptors.
     pub change: Change,
     /// Whether requests to devices that are made in it go on after it (aio).
     pub submits: bool,
@@ -164,7 +154,6 @@ fn moving(number: libc::c_long) -> Option<Shape> {
     })
 }
 
-/// Calls that wait.
 fn waiting(number: libc::c_long) -> Option<Shape> {
     use CallKind::{Await, Lock, Poll, Sleep};
     Some(match number {

@@ -7,7 +7,6 @@ use tierwise_recording::{Call, CallKind, NONE, State, StateKind, TransactionStat
 use super::syscalls::Shape;
 use crate::event::SwitchState;
 
-/// A call under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Underway {
     pub number: u32,
@@ -274,7 +273,6 @@ impl Track {
     }
 }
 
-/// One core.
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
     /// Thread that runs, if the last switch named it; 0 is the idle one.
@@ -288,7 +286,6 @@ struct Core {
     missing: u64,
 }
 
-/// All cores.
 #[derive(Debug, Default)]
 pub(super) struct Cores {
     cores: BTreeMap<u16, Core>,

@@ -212,7 +212,6 @@ impl Assembler {
     }
 }
 
-/// A map, by its descriptor.
 pub struct Map(OwnedFd);
 
 /// A program that the kernel has accepted.
@@ -312,7 +311,6 @@ impl Program {
         owned(bpf(PROG_LOAD, &attributes)).map(Self)
     }
 
-    /// Runs it at the tracepoint of that number.
     fn attach(&self, tracepoint: u16) -> io::Result<Attachment> {
         const PERF_EVENT_IOC_SET_BPF: libc::c_ulong = 0x4004_2408;
         let event = open_event(tracepoint)?;

@@ -60,7 +60,6 @@ pub struct BurstTracer {
 struct Running {
     burst: RawBurst,
     reader: Reader,
-    /// Processor time before it.
     cpu: CpuUse,
     /// Programs that watch opens and replies, as long as this is kept.
     watching: Vec<Attachment>,
@@ -92,12 +91,10 @@ impl BurstTracer {
         Ok(tracer)
     }
 
-    /// Decodes records into events.
     pub fn decoder(&self) -> Arc<Decoder> {
         Arc::clone(&self.decoder)
     }
 
-    /// Traces other processes from the next burst on.
     pub fn set_processes(&mut self, pids: Vec<i32>) {
         self.pids = pids;
     }
@@ -241,7 +238,6 @@ impl BurstTracer {
     }
 }
 
-/// The clock of the events.
 fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()

@@ -8,7 +8,6 @@ const HARD_INTERRUPT: u8 = 0x08;
 const SOFT_INTERRUPT: u8 = 0x10;
 const IN_NMI: u8 = 0x40;
 
-/// `CLONE_THREAD`.
 const SAME_PROCESS: u64 = 0x1_0000;
 
 /// Where in a system call's record the arguments begin.

@@ -28,7 +28,6 @@ struct Instance {
     pipes: Vec<Pipe>,
 }
 
-/// The records of one core.
 pub struct Pipe {
     pub cpu: u16,
     /// `trace_pipe_raw`: every read gives a page, or would block.
@@ -142,12 +141,10 @@ impl Instance {
         self.set("set_event_pid", "")
     }
 
-    /// Starts or stops recording into the buffer.
     fn record(&self, on: bool) -> Result<(), RecordError> {
         self.set("tracing_on", if on { "1" } else { "0" })
     }
 
-    /// The records, by core.
     fn pipes(&self) -> Result<Vec<Pipe>, RecordError> {
         let cloned = self.pipes.iter().map(|pipe| {
             let file = pipe.file.try_clone()?;
@@ -205,7 +202,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds a core's `stats`.
     fn add(&mut self, stats: &str) {
         for (name, figure) in stats.lines().filter_map(|line| line.split_once(':')) {
             let figure: u64 = figure.trim().parse().unwrap_or_default();
@@ -229,7 +225,6 @@ impl Sub for Counts {
     }
 }
 
-/// Cores that are online, in order.
 fn online_cpus() -> Vec<u16> {
     let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     parse_cpus(list.trim()).unwrap_or_else(|| vec![0])
@@ -305,7 +300,6 @@ impl Tracers {
         self.all().into_iter().try_for_each(Instance::enable)
     }
 
-    /// Starts recording into the buffers.
     pub fn record(&self) -> Result<(), RecordError> {
         let mut all = self.all().into_iter();
         all.try_for_each(|instance| instance.record(true))
@@ -317,7 +311,6 @@ impl Tracers {
         self.all().into_iter().try_for_each(Instance::disable)
     }
 
-    /// The records, by instance and core.
     pub fn pipes(&self) -> Result<Vec<Pipe>, RecordError> {
         let mut pipes = Vec::new();
         for instance in self.all() {

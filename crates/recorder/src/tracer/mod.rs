@@ -22,5 +22,4 @@ pub(crate) use burst_tracer::BurstTracer;
 pub use burst_tracer::Places;
 pub(crate) use decode::Decoder;
 pub(crate) use instance::Completions;
-pub use raw_burst::BurstSummary;
-pub(crate) use raw_burst::{RawBurst, clients_in};
+pub(crate) use raw_burst::{BurstSummary, RawBurst, clients_in};

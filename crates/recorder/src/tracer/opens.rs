@@ -124,7 +124,6 @@ pub struct Open {
     pub tid: i32,
     /// The call's result: the number of the file, or 0 for a removal.
     pub result: i64,
-    /// Absolute path.
     pub path: String,
 }
 
@@ -165,7 +164,6 @@ pub struct Opens<'a> {
 }
 
 impl<'a> Opens<'a> {
-    /// Of these, in order of time.
     pub fn new(opens: &'a [Open]) -> Self {
         let mut waiting: HashMap<_, VecDeque<_>> = HashMap::new();
         for open in opens {

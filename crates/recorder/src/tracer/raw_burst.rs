@@ -18,7 +18,6 @@ use crate::host::processes::{self, CallUnderWay, LiveThread, OpenFile};
 pub struct RawBurst {
     /// From, monotonic clock.
     pub start_ns: u64,
-    /// To.
     pub end_ns: u64,
     /// Events from the kernel; a few just before the start and after the end are not decoded.
     pub events: u64,
@@ -43,9 +42,7 @@ pub struct RawBurst {
 /// Counts from decoding a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Events.
     pub events: u64,
-    /// Files that were opened.
     pub opens: u64,
     /// Those among them whose path is not known.
     pub unresolved_opens: u64,
@@ -75,7 +72,6 @@ impl RawBurst {
         }
     }
 
-    /// Number of bytes from the kernel.
     pub fn bytes(&self) -> u64 {
         self.streams.iter().map(Stream::bytes).sum()
     }

@@ -15,7 +15,6 @@ use crate::protocol::{self, TAIL_BYTES};
 /// The call with which servers reply: PostgreSQL, MySQL and MariaDB use `send`, which is this call. Data sent
 /// by another call has no status.
 const SEND: &str = "syscalls/sys_enter_sendto";
-/// Where a process or thread begins.
 const FORK: &str = "task/task_newtask";
 
 /// Buffer for unread records, of 40 bytes.
@@ -158,7 +157,6 @@ pub struct Replies<'a> {
 }
 
 impl<'a> Replies<'a> {
-    /// Of these, in order of time.
     pub fn new(replies: &'a [Reply]) -> Self {
         let mut waiting: HashMap<_, VecDeque<_>> = HashMap::new();
         for reply in replies {

@@ -17,21 +17,15 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// Pages of one core of one instance, one after the other, each cut to its used length.
 pub struct Stream {
-    /// Which core.
     pub cpu: u16,
     full: Vec<Chunk>,
     last: Vec<u8>,
     stored: Option<Arc<Mmap>>,
 }
 
-/// A piece of a stream.
 enum Chunk {
     Memory(Vec<u8>),
-    /// In the spool's file.
-    File {
-        offset: usize,
-        length: usize,
-    },
+    File { offset: usize, length: usize },
 }
 
 /// Storage for pieces of streams: memory, and beyond a limit a file without a name, that ends with its burst.
@@ -93,7 +87,6 @@ fn unnamed_file(directory: &Path) -> io::Result<File> {
 }
 
 impl Stream {
-    /// An empty one.
     pub fn new(cpu: u16) -> Self {
         Self {
             cpu,
@@ -117,7 +110,6 @@ impl Stream {
         Ok(())
     }
 
-    /// Number of bytes in it.
     pub fn bytes(&self) -> u64 {
         self.chunks().map(|chunk| chunk.len() as u64).sum()
     }

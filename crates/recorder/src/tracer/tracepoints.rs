@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-/// One field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     pub offset: usize,
@@ -26,7 +25,6 @@ impl Field {
         })
     }
 
-    /// The bytes of it.
     pub fn bytes(self, record: &[u8]) -> Option<&[u8]> {
         (self.size > 0).then_some(())?;
         record.get(self.offset..self.offset + self.size)
@@ -40,7 +38,6 @@ impl Field {
     }
 }
 
-/// A tracepoint's number and fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Number that begins its records.
@@ -64,13 +61,11 @@ impl Format {
         })
     }
 
-    /// The field of that name.
     pub fn field(&self, name: &str) -> Option<Field> {
         let found = self.fields.iter().find(|(own, _)| own == name);
         found.map(|&(_, field)| field)
     }
 
-    /// Where the field of that name begins.
     pub fn offset(&self, name: &str) -> Option<i16> {
         i16::try_from(self.field(name)?.offset).ok()
     }
@@ -91,24 +86,17 @@ fn field(line: &str) -> Option<(String, Field)> {
     (field.offset < 1 << 16 && field.size < 1 << 16).then(|| (name.to_owned(), field))
 }
 
-/// Meaning of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// A system call begins.
     Enter,
-    /// A system call ends.
     Exit,
-    /// The core goes to another thread.
     Switch,
-    /// A thread can run.
     Waking,
     Fork,
     Rename,
     Ended,
-    /// A block request goes to its device.
     Issue,
     Complete,
-    /// A request goes into a ring.
     UringSubmit,
     UringComplete,
 }
@@ -148,7 +136,6 @@ pub const SCHEDULING: [(&str, Meaning); 6] = [
     ("sched/sched_process_exit", Meaning::Ended),
 ];
 
-/// A request to a block device is done.
 pub const COMPLETION: &str = "block/block_rq_complete";
 
 /// Of the whole machine: completions come in interrupts, under any thread.

@@ -33,13 +33,9 @@ Options:
   --help            print this
 ";
 
-/// What the command line asks for.
 pub enum Asked {
-    /// The text above.
     Help,
-    /// The version.
     Version,
-    /// A recording.
     Recording(Order),
 }
 

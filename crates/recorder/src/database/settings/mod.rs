@@ -71,7 +71,6 @@ fn kept(name: &str, value: String) -> String {
     }
 }
 
-/// Configuration files as the server sees them.
 struct Files<'a> {
     root: &'a Path,
     left: usize,

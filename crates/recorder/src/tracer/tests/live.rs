@@ -138,7 +138,6 @@ fn trace_a_copy(scratch: &Scratch) {
     assert_eq!(ours.count(), 0);
 }
 
-/// What a thread did to files, by their paths.
 #[derive(Default)]
 struct Heard {
     files: HashMap<u64, String>,

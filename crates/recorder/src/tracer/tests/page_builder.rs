@@ -1,12 +1,10 @@
 //! Writes pages as the kernel's ring buffer lays them out.
 
-/// A page under construction.
 pub struct PageBuilder {
     bytes: Vec<u8>,
 }
 
 impl PageBuilder {
-    /// Begins at a time.
     pub fn at(time_ns: u64) -> Self {
         let mut bytes = time_ns.to_ne_bytes().to_vec();
         bytes.extend([0; 8]);
