@@ -5,7 +5,6 @@
 //! a [`Session`] joins them. [`record`] takes one recording by a schedule, as the static program `tierwise-record` does;
 //! it asks the database nothing.
 
-mod about;
 mod database;
 mod decoding;
 mod disk_space;
@@ -22,7 +21,8 @@ mod schedule;
 mod scheduled;
 mod session;
 #[cfg(test)]
-mod tests;
+#[path = "tests/system_calls.rs"]
+mod system_calls;
 pub mod timeline;
 pub mod tracer;
 mod tracing;

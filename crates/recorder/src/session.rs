@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
+use crate::RecordError;
 use crate::database::clients::{clients_of, merge};
 use crate::decoding::{Decoding, DecodingThread};
 use crate::disk_space;
@@ -15,7 +16,6 @@ use crate::host::processes::{self, Family, open_files};
 use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
 use crate::tracer::{BurstSummary, BurstTracer, Places, clients_in};
-use crate::{RecordError, about};
 
 /// Between the first two looks for clients; twice as long after each further one.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
@@ -235,7 +235,7 @@ impl Session {
         let first = self.first_pid;
         let sizes = first.and_then(|pid| files.working_directory_sizes(pid));
         let mut warnings = about.warnings;
-        warnings.extend(about::warnings_of(&files.devices));
+        warnings.extend(files.devices.warnings());
         About {
             clients: self.clients.clone(),
             machine: Machine {

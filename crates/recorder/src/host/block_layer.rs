@@ -285,7 +285,3 @@ impl BlockLayer {
         table.lines().map(piece).collect()
     }
 }
-
-#[cfg(test)]
-#[path = "tests/block_layer.rs"]
-mod tests;

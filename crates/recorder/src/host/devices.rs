@@ -167,6 +167,38 @@ impl Devices {
         described.collect()
     }
 
+    /// Warnings that only the recorder can give and every use of the recording must repeat; free of names.
+    pub fn warnings(&self) -> Vec<String> {
+        let used: Vec<_> = self
+            .known
+            .iter()
+            .filter(|device| !device.roles().is_empty())
+            .collect();
+        if used.is_empty() {
+            return vec!["no file of the database lies on a block device".to_owned()];
+        }
+        let nowhere = self.without.iter().map(|(kind, roles)| {
+            let roles = named(roles);
+            format!("files of {roles} lie on {kind}, which tierwise knows no block device of")
+        });
+        let of_device = used.into_iter().filter_map(|device| {
+        let roles = named(device.roles());
+        if let Some(kind) = device.untold() {
+            return Some(format!(
+                "requests for {roles} are not recorded: the kernel tells none to {kind}, and what is below it has \
+                 other sectors"
+            ));
+        }
+        let kind = &device.first_link()?.kind;
+        (!device.tells_places()).then(|| {
+            format!(
+                "requests for {roles} may be counted for wrong files: {kind} does not tell where a file lies"
+            )
+        })
+    });
+        nowhere.chain(of_device).collect()
+    }
+
     /// Servers of the emulated disks that hold files with roles.
     pub fn disk_servers(&self) -> Vec<i32> {
         let used = self.known.iter().filter(|device| !device.roles.is_empty());
@@ -175,7 +207,7 @@ impl Devices {
     }
 
     /// A number for each device; devices that share a physical device have the same number.
-    fn shared(&self) -> Vec<u32> {
+    pub(super) fn shared(&self) -> Vec<u32> {
         let mut groups: Vec<BTreeSet<String>> = Vec::new();
         for device in &self.known {
             let meets = |group: &BTreeSet<String>| !group.is_disjoint(&device.disks);
@@ -252,6 +284,7 @@ impl Devices {
     }
 }
 
-#[cfg(test)]
-#[path = "tests/devices.rs"]
-mod tests;
+fn named(roles: &BTreeSet<Role>) -> String {
+    let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
+    names.join(", ")
+}

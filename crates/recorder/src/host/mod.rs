@@ -15,7 +15,7 @@ pub mod sockets;
 pub mod sysfs;
 
 #[cfg(test)]
-pub mod tests;
+mod tests;
 
 pub use block_layer::{BlockLayer, EmulatedPartition};
 pub use devices::Devices;

@@ -63,7 +63,7 @@ impl Sockets {
         sockets
     }
 
-    pub fn listening(&self, pids: &[i32]) -> Listening {
+    pub(crate) fn listening(&self, pids: &[i32]) -> Listening {
         let mut found = Listening::default();
         for (_, socket) in self.of(pids).filter(|(_, socket)| socket.listens) {
             match &socket.ends {
@@ -75,7 +75,7 @@ impl Sockets {
     }
 
     /// Connections that processes accepted, each with its other end; not those among themselves.
-    pub fn accepted(&self, pids: &[i32]) -> Vec<Peer> {
+    pub(crate) fn accepted(&self, pids: &[i32]) -> Vec<Peer> {
         let listening = self.listening(pids);
         self.connections(pids, |ends| match ends {
             Ends::Unix { path, .. } => path.as_ref().is_some_and(|it| listening.paths.contains(it)),
@@ -84,7 +84,7 @@ impl Sockets {
     }
 
     /// Connections that processes opened, each with its other end; not those among themselves.
-    pub fn opened(&self, pids: &[i32]) -> Vec<Peer> {
+    pub(crate) fn opened(&self, pids: &[i32]) -> Vec<Peer> {
         let listening = self.listening(pids);
         self.connections(pids, |ends| match ends {
             Ends::Unix { path, .. } => path.is_none(),

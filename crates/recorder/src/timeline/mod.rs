@@ -12,7 +12,7 @@ mod calls;
 mod checks;
 mod files;
 mod join;
-mod syscalls;
+pub(crate) mod syscalls;
 #[cfg(test)]
 mod tests;
 mod track;

@@ -15,7 +15,7 @@ mod replies;
 mod spool;
 #[cfg(test)]
 mod tests;
-mod tracepoints;
+pub(crate) mod tracepoints;
 
 pub use crate::RecordError as TracerError;
 pub(crate) use burst_tracer::BurstTracer;

@@ -3,7 +3,8 @@
 mod descriptors;
 mod requests;
 mod scheduling;
-mod syscalls;
+
+use std::ops::Range;
 
 use tierwise_recording::{BurstRows, StateKind, ThreadClass};
 
@@ -50,16 +51,29 @@ impl Script {
     }
 
     fn enter(&mut self, time_ns: u64, tid: i32, number: libc::c_long, arguments: &[u64]) {
-        let mut all = [0; 6];
-        all[..arguments.len()].copy_from_slice(arguments);
-        let number = number as u32;
-        let arguments = all;
-        self.at(time_ns, 0, tid, EventKind::Enter { number, arguments });
+        let kind = EventKind::Enter {
+            number: number as u32,
+            arguments: std::array::from_fn(|at| arguments.get(at).copied().unwrap_or(0)),
+        };
+        self.at(time_ns, 0, tid, kind);
     }
 
     fn exit(&mut self, time_ns: u64, tid: i32, number: libc::c_long, result: i64) {
         let number = number as u32;
         self.at(time_ns, 0, tid, EventKind::Exit { number, result });
+    }
+
+    /// Enters a call and leaves it, without anything between.
+    fn call(
+        &mut self,
+        time_ns: Range<u64>,
+        tid: i32,
+        number: libc::c_long,
+        arguments: &[u64],
+        result: i64,
+    ) {
+        self.enter(time_ns.start, tid, number, arguments);
+        self.exit(time_ns.end, tid, number, result);
     }
 
     fn switch(&mut self, time_ns: u64, cpu: u16, previous: i32, state: SwitchState, next: i32) {

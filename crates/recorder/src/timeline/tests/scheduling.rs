@@ -122,14 +122,12 @@ fn waits_before(
     number: libc::c_long,
 ) -> (Option<CallKind>, u64) {
     let mut script = Script::new();
-    script.enter(100, 10, libc::SYS_fdatasync, &[3]);
-    script.exit(120, 10, libc::SYS_fdatasync, 0);
+    script.call(100..120, 10, libc::SYS_fdatasync, &[3], 0);
     script.switch(150, 0, 10, state, 20);
     script.wake(400, 20, 10, 0);
     script.switch(450, 0, 20, SwitchState::Sleeping, 10);
     if let Some(number) = between {
-        script.enter(452, 10, number, &[3]);
-        script.exit(454, 10, number, 8);
+        script.call(452..454, 10, number, &[3], 8);
     }
     script.exit(460, 10, number, 77);
     let rows = script.end(1000);

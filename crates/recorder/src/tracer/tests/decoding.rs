@@ -1,6 +1,6 @@
 //! Records of tracepoints become events.
 
-use super::page_builder::PageBuilder;
+use super::pages::PageBuilder;
 use crate::event::{EventKind, SwitchState};
 use crate::host::processes::LiveThread;
 use crate::tracer::clients_in;

@@ -1,15 +1,137 @@
-//! Devices of files: which share a disk, where their requests are, and what is not recorded of them.
+//! Block devices as sysfs would show them, in a directory of the test's own: where their requests are, which share a disk,
+//! and what is not recorded of them.
 
-use super::*;
-use crate::about::warnings_of;
-use crate::host::tests::Sysfs;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tierwise_recording::Role;
+
+use crate::host::block_layer::{Base, BlockLayer, EmulatedPartition, Stretch};
+use crate::host::devices::{BlockDevice, Devices};
+
+struct Sysfs(TempDir);
+
+impl Sysfs {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("dev/block")).unwrap();
+        Self(folder)
+    }
+
+    /// A device with these files, as `NAME=TEXT`.
+    fn add(&self, path: &str, number: &str, files: &[&str]) -> PathBuf {
+        let folder = self.0.path().join("devices").join(path);
+        let own = [format!("dev={number}")];
+        for file in own.iter().map(String::as_str).chain(files.iter().copied()) {
+            let (name, text) = file.split_once('=').unwrap();
+            let file = folder.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        symlink(&folder, self.0.path().join("dev/block").join(number)).unwrap();
+        fs::canonicalize(folder).unwrap()
+    }
+
+    fn layer(&self, dm_table: fn(&str) -> Option<String>) -> BlockLayer {
+        BlockLayer::of_test(self.0.path().to_owned(), dm_table)
+    }
+
+    fn disk_with_partition(&self) -> (PathBuf, PathBuf) {
+        let disk = self.add(
+            "sda",
+            "8:0",
+            &["size=5000", "queue/rotational=1", "device/model=BIG"],
+        );
+        fs::create_dir(disk.join("mq")).unwrap();
+        let files = ["size=1000", "partition=1", "start=2048"];
+        (disk, self.add("sda/sda1", "8:1", &files))
+    }
+
+    fn volume_on(&self, below: &Path) -> PathBuf {
+        let files = ["size=600", "dm/uuid=LVM-x", "dm/name=pg-log"];
+        self.stacked("dm-0", "254:0", &files, &[below])
+    }
+
+    /// A device on others.
+    fn stacked(&self, name: &str, number: &str, files: &[&str], below: &[&Path]) -> PathBuf {
+        let device = self.add(name, number, files);
+        fs::create_dir(device.join("slaves")).unwrap();
+        for one in below {
+            let link = device.join("slaves").join(one.file_name().unwrap());
+            symlink(one, link).unwrap();
+        }
+        device
+    }
+}
+
+#[test]
+fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
+    let sys = Sysfs::new();
+    let (_, partition) = sys.disk_with_partition();
+    let volume = sys.volume_on(&partition);
+    let layer = sys.layer(|_| Some("0 400 linear 8:1 100\n400 200 linear 8:1 700\n".into()));
+    let stretch = |first_sector, sectors, offset_sectors| Stretch {
+        name: "sda".into(),
+        number: 8 << 20,
+        first_sector,
+        sectors,
+        offset_sectors,
+        told: true,
+    };
+    let expected = [stretch(2148, 400, 0), stretch(2748, 200, 400)];
+    assert_eq!(layer.stretches(&volume), expected);
+    let base = layer.under(libc::makedev(254, 0), None);
+    let kinds: Vec<_> = layer
+        .chain(&base)
+        .into_iter()
+        .map(|link| (link.depth, link.kind))
+        .collect();
+    let expected = [(0, "LVM volume"), (1, "partition"), (2, "disk")];
+    assert_eq!(
+        kinds,
+        expected.map(|(depth, kind)| (depth, kind.to_owned()))
+    );
+    assert_eq!(layer.disks(&volume), BTreeSet::from(["sda".to_owned()]));
+}
+
+#[test]
+fn a_striped_volume_and_one_whose_table_is_not_told_have_requests_that_are_not() {
+    let sys = Sysfs::new();
+    let (_, partition) = sys.disk_with_partition();
+    let volume = sys.volume_on(&partition);
+    for table in [
+        |_: &str| Some("0 600 striped 2 128 8:1 0 8:2 0".to_owned()),
+        |_: &str| None,
+    ] {
+        let stretches = sys.layer(table).stretches(&volume);
+        assert_eq!((stretches.len(), stretches[0].told), (1, false));
+        assert_eq!(stretches[0].number, 254 << 20);
+    }
+}
+
+#[test]
+fn a_disk_is_told_with_its_model_and_whether_it_rotates() {
+    let sys = Sysfs::new();
+    sys.disk_with_partition();
+    let layer = sys.layer(|_| None);
+    let chain = layer.chain(&layer.under(libc::makedev(8, 1), None));
+    assert_eq!(chain[1].label.as_deref(), Some("BIG"));
+    assert_eq!(
+        (chain[1].rotational, chain[0].rotational),
+        (Some(true), None)
+    );
+    assert_eq!(layer.under(libc::makedev(9, 9), None), Base::default());
+}
 
 const SECTORS: &str = "size=2000000";
 
 /// Two logical volumes on one partition, of which the first was grown behind the second.
-fn two_volumes(sys: &Sysfs) -> std::path::PathBuf {
+fn two_volumes(sys: &Sysfs) -> PathBuf {
     let disk = sys.add("sda", "8:0", &[SECTORS, "queue/write_cache=write back"]);
-    std::fs::create_dir(disk.join("mq")).unwrap();
+    fs::create_dir(disk.join("mq")).unwrap();
     let files = ["size=900000", "partition=1", "start=1000"];
     let part = sys.add("sda/sda2", "8:2", &files);
     sys.stacked(
@@ -82,7 +204,7 @@ fn volumes_on_one_disk_share_it_and_have_its_requests() {
         .map(|one| one.first_sector)
         .collect();
     assert_eq!(first, [3048, 4048]);
-    assert_eq!(warnings_of(&devices), [""; 0]);
+    assert_eq!(devices.warnings(), [""; 0]);
 }
 
 #[test]
@@ -91,7 +213,7 @@ fn a_volume_over_two_disks_joins_what_lies_on_either() {
     let disks = [("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32")];
     let disks = disks.map(|(name, number)| {
         let disk = sys.add(name, number, &[SECTORS]);
-        std::fs::create_dir(disk.join("mq")).unwrap();
+        fs::create_dir(disk.join("mq")).unwrap();
         disk
     });
     let files = ["size=200", "dm/uuid=LVM-x", "dm/name=s"];
@@ -104,7 +226,7 @@ fn a_volume_over_two_disks_joins_what_lies_on_either() {
     ];
     let devices = devices_of(sys.layer(tables), &met);
     assert_eq!(devices.shared(), [0, 1, 0, 0]);
-    let warnings = warnings_of(&devices);
+    let warnings = devices.warnings();
     let expected = "requests for data are not recorded: the kernel tells none to LVM volume";
     assert!(
         warnings.len() == 1 && warnings[0].starts_with(expected),
@@ -154,7 +276,7 @@ fn a_volume_on_an_array_is_described_with_all_of_its_disks() {
     let devices = devices_of(sys.layer(tables), &met);
     assert_eq!(devices.shared(), [0, 0]);
     assert_eq!(devices.described()[0].first_sector, 2048);
-    let warning = &warnings_of(&devices)[0];
+    let warning = &devices.warnings()[0];
     assert!(
         warning.contains("requests for log are not recorded: the kernel tells none to md raid1"),
         "{warning}"
@@ -173,7 +295,7 @@ fn partitions_of_an_emulated_disk_share_it() {
     };
     for (name, number) in [("loop0", "7:0"), ("loop1", "7:1")] {
         let device = sys.add(name, number, &[SECTORS, "loop/backing_file=/f"]);
-        std::fs::create_dir(device.join("mq")).unwrap();
+        fs::create_dir(device.join("mq")).unwrap();
     }
     let layer = sys
         .layer(tables)
