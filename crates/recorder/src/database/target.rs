@@ -8,7 +8,7 @@ use crate::host::processes::Family;
 use tierwise_recording::{ClientKind, Role, Rules};
 
 use crate::RecordError;
-use crate::database::client_names::kind_of_name;
+use crate::database::clients::kind_of_name;
 use crate::database::servers::Server;
 use crate::database::{rules, settings};
 use crate::host::processes::{self, Identity};

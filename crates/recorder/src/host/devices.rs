@@ -6,10 +6,11 @@ use std::path::Path;
 use crate::timeline::DeviceRange;
 use tierwise_recording::{ChainLink, Device, Role};
 
-use crate::host::block_layer::{Base, BlockLayer, EmulatedPartition, Stretch};
+use crate::host::block_layer::{
+    Base, BlockLayer, EmulatedPartition, Stretch, name_of, number_in, numbers_in, whole_disk,
+};
 use crate::host::mounts::{self, Mount};
 use crate::host::processes::text;
-use crate::host::sysfs::{name_of, number_in, numbers_in, whole_disk};
 
 const NEVER_WRITTEN: [&str; 3] = ["squashfs", "iso9660", "erofs"];
 /// File systems whose extents are their own addresses, not sectors of a device.

@@ -12,7 +12,6 @@ pub mod paths;
 pub mod processes;
 pub mod socket_tables;
 pub mod sockets;
-pub mod sysfs;
 
 #[cfg(test)]
 mod tests;

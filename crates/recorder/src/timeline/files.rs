@@ -1,7 +1,8 @@
 //! Files by path, where they lie on devices, and the numbers that processes have for them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
+use rangemap::RangeMap;
 use tierwise_recording::{File, NONE, Role, UNKNOWN};
 
 /// Bytes of a file that lie together on a device.
@@ -24,81 +25,32 @@ pub(crate) struct Place {
     pub offset_bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    end: u64,
-    file: u32,
-    offset_bytes: u64,
-}
-
 /// All extents, without overlap; the latest one added wins.
 #[derive(Debug, Default)]
 pub(crate) struct Extents {
-    pieces: BTreeMap<(u32, u64), Piece>,
+    /// By device and sector: the file, and the distance from a sector's place on the device to its place in the file,
+    /// in bytes, modulo 2^64.
+    devices: HashMap<u32, RangeMap<u64, (u32, u64)>>,
 }
 
 impl Extents {
     pub(crate) fn insert(&mut self, file: u32, extent: Extent) {
         let end = extent.sector.saturating_add(extent.sectors);
-        if end <= extent.sector {
-            return;
-        }
-        self.clear(extent.device, extent.sector, end);
-        let piece = Piece {
-            end,
-            file,
-            offset_bytes: extent.offset_bytes,
-        };
-        self.pieces.insert((extent.device, extent.sector), piece);
-    }
-
-    /// Removes the parts of extents that overlap the range.
-    fn clear(&mut self, device: u32, start: u64, end: u64) {
-        if let Some((&(_, from), &piece)) = self.before(device, start)
-            && piece.end > start
-        {
-            self.cut(device, from, piece, start, end);
-        }
-        let inside: Vec<(u64, Piece)> = self
-            .pieces
-            .range((device, start)..(device, end))
-            .map(|(&(_, from), &piece)| (from, piece))
-            .collect();
-        for (from, piece) in inside {
-            self.cut(device, from, piece, start, end);
-        }
-    }
-
-    fn before(&self, device: u32, sector: u64) -> Option<(&(u32, u64), &Piece)> {
-        let mut range = self.pieces.range((device, 0)..=(device, sector));
-        range.next_back()
-    }
-
-    /// The parts of a piece outside of `start..end`.
-    fn cut(&mut self, device: u32, from: u64, piece: Piece, start: u64, end: u64) {
-        self.pieces.remove(&(device, from));
-        if from < start {
-            let head = Piece {
-                end: start,
-                ..piece
-            };
-            self.pieces.insert((device, from), head);
-        }
-        if piece.end > end {
-            let tail = Piece {
-                offset_bytes: piece.offset_bytes + (end - from) * 512,
-                ..piece
-            };
-            self.pieces.insert((device, end), tail);
+        if end > extent.sector {
+            let distance_bytes = extent
+                .offset_bytes
+                .wrapping_sub(extent.sector.wrapping_mul(512));
+            let device = self.devices.entry(extent.device).or_default();
+            device.insert(extent.sector..end, (file, distance_bytes));
         }
     }
 
     /// The file that a sector belongs to.
     pub(crate) fn find(&self, device: u32, sector: u64) -> Option<Place> {
-        let (&(_, from), piece) = self.before(device, sector)?;
-        (sector < piece.end).then(|| Place {
-            file: piece.file,
-            offset_bytes: piece.offset_bytes + (sector - from) * 512,
+        let &(file, distance_bytes) = self.devices.get(&device)?.get(&sector)?;
+        Some(Place {
+            file,
+            offset_bytes: distance_bytes.wrapping_add(sector.wrapping_mul(512)),
         })
     }
 }

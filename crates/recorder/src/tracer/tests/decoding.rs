@@ -13,10 +13,12 @@ use crate::tracer::tracepoints::{Format, Meaning};
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
 
-fn format(id: u16, fields: &[(&str, usize, usize, bool)]) -> Format {
+/// With fields as `DECLARATION OFFSET SIZE SIGNED`.
+fn format(id: u16, fields: &[&str]) -> Format {
     let mut text = format!("name: x\nID: {id}\nformat:\n{COMMON}\n");
-    for (declaration, offset, size, signed) in fields {
-        let signed = u8::from(*signed);
+    for field in fields {
+        let mut words = field.rsplitn(4, ' ');
+        let [signed, size, offset, declaration] = [(); 4].map(|()| words.next().expect("four"));
         text +=
             &format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n");
     }
@@ -53,52 +55,26 @@ fn stream(cpu: u16, page: &[u8]) -> Stream {
 }
 
 fn decoder() -> Decoder {
-    let mut decoder = Decoder::default();
-    let known = [
-        decoder.learn(
-            Meaning::Switch,
-            &format(
-                1,
-                &[
-                    ("pid_t prev_pid", 8, 4, true),
-                    ("long prev_state", 12, 4, true),
-                    ("char next_comm[16]", 16, 4, false),
-                    ("pid_t next_pid", 20, 4, true),
-                ],
-            ),
-        ),
-        decoder.learn(
-            Meaning::Waking,
-            &format(
-                2,
-                &[("pid_t pid", 8, 4, true), ("int target_cpu", 12, 4, true)],
-            ),
-        ),
-        decoder.learn(
-            Meaning::Enter,
-            &format(3, &[("int __syscall_nr", 8, 4, true)]),
-        ),
-        decoder.learn(
-            Meaning::Exit,
-            &format(
-                4,
-                &[("int __syscall_nr", 8, 4, true), ("long ret", 12, 4, true)],
-            ),
-        ),
+    let switch = [
+        "pid_t prev_pid 8 4 1",
+        "long prev_state 12 4 1",
+        "char next_comm[16] 16 4 0",
+        "pid_t next_pid 20 4 1",
     ];
-    assert_eq!(known, [true; 4]);
+    let waking = ["pid_t pid 8 4 1", "int target_cpu 12 4 1"];
+    let (number, result) = ("int __syscall_nr 8 4 1", "long ret 12 4 1");
+    let mut decoder = Decoder::default();
+    assert!(decoder.learn(Meaning::Switch, &format(1, &switch)));
+    assert!(decoder.learn(Meaning::Waking, &format(2, &waking)));
+    assert!(decoder.learn(Meaning::Enter, &format(3, &[number])));
+    assert!(decoder.learn(Meaning::Exit, &format(4, &[number, result])));
     decoder
 }
 
 #[test]
 fn a_format_is_read_as_the_kernel_writes_it() {
-    let format = format(
-        77,
-        &[
-            ("const char * filename", 24, 8, false),
-            ("char rwbs[10]", 34, 10, false),
-        ],
-    );
+    let fields = ["const char * filename 24 8 0", "char rwbs[10] 34 10 0"];
+    let format = format(77, &fields);
     assert_eq!(format.id, 77);
     assert_eq!(format.field("filename").map(|field| field.offset), Some(24));
     assert_eq!(format.field("rwbs").map(|field| field.size), Some(10));
@@ -108,7 +84,7 @@ fn a_format_is_read_as_the_kernel_writes_it() {
 
 #[test]
 fn a_tracepoint_without_a_needed_field_is_refused() {
-    let lacking = format(5, &[("pid_t prev_pid", 8, 4, true)]);
+    let lacking = format(5, &["pid_t prev_pid 8 4 1"]);
     assert!(!Decoder::default().learn(Meaning::Switch, &lacking));
 }
 

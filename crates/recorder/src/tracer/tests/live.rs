@@ -1,12 +1,16 @@
 //! A program whose calls are known, under a real kernel.
 
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::event::EventKind;
 use crate::tracer::{BurstTracer, Places};
@@ -42,32 +46,26 @@ impl Scratch {
 
     /// An error says why it cannot be done.
     fn mount(&self) -> io::Result<()> {
-        let text = |text: &str| CString::new(text).expect("no zero in it");
-        let succeeded = |status: libc::c_int| match status {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
-        // SAFETY: takes no pointers.
-        succeeded(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-        let (none, root, kind) = (text("none"), text("/"), text("tracefs"));
-        let on = text(&self.tracefs().to_string_lossy());
-        let flags = libc::MS_REC | libc::MS_PRIVATE;
-        let null = std::ptr::null();
-        // SAFETY: the text lives and ends with a zero; the rest may be null.
-        succeeded(unsafe { libc::mount(null, root.as_ptr(), null, flags, null.cast()) })?;
-        // SAFETY: all texts live and end with a zero; the rest may be null.
-        succeeded(unsafe { libc::mount(none.as_ptr(), on.as_ptr(), kind.as_ptr(), 0, null.cast()) })
+        // SAFETY: this thread alone has other mounts than the process from now on.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+        let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+        mount_change("/", private)?;
+        Ok(mount(
+            "none",
+            self.tracefs(),
+            "tracefs",
+            MountFlags::empty(),
+            None,
+        )?)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let tracefs = self.tracefs();
-        let mounted = CString::new(tracefs.to_string_lossy().as_bytes()).expect("no zero in it");
-        // SAFETY: the text lives and ends with a zero. Where nothing is mounted, nothing happens.
-        unsafe { libc::umount2(mounted.as_ptr(), libc::MNT_DETACH) };
+        // Where nothing is mounted, nothing happens.
+        let _ = unmount(self.tracefs(), UnmountFlags::DETACH);
         // One by one: what is not ours would be kept, not removed.
-        let _ = fs::remove_dir(tracefs);
+        let _ = fs::remove_dir(self.tracefs());
         let _ = fs::remove_file(self.copy());
         let _ = fs::remove_dir(&self.0);
     }
