@@ -57,19 +57,9 @@ pub struct EmulatedPartition {
 
 /// The block devices of a machine. A device is identified by its sysfs folder.
 pub struct BlockLayer {
-    sys: PathBuf,
-    dm_table: fn(&str) -> Option<String>,
-    emulated: Vec<EmulatedPartition>,
-}
-
-impl Default for BlockLayer {
-    fn default() -> Self {
-        Self {
-            sys: PathBuf::from("/sys"),
-            dm_table,
-            emulated: Vec::new(),
-        }
-    }
+    pub(super) sys: PathBuf,
+    pub(super) dm_table: fn(&str) -> Option<String>,
+    pub(super) emulated: Vec<EmulatedPartition>,
 }
 
 /// Lines of the device-mapper table of a device by its number, `MAJOR:MINOR`.
@@ -92,24 +82,13 @@ fn dm_table(number: &str) -> Option<String> {
 }
 
 impl BlockLayer {
-    /// Of a sysfs elsewhere, with tables that a test gives.
-    #[cfg(test)]
-    pub fn of_test(sys: PathBuf, dm_table: fn(&str) -> Option<String>) -> Self {
-        Self {
-            sys,
-            dm_table,
-            emulated: Vec::new(),
-        }
-    }
-
     /// Of this machine, with the emulated disks that it has.
     pub fn with_emulated(emulated: Vec<EmulatedPartition>) -> Self {
-        Self::default().with_partitions(emulated)
-    }
-
-    /// The same, with these emulated disks.
-    pub fn with_partitions(self, emulated: Vec<EmulatedPartition>) -> Self {
-        Self { emulated, ..self }
+        Self {
+            sys: PathBuf::from("/sys"),
+            dm_table,
+            emulated,
+        }
     }
 
     /// The partition of an emulated disk that a device of this name is.

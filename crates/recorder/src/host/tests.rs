@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use tierwise_recording::Role;
 
 use crate::host::block_layer::{Base, BlockLayer, EmulatedPartition, Stretch};
-use crate::host::devices::{BlockDevice, Devices};
+use crate::host::devices::Devices;
+use crate::timeline::DeviceRange;
 
 struct Sysfs(TempDir);
 
@@ -36,23 +37,21 @@ impl Sysfs {
     }
 
     fn layer(&self, dm_table: fn(&str) -> Option<String>) -> BlockLayer {
-        BlockLayer::of_test(self.0.path().to_owned(), dm_table)
+        BlockLayer {
+            sys: self.0.path().to_owned(),
+            dm_table,
+            emulated: Vec::new(),
+        }
     }
 
-    fn disk_with_partition(&self) -> (PathBuf, PathBuf) {
-        let disk = self.add(
-            "sda",
-            "8:0",
-            &["size=5000", "queue/rotational=1", "device/model=BIG"],
-        );
-        fs::create_dir(disk.join("mq")).unwrap();
+    /// A partition on a disk, and a volume on it.
+    fn volume_on_partition(&self) -> PathBuf {
+        let files = ["size=5000", "queue/rotational=1", "device/model=BIG", TOLD];
+        self.add("sda", "8:0", &files);
         let files = ["size=1000", "partition=1", "start=2048"];
-        (disk, self.add("sda/sda1", "8:1", &files))
-    }
-
-    fn volume_on(&self, below: &Path) -> PathBuf {
+        let partition = self.add("sda/sda1", "8:1", &files);
         let files = ["size=600", "dm/uuid=LVM-x", "dm/name=pg-log"];
-        self.stacked("dm-0", "254:0", &files, &[below])
+        self.stacked("dm-0", "254:0", &files, &[&partition])
     }
 
     /// A device on others.
@@ -70,8 +69,7 @@ impl Sysfs {
 #[test]
 fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
     let sys = Sysfs::new();
-    let (_, partition) = sys.disk_with_partition();
-    let volume = sys.volume_on(&partition);
+    let volume = sys.volume_on_partition();
     let layer = sys.layer(|_| Some("0 400 linear 8:1 100\n400 200 linear 8:1 700\n".into()));
     let stretch = |first_sector, sectors, offset_sectors| Stretch {
         name: "sda".into(),
@@ -84,24 +82,17 @@ fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
     let expected = [stretch(2148, 400, 0), stretch(2748, 200, 400)];
     assert_eq!(layer.stretches(&volume), expected);
     let base = layer.under(libc::makedev(254, 0), None);
-    let kinds: Vec<_> = layer
-        .chain(&base)
-        .into_iter()
-        .map(|link| (link.depth, link.kind))
-        .collect();
+    let chain = layer.chain(&base);
+    let kinds = chain.iter().map(|link| (link.depth, &link.kind[..]));
     let expected = [(0, "LVM volume"), (1, "partition"), (2, "disk")];
-    assert_eq!(
-        kinds,
-        expected.map(|(depth, kind)| (depth, kind.to_owned()))
-    );
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
     assert_eq!(layer.disks(&volume), BTreeSet::from(["sda".to_owned()]));
 }
 
 #[test]
 fn a_striped_volume_and_one_whose_table_is_not_told_have_requests_that_are_not() {
     let sys = Sysfs::new();
-    let (_, partition) = sys.disk_with_partition();
-    let volume = sys.volume_on(&partition);
+    let volume = sys.volume_on_partition();
     for table in [
         |_: &str| Some("0 600 striped 2 128 8:1 0 8:2 0".to_owned()),
         |_: &str| None,
@@ -115,7 +106,7 @@ fn a_striped_volume_and_one_whose_table_is_not_told_have_requests_that_are_not()
 #[test]
 fn a_disk_is_told_with_its_model_and_whether_it_rotates() {
     let sys = Sysfs::new();
-    sys.disk_with_partition();
+    sys.volume_on_partition();
     let layer = sys.layer(|_| None);
     let chain = layer.chain(&layer.under(libc::makedev(8, 1), None));
     assert_eq!(chain[1].label.as_deref(), Some("BIG"));
@@ -127,25 +118,18 @@ fn a_disk_is_told_with_its_model_and_whether_it_rotates() {
 }
 
 const SECTORS: &str = "size=2000000";
+/// The kernel traces requests to a device with such queues.
+const TOLD: &str = "mq/0/cpu_list=0";
 
 /// Two logical volumes on one partition, of which the first was grown behind the second.
 fn two_volumes(sys: &Sysfs) -> PathBuf {
-    let disk = sys.add("sda", "8:0", &[SECTORS, "queue/write_cache=write back"]);
-    fs::create_dir(disk.join("mq")).unwrap();
+    sys.add("sda", "8:0", &[SECTORS, TOLD]);
     let files = ["size=900000", "partition=1", "start=1000"];
     let part = sys.add("sda/sda2", "8:2", &files);
-    sys.stacked(
-        "dm-0",
-        "253:0",
-        &["size=1000", "dm/uuid=LVM-a", "dm/name=data"],
-        &[&part],
-    );
-    sys.stacked(
-        "dm-1",
-        "253:1",
-        &["size=5000", "dm/uuid=LVM-b", "dm/name=log"],
-        &[&part],
-    )
+    let files = ["size=1000", "dm/uuid=LVM-a", "dm/name=data"];
+    sys.stacked("dm-0", "253:0", &files, &[&part]);
+    let files = ["size=5000", "dm/uuid=LVM-b", "dm/name=log"];
+    sys.stacked("dm-1", "253:1", &files, &[&part])
 }
 
 fn tables(number: &str) -> Option<String> {
@@ -165,27 +149,35 @@ fn devices_of(layer: BlockLayer, met: &[(Role, (u32, u32))]) -> Devices {
     let mut devices = Devices::new(None, layer);
     for &(role, (major, minor)) in met {
         // On a mount that is no overlay; its own number does not count.
-        let number = libc::makedev(major, minor);
-        assert!(
-            devices
-                .index_of(number, Path::new("/proc"), Some(role))
-                .is_some()
-        );
+        let (number, place) = (libc::makedev(major, minor), Path::new("/proc"));
+        assert!(devices.index_of(number, place, Some(role)).is_some());
     }
     devices
 }
 
-fn places(device: &BlockDevice) -> Vec<(u32, u64, u64, u64)> {
-    let stretches = device.stretches().iter();
-    let place = |one: &Stretch| {
+/// Number, first sector, sectors and offset of each range of a device.
+fn places(devices: &Devices, device: u32) -> Vec<(u32, u64, u64, u64)> {
+    let ranges = devices.ranges().into_iter();
+    let place = |range: DeviceRange| {
         (
-            one.number,
-            one.first_sector,
-            one.sectors,
-            one.offset_sectors,
+            range.number,
+            range.first_sector,
+            range.sectors,
+            range.offset_sectors,
         )
     };
-    stretches.map(place).collect()
+    ranges
+        .filter(|range| range.device == device)
+        .map(place)
+        .collect()
+}
+
+fn shared(devices: &Devices) -> Vec<u32> {
+    devices
+        .described()
+        .iter()
+        .map(|device| device.shared)
+        .collect()
 }
 
 #[test]
@@ -194,16 +186,13 @@ fn volumes_on_one_disk_share_it_and_have_its_requests() {
     two_volumes(&sys);
     let met = [(Role::Data, (253, 0)), (Role::Log, (253, 1))];
     let devices = devices_of(sys.layer(tables), &met);
-    assert_eq!(devices.shared(), [0, 0]);
+    assert_eq!(shared(&devices), [0, 0]);
     let grown = [(8 << 20, 3048, 600, 0), (8 << 20, 10048, 400, 600)];
-    assert_eq!(places(&devices.known[0]), grown);
-    assert_eq!(places(&devices.known[1]), [(8 << 20, 4048, 5000, 0)]);
-    let first: Vec<u64> = devices
-        .described()
-        .iter()
-        .map(|one| one.first_sector)
-        .collect();
-    assert_eq!(first, [3048, 4048]);
+    assert_eq!(places(&devices, 0), grown);
+    assert_eq!(places(&devices, 1), [(8 << 20, 4048, 5000, 0)]);
+    let described = devices.described();
+    let first = described.iter().map(|device| device.first_sector);
+    assert_eq!(first.collect::<Vec<_>>(), [3048, 4048]);
     assert_eq!(devices.warnings(), [""; 0]);
 }
 
@@ -211,11 +200,7 @@ fn volumes_on_one_disk_share_it_and_have_its_requests() {
 fn a_volume_over_two_disks_joins_what_lies_on_either() {
     let sys = Sysfs::new();
     let disks = [("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32")];
-    let disks = disks.map(|(name, number)| {
-        let disk = sys.add(name, number, &[SECTORS]);
-        fs::create_dir(disk.join("mq")).unwrap();
-        disk
-    });
+    let disks = disks.map(|(name, number)| sys.add(name, number, &[SECTORS, TOLD]));
     let files = ["size=200", "dm/uuid=LVM-x", "dm/name=s"];
     sys.stacked("dm-3", "253:3", &files, &[&disks[0], &disks[1]]);
     let met = [
@@ -225,7 +210,7 @@ fn a_volume_over_two_disks_joins_what_lies_on_either() {
         (Role::Data, (253, 3)),
     ];
     let devices = devices_of(sys.layer(tables), &met);
-    assert_eq!(devices.shared(), [0, 1, 0, 0]);
+    assert_eq!(shared(&devices), [0, 1, 0, 0]);
     let warnings = devices.warnings();
     let expected = "requests for data are not recorded: the kernel tells none to LVM volume";
     assert!(
@@ -242,39 +227,25 @@ fn encryption_shifts_sectors_by_its_header() {
     sys.stacked("dm-2", "253:2", &files, &[&volume]);
     let devices = devices_of(sys.layer(tables), &[(Role::Log, (253, 2))]);
     let shifted = [(8 << 20, 1000 + 3048 + 4096, 900, 0)];
-    assert_eq!(places(&devices.known[0]), shifted);
-    let kinds: Vec<_> = devices.known[0]
-        .described()
-        .chain
-        .iter()
-        .map(|link| &link.kind[..])
-        .collect();
-    assert_eq!(
-        kinds,
-        ["proc", "dm-crypt", "LVM volume", "partition", "disk"]
-    );
+    assert_eq!(places(&devices, 0), shifted);
+    let chain = &devices.known[0].described().chain;
+    let kinds: Vec<_> = chain.iter().map(|link| &link.kind[..]).collect();
+    let expected = ["proc", "dm-crypt", "LVM volume", "partition", "disk"];
+    assert_eq!(kinds, expected);
 }
 
 #[test]
 fn a_volume_on_an_array_is_described_with_all_of_its_disks() {
     let sys = Sysfs::new();
-    let disks =
-        [("sda", "8:0"), ("sdb", "8:16")].map(|(name, number)| sys.add(name, number, &[SECTORS]));
-    let array = sys.stacked(
-        "md0",
-        "9:0",
-        &[SECTORS, "md/level=raid1"],
-        &[&disks[0], &disks[1]],
-    );
-    sys.stacked(
-        "dm-4",
-        "253:4",
-        &["size=500", "dm/uuid=LVM-x", "dm/name=v"],
-        &[&array],
-    );
+    let disks = [("sda", "8:0"), ("sdb", "8:16")];
+    let [one, other] = disks.map(|(name, number)| sys.add(name, number, &[SECTORS]));
+    let files = [SECTORS, "md/level=raid1"];
+    let array = sys.stacked("md0", "9:0", &files, &[&one, &other]);
+    let files = ["size=500", "dm/uuid=LVM-x", "dm/name=v"];
+    sys.stacked("dm-4", "253:4", &files, &[&array]);
     let met = [(Role::Log, (253, 4)), (Role::Data, (8, 16))];
     let devices = devices_of(sys.layer(tables), &met);
-    assert_eq!(devices.shared(), [0, 0]);
+    assert_eq!(shared(&devices), [0, 0]);
     assert_eq!(devices.described()[0].first_sector, 2048);
     let warning = &devices.warnings()[0];
     assert!(
@@ -294,16 +265,14 @@ fn partitions_of_an_emulated_disk_share_it() {
         server_pid: Some(77),
     };
     for (name, number) in [("loop0", "7:0"), ("loop1", "7:1")] {
-        let device = sys.add(name, number, &[SECTORS, "loop/backing_file=/f"]);
-        fs::create_dir(device.join("mq")).unwrap();
+        sys.add(name, number, &[SECTORS, TOLD, "loop/backing_file=/f"]);
     }
-    let layer = sys
-        .layer(tables)
-        .with_partitions(vec![partition("loop0", 0), partition("loop1", 4096)]);
+    let mut layer = sys.layer(tables);
+    layer.emulated = vec![partition("loop0", 0), partition("loop1", 4096)];
     let mut devices = devices_of(layer, &[(Role::Data, (7, 0))]);
     assert_eq!(devices.disk_servers(), [77]);
     devices.index_of(libc::makedev(7, 1), Path::new("/proc"), Some(Role::Log));
-    assert_eq!(devices.shared(), [0, 0]);
+    assert_eq!(shared(&devices), [0, 0]);
     let log = &devices.described()[1];
     assert_eq!(
         (log.first_sector, log.profile.as_deref()),
