@@ -7,7 +7,6 @@
 
 mod database;
 mod decoding;
-mod disk_space;
 mod error;
 mod event;
 mod foreign_cpu;
@@ -31,14 +30,13 @@ pub use database::{
     Server, Wanted, clients_of, kind_of_name, listed, merge, role_by_path, roles_of, root_of,
     servers_of_now, settings_of,
 };
-pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
 pub use error::RecordError;
 pub use host::{
     BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets, first_processes,
     memory_limit_bytes, role_of_content, within,
 };
 pub use request_counter::{OwnedRequests, RequestCounter};
-pub use schedule::Schedule;
+pub use schedule::{DEFAULT_LIMIT_BYTES, Schedule, megabytes};
 pub use scheduled::{Order, record};
 pub use session::{Session, Subject};
 pub use tracer::Places;

@@ -6,7 +6,7 @@ use std::path::Path;
 use tierwise_recording::BlockOp;
 
 use crate::RecordError;
-use crate::event::{EventKind, Request};
+use crate::event::Request;
 use crate::timeline::{DeviceRange, Extent, Extents, operation};
 use crate::tracer::Completions;
 
@@ -56,13 +56,12 @@ impl RequestCounter {
         instance: &str,
         devices: Vec<DeviceRange>,
     ) -> Result<Self, RecordError> {
-        let ledger = Ledger {
-            devices,
-            ..Ledger::default()
-        };
-        Completions::attach(tracefs, instance).map(|completions| Self {
-            completions,
-            ledger,
+        Ok(Self {
+            completions: Completions::attach(tracefs, instance)?,
+            ledger: Ledger {
+                devices,
+                ..Ledger::default()
+            },
         })
     }
 
@@ -86,8 +85,7 @@ impl RequestCounter {
     /// # Errors
     /// If the kernel refuses.
     pub fn count(&mut self) -> Result<(), RecordError> {
-        let ledger = &mut self.ledger;
-        self.completions.drain(|event| ledger.enter(&event.kind))
+        self.completions.drain(|request| self.ledger.enter(request))
     }
 
     /// Stops counting; requests completed until now wait for [`Self::end`].
@@ -105,35 +103,24 @@ impl RequestCounter {
     pub fn end(&mut self) -> Result<Vec<OwnedRequests>, RecordError> {
         self.count()?;
         let counted = self.ledger.counts.drain();
-        Ok(counted
-            .map(|((device, owner), counts)| OwnedRequests {
-                device,
-                owner,
-                counts,
-            })
-            .collect())
+        let owned = counted.map(|((device, owner), counts)| OwnedRequests {
+            device,
+            owner,
+            counts,
+        });
+        Ok(owned.collect())
     }
 }
 
 impl Ledger {
-    fn enter(&mut self, kind: &EventKind) {
-        let &EventKind::Complete(request) = kind else {
-            return;
-        };
-        let Some(op) = operation(request.flags) else {
-            return;
-        };
-        let Request {
-            device: number,
-            sector,
-            sectors,
-            ..
-        } = request;
+    fn enter(&mut self, request: Request) {
+        let (sector, sectors) = (request.sector, request.sectors);
         // The end of a request that needed flushes is reported once more, with nothing left of it.
-        if sectors == 0 && op != BlockOp::Flush {
+        let Some(op) = operation(request.flags).filter(|op| sectors > 0 || *op == BlockOp::Flush)
+        else {
             return;
-        }
-        let Some(range) = DeviceRange::of(&self.devices, number, sector, op) else {
+        };
+        let Some(range) = DeviceRange::of(&self.devices, request.device, sector, op) else {
             return;
         };
         let owner = match op {
@@ -141,24 +128,19 @@ impl Ledger {
             _ => self.extents.find(range.device, range.within(sector)),
         };
         let key = (range.device, owner.map(|place| place.file));
-        self.counts.entry(key).or_default().add(op, sectors);
-    }
-}
-
-impl RequestCounts {
-    fn add(&mut self, op: BlockOp, sectors: u32) {
         let bytes = u64::from(sectors) * 512;
+        let counts = self.counts.entry(key).or_default();
         match op {
             BlockOp::Read => {
-                self.reads += 1;
-                self.read_bytes += bytes;
+                counts.reads += 1;
+                counts.read_bytes += bytes;
             }
             BlockOp::Write => {
-                self.writes += 1;
-                self.write_bytes += bytes;
+                counts.writes += 1;
+                counts.write_bytes += bytes;
             }
-            BlockOp::Discard => self.discards += 1,
-            BlockOp::Flush => self.flushes += 1,
+            BlockOp::Discard => counts.discards += 1,
+            BlockOp::Flush => counts.flushes += 1,
         }
     }
 }
@@ -199,15 +181,15 @@ mod tests {
         }
     }
 
-    fn done(number: u32, sector: u64, sectors: u32, letters: &str) -> EventKind {
+    fn done(device: u32, sector: u64, sectors: u32, letters: &str) -> Request {
         let mut flags = [0; 8];
         flags[..letters.len()].copy_from_slice(letters.as_bytes());
-        EventKind::Complete(Request {
-            device: number,
+        Request {
+            device,
             sector,
             sectors,
             flags,
-        })
+        }
     }
 
     #[test]
@@ -223,7 +205,7 @@ mod tests {
             done(NUMBER, 2000, 8, "W"),
             done(NUMBER + 1, 2148, 8, "W"),
         ] {
-            ledger.enter(&event);
+            ledger.enter(event);
         }
         let log = RequestCounts {
             writes: 1,
@@ -254,9 +236,9 @@ mod tests {
     #[test]
     fn a_place_that_changes_hands_counts_for_the_latest_owner() {
         let mut ledger = ledger(&[(DATA, 100, 100)]);
-        ledger.enter(&done(NUMBER, 2190, 8, "W"));
+        ledger.enter(done(NUMBER, 2190, 8, "W"));
         place(&mut ledger, &[(LOG, 140, 20)]);
-        ledger.enter(&done(NUMBER, 2190, 8, "W"));
+        ledger.enter(done(NUMBER, 2190, 8, "W"));
         let writes = |owner| ledger.counts[&(0, Some(owner))].writes;
         assert_eq!((writes(DATA), writes(LOG)), (1, 1));
     }

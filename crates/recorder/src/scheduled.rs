@@ -10,14 +10,14 @@ use tierwise_recording::{About, Role};
 
 use crate::database::settings::settings_of;
 use crate::database::target::{Target, Wanted};
-use crate::disk_space::{self, DiskSpace};
 use crate::host::devices::Devices;
 use crate::host::machine;
 use crate::output::Output;
+use crate::schedule::{DiskSpace, Schedule, megabytes};
 use crate::session::{Session, Subject};
 use crate::tracer::Places;
 use crate::tracing::Tracing;
-use crate::{RecordError, Schedule, ledger};
+use crate::{RecordError, ledger};
 
 /// Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives.
 const BUFFER_BYTES: u64 = 16 << 20;
@@ -164,7 +164,7 @@ impl Scheduled<'_> {
         let reached = self.output.size_bytes().max(session.taken()?.bytes);
         let full = reached >= self.order.limit_bytes;
         if full {
-            let limit = disk_space::megabytes(self.order.limit_bytes);
+            let limit = megabytes(self.order.limit_bytes);
             (self.say)(&format!("the recording has reached its limit of {limit}"));
         }
         Ok(full)

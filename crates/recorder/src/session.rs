@@ -9,12 +9,12 @@ use tierwise_recording::{About, ClientProgram, Machine, Rules};
 use crate::RecordError;
 use crate::database::clients::{clients_of, merge};
 use crate::decoding::{Decoding, DecodingThread};
-use crate::disk_space;
 use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
 use crate::host::processes::{self, Family, open_files};
 use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
+use crate::schedule::size_of;
 use crate::tracer::{BurstSummary, BurstTracer, Places, clients_in};
 
 /// Between the first two looks for clients; twice as long after each further one.
@@ -188,7 +188,7 @@ impl Session {
         let burst_events = self.tracer.as_ref().ok_or_else(ended)?.events();
         Ok(Taken {
             burst_events,
-            bytes: disk_space::size_of(self.events + burst_events),
+            bytes: size_of(self.events + burst_events),
         })
     }
 

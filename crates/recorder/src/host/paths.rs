@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -41,6 +41,12 @@ pub fn within(root: &Path, path: &Path) -> PathBuf {
         rest.extend(reversed(&link));
     }
     resolved
+}
+
+/// Device and number of the file that a path leads to.
+pub fn identity(path: impl AsRef<Path>) -> io::Result<(u64, u64)> {
+    let found = fs::metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// Names in a path, the last one first.

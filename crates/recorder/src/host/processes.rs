@@ -151,14 +151,6 @@ pub struct OpenFile {
     pub path: String,
 }
 
-/// A system call that a sleeping thread is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallUnderWay {
-    pub tid: i32,
-    pub number: u32,
-    pub arguments: [u64; 6],
-}
-
 /// The process that started this one.
 pub fn parent_of(pid: i32) -> Option<i32> {
     Stat::of(pid).map(|stat| stat.parent)
@@ -232,8 +224,8 @@ pub fn shares_namespace(pid: i32, kind: &str) -> bool {
     namespace(&pid.to_string()) == namespace("self")
 }
 
-/// The call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
-pub fn call_under_way(pid: i32, tid: i32) -> Option<CallUnderWay> {
+/// Number and arguments of the call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
+pub fn call_under_way(pid: i32, tid: i32) -> Option<(u32, [u64; 6])> {
     let text = text(format!("/proc/{pid}/task/{tid}/syscall"));
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;
@@ -242,11 +234,7 @@ pub fn call_under_way(pid: i32, tid: i32) -> Option<CallUnderWay> {
         let digits = words.next()?.strip_prefix("0x")?;
         *argument = u64::from_str_radix(digits, 16).ok()?;
     }
-    Some(CallUnderWay {
-        tid,
-        number,
-        arguments,
-    })
+    Some((number, arguments))
 }
 
 pub fn cpu_ns(tid: i32) -> Option<u64> {

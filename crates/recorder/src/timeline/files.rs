@@ -246,21 +246,4 @@ mod tests {
         assert_eq!(found(200), None);
         assert_eq!(extents.find(2, 121), None);
     }
-
-    #[test]
-    fn a_larger_extent_swallows_smaller_ones() {
-        let mut extents = Extents::default();
-        for i in 0..10 {
-            extents.insert(i, extent(u64::from(i) * 10, 10, 0));
-        }
-        extents.insert(99, extent(5, 90, 0));
-        let files: Vec<u32> = (0..100)
-            .step_by(5)
-            .filter_map(|sector| extents.find(3, sector))
-            .map(|place| place.file)
-            .collect();
-        assert_eq!(files.first(), Some(&0));
-        assert_eq!(files.last(), Some(&9));
-        assert!(files[1..files.len() - 1].iter().all(|&file| file == 99));
-    }
 }

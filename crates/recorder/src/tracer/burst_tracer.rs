@@ -15,6 +15,7 @@ use super::raw_burst::RawBurst;
 use super::reader::{Reader, Watches, unreadable};
 use super::{opens, replies};
 use crate::RecordError;
+use crate::event::EventKind;
 use crate::host::cpu::CpuUse;
 use crate::host::processes::{self, Family, LiveThread, thread_ids_of};
 
@@ -227,7 +228,10 @@ impl BurstTracer {
     fn surroundings(&self, family: &Family, pids: &[i32]) -> RawBurst {
         let threads = self.threads_in(family);
         let files = pids.iter().flat_map(|&pid| processes::open_files(pid));
-        let under_way = |thread: &LiveThread| processes::call_under_way(thread.pid, thread.tid);
+        let under_way = |thread: &LiveThread| {
+            let (number, arguments) = processes::call_under_way(thread.pid, thread.tid)?;
+            Some((thread.tid, EventKind::Enter { number, arguments }))
+        };
         RawBurst {
             files: files.collect(),
             calls: threads.iter().filter_map(under_way).collect(),

@@ -16,7 +16,7 @@ use super::reader;
 use super::spool::Records;
 use super::tracepoints::{COMPLETION, DEVICES, Format, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS};
 use crate::RecordError;
-use crate::event::Event;
+use crate::event::{EventKind, Request};
 
 const OTHER_KERNEL: &str =
     "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)";
@@ -357,17 +357,20 @@ impl Completions {
         self.instance.record(on)
     }
 
-    /// Returns the events recorded since the last time, core by core.
-    pub fn drain(&self, mut sink: impl FnMut(Event)) -> Result<(), RecordError> {
+    /// Returns the requests recorded since the last time, core by core.
+    pub fn drain(&self, mut sink: impl FnMut(Request)) -> Result<(), RecordError> {
         let mut page = vec![0; page_size()];
         for pipe in &self.instance.pipes {
-            reader::drain(&pipe.file, &mut page, |page| {
-                let events = Records::of(page)
-                    .filter_map(|(time_ns, record)| self.decoder.decode(pipe.cpu, time_ns, record));
-                events.for_each(&mut sink);
+            let drained = reader::drain(&pipe.file, &mut page, |page| {
+                for (time_ns, record) in Records::of(page) {
+                    let event = self.decoder.decode(pipe.cpu, time_ns, record);
+                    if let Some(EventKind::Complete(request)) = event.map(|event| event.kind) {
+                        sink(request);
+                    }
+                }
                 Ok(())
-            })
-            .map_err(|error| reader::unreadable(&error))?;
+            });
+            drained.map_err(|error| reader::unreadable(&error))?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::replies::{Replies, Reply};
 use super::spool::Stream;
 use crate::event::{Event, EventKind};
 use crate::host::cpu::CpuTime;
-use crate::host::processes::{self, CallUnderWay, LiveThread, OpenFile};
+use crate::host::processes::{self, LiveThread, OpenFile};
 
 /// A burst that is not decoded yet.
 #[derive(Default)]
@@ -33,7 +33,8 @@ pub struct RawBurst {
     pub clients: Vec<i32>,
     /// Files open when it began.
     pub files: Vec<OpenFile>,
-    pub(super) calls: Vec<CallUnderWay>,
+    /// Calls that threads were in when it began.
+    pub(super) calls: Vec<(i32, EventKind)>,
     pub(super) opens: Vec<Open>,
     pub(super) replies: Vec<Reply>,
     pub(super) streams: Vec<Stream>,
@@ -124,14 +125,8 @@ impl RawBurst {
             kind,
         };
         sink(untraced(self.start_ns, 0, EventKind::BurstStart));
-        for &CallUnderWay {
-            tid,
-            number,
-            arguments,
-        } in &self.calls
-        {
-            let entered = EventKind::Enter { number, arguments };
-            sink(untraced(self.start_ns, tid, entered));
+        for (tid, entered) in &self.calls {
+            sink(untraced(self.start_ns, *tid, entered.clone()));
         }
         for (time_ns, cpu, record) in merged(&self.streams) {
             if !(self.start_ns..=self.end_ns).contains(&time_ns) {

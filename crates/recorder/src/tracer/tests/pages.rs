@@ -77,15 +77,6 @@ fn all(page: &[u8]) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn deltas_add_up() {
-    let page = PageBuilder::at(1_000)
-        .short(0, &[1; 4])
-        .short(7, &[2; 8])
-        .finish();
-    assert_eq!(all(&page), [(1_000, vec![1; 4]), (1_007, vec![2; 8])]);
-}
-
-#[test]
 fn long_waits_and_whole_times_are_understood() {
     let far = 5 << 30;
     let stamp = (1 << 59) - 1;
