@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::RecordError;
 use crate::host::directory::{Directory, sudo_caller};
+use crate::host::paths::entries;
 use crate::ledger::Entry;
 
 const NEW: &str = "name a new directory";
@@ -59,10 +60,9 @@ impl Output {
     }
 
     pub fn size_bytes(&self) -> u64 {
-        let files = fs::read_dir(self.path()).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| Some(file.metadata().ok()?.len()))
-            .sum()
+        let files = entries(self.path());
+        let sizes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
+        sizes.sum()
     }
 
     /// Gives it to whoever called `sudo`, and its own name. Nobody else may read it.

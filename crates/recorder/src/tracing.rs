@@ -4,11 +4,13 @@ use std::fs;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
+use itertools::Itertools;
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::process::geteuid;
 
 use crate::RecordError;
+use crate::host::paths::entries;
 use crate::host::processes;
 use crate::ledger::PREFIX;
 
@@ -49,8 +51,7 @@ impl Tracing {
     ///
     /// The kernel refuses to remove one that a live recorder has open, also in another container.
     pub fn sweep(&self) {
-        let instances = fs::read_dir(self.path().join("instances"));
-        for instance in instances.into_iter().flatten().flatten() {
+        for instance in entries(self.path().join("instances")) {
             if is_of_the_dead(&instance.file_name().to_string_lossy()) {
                 let _ = fs::remove_dir(instance.path());
             }
@@ -60,12 +61,8 @@ impl Tracing {
 
 /// Whether this is the name of an instance, `PREFIX-PID-START-KIND`, of a recorder that no longer runs.
 fn is_of_the_dead(name: &str) -> bool {
-    let words: Vec<_> = name
-        .strip_prefix(PREFIX)
-        .unwrap_or_default()
-        .split('-')
-        .collect();
-    let [pid, began, _] = words[..] else {
+    let words = name.strip_prefix(PREFIX).unwrap_or_default().split('-');
+    let Some((pid, began, _kind)) = words.collect_tuple() else {
         return false;
     };
     match (pid.parse(), began.parse()) {

@@ -174,18 +174,22 @@ const SERVER_PORTS: [u16; 14] = [
 /// What a program is by its name; none if the name says nothing.
 #[must_use]
 pub fn kind_of_name(name: &str) -> Option<ClientKind> {
-    let among = |names: &str| names.split(' ').any(|known| known == name);
-    if among(POOLERS) {
+    if is_among(POOLERS, name) {
         Some(ClientKind::Pooler)
-    } else if among(LOAD_GENERATORS) {
+    } else if is_among(LOAD_GENERATORS, name) {
         Some(ClientKind::LoadGenerator)
-    } else if among(TOOLS) {
+    } else if is_among(TOOLS, name) {
         Some(ClientKind::Tool)
-    } else if among(RECEIVERS) || is_server(name) {
+    } else if is_among(RECEIVERS, name) || is_server(name) {
         Some(ClientKind::Replica)
     } else {
         None
     }
+}
+
+/// Whether a name is one of those that spaces separate.
+pub fn is_among(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
 }
 
 /// Whether programs of this name are servers of databases.

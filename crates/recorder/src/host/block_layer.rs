@@ -6,10 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use itertools::Itertools;
 use serde::Deserialize;
 use tierwise_recording::ChainLink;
 
 use crate::host::mounts::{Mount, mount_of};
+use crate::host::paths::entries;
 use crate::host::processes::text;
 
 /// Index of the device field in a device-mapper table line, for targets that keep the order of sectors.
@@ -149,12 +151,8 @@ impl BlockLayer {
 
     /// All devices of the btrfs that a device belongs to; of any other, itself.
     fn members(&self, folder: PathBuf) -> Vec<PathBuf> {
-        let all = fs::read_dir(self.sys.join("fs/btrfs"))
-            .into_iter()
-            .flatten();
-        let mut all = all
-            .flatten()
-            .map(|one| links_in(&one.path().join("devices")));
+        let all = entries(self.sys.join("fs/btrfs"));
+        let mut all = all.map(|one| links_in(&one.path().join("devices")));
         let with = all.find(|members| members.contains(&folder));
         with.unwrap_or_else(|| vec![folder])
     }
@@ -345,10 +343,6 @@ fn device_number(source: &str) -> Option<(u32, u32)> {
 
 /// What the links in a directory lead to, in order.
 fn links_in(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter_map(|entry| fs::canonicalize(entry.path()).ok())
-        .collect();
-    found.sort();
-    found
+    let found = entries(directory).filter_map(|entry| fs::canonicalize(entry.path()).ok());
+    found.sorted().collect()
 }

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, readlinkat, rename
 use rustix::process::geteuid;
 
 use crate::RecordError;
-use crate::host::paths::{MOST_LINKS, reversed};
+use crate::host::paths::{MOST_LINKS, entries, reversed};
 
 const STICKY: u32 = 0o1000;
 const GROUP_WRITES: u32 = 0o020;
@@ -137,7 +137,7 @@ impl Directory {
         let Ok(below) = self.listed(name) else {
             return;
         };
-        for entry in fs::read_dir(below.path()).into_iter().flatten().flatten() {
+        for entry in entries(below.path()) {
             let _ = unlinkat(&below.0, entry.file_name(), AtFlags::empty());
         }
         let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);

@@ -6,13 +6,13 @@ use rustix::fs::statvfs;
 use rustix::thread::sched_getaffinity;
 use tierwise_recording::Machine;
 
-use crate::host::processes::text;
-
-const CGROUP_ROOT: &str = "/sys/fs/cgroup";
+use crate::host::processes::{number_after, text};
 
 /// The machine that a process runs on, with the memory that its control group leaves it.
 pub fn describe(pid: i32) -> Machine {
-    let memory_bytes = [installed_bytes(), memory_limit_bytes(pid)];
+    let installed_kilobytes = number_after("MemTotal:", &text("/proc/meminfo"));
+    let installed_bytes = installed_kilobytes.map(|kilobytes| kilobytes << 10);
+    let memory_bytes = [installed_bytes, memory_limit_bytes(pid)];
     Machine {
         cores: sched_getaffinity(None).map_or(1, |cores| cores.count()),
         memory_bytes: memory_bytes.into_iter().flatten().min().unwrap_or(0),
@@ -20,15 +20,6 @@ pub fn describe(pid: i32) -> Machine {
         processor: processor(),
         kernel: text("/proc/sys/kernel/osrelease"),
     }
-}
-
-fn installed_bytes() -> Option<u64> {
-    let table = text("/proc/meminfo");
-    let line = table
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kilobytes << 10)
 }
 
 fn processor() -> String {
@@ -44,17 +35,15 @@ fn processor() -> String {
 pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
     let groups = text(format!("/proc/{pid}/cgroup"));
     let limits = |line: &str| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (kind, group) = (parts.next()?, parts.next()?);
-        let root = Path::new(CGROUP_ROOT);
+        let (_, line) = line.split_once(':')?;
+        let (kind, group) = line.split_once(':')?;
+        let root = Path::new("/sys/fs/cgroup");
         match kind {
             "memory" => limit(&root.join("memory"), group, "memory.limit_in_bytes"),
             "" => {
-                let below = [root.to_owned(), root.join("unified")];
-                below
-                    .iter()
-                    .filter_map(|one| limit(one, group, "memory.max"))
-                    .min()
+                let limits = [root, &root.join("unified")];
+                let limits = limits.map(|root| limit(root, group, "memory.max"));
+                limits.into_iter().flatten().min()
             }
             _ => None,
         }
@@ -64,10 +53,9 @@ pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
 
 /// Lowest limit of a group and its ancestors.
 fn limit(hierarchy: &Path, group: &str, name: &str) -> Option<u64> {
-    let folder = hierarchy.join(group.trim_start_matches('/'));
-    let within = folder
-        .ancestors()
-        .take_while(|one| one.starts_with(hierarchy));
+    let group = hierarchy.join(group.trim_start_matches('/'));
+    let groups = group.ancestors();
+    let within = groups.take_while(|group| group.starts_with(hierarchy));
     let limits = within.filter_map(|one| text(one.join(name)).parse().ok());
     limits.filter(|limit| *limit < 1 << 60).min()
 }

@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::host::processes::number_after;
+
 /// One line of the kernel's mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
@@ -68,8 +70,7 @@ pub fn mount_of(path: &Path, pid: Option<i32>) -> io::Result<Option<Mount>> {
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_PATH).open(path)?;
     let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
-    let id = told.lines().find_map(|line| line.strip_prefix("mnt_id:"));
-    let id = id.and_then(|id| id.trim().parse().ok());
+    let id = number_after("mnt_id:", &told);
     Ok(mounts(pid).into_iter().find(|mount| Some(mount.id) == id))
 }
 

@@ -43,6 +43,11 @@ pub fn within(root: &Path, path: &Path) -> PathBuf {
     resolved
 }
 
+/// Entries of a directory; none of one that cannot be read.
+pub fn entries(directory: impl AsRef<Path>) -> impl Iterator<Item = fs::DirEntry> {
+    fs::read_dir(directory).into_iter().flatten().flatten()
+}
+
 /// Device and number of the file that a path leads to.
 pub fn identity(path: impl AsRef<Path>) -> io::Result<(u64, u64)> {
     let found = fs::metadata(path)?;
@@ -113,8 +118,7 @@ fn tree_sizes(
             continue;
         }
         if found.is_dir() {
-            let entries = fs::read_dir(&place).into_iter().flatten().flatten();
-            waiting.extend(entries.map(|entry| followed(&entry, root)));
+            waiting.extend(entries(&place).map(|entry| followed(&entry, root)));
         } else if found.is_file() {
             sizes.all_bytes += found.len();
             let path = Path::new("/").join(place.strip_prefix(root).unwrap_or(&place));

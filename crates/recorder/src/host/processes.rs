@@ -5,7 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
+
+use crate::host::paths::entries;
 
 /// Unique identity of a process; the kernel may reuse a pid. The ledger of tierwise has the same form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,8 +100,8 @@ pub fn memory_bytes(pids: &[i32]) -> u64 {
     let (mut private, mut shared) = (0, 0);
     for pid in pids {
         let status = text(format!("/proc/{pid}/status"));
-        private += field(&status, "RssAnon:") << 10;
-        shared = shared.max(field(&status, "RssShmem:") << 10);
+        private += number_after("RssAnon:", &status).unwrap_or(0) << 10;
+        shared = shared.max(number_after("RssShmem:", &status).unwrap_or(0) << 10);
     }
     private + shared
 }
@@ -118,18 +121,17 @@ pub fn activity(pids: &[i32]) -> Activity {
         for tid in thread_ids(*pid) {
             let task = format!("/proc/{pid}/task/{tid}");
             let status = text(format!("{task}/status"));
-            sum.waits += field(&status, "voluntary_ctxt_switches:");
-            sum.cpu_ns += field(&text(format!("{task}/schedstat")), "");
+            sum.waits += number_after("voluntary_ctxt_switches:", &status).unwrap_or(0);
+            sum.cpu_ns += number_after("", &text(format!("{task}/schedstat"))).unwrap_or(0);
         }
     }
     sum
 }
 
-/// The first number of the line that begins with a name; 0 if there is none.
-fn field(status: &str, name: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let word = line.and_then(|rest| rest.split_whitespace().next());
-    word.and_then(|word| word.parse().ok()).unwrap_or(0)
+/// The first number of the line that begins with a name.
+pub fn number_after(name: &str, text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,9 +159,8 @@ pub fn parent_of(pid: i32) -> Option<i32> {
 }
 
 pub fn process_of(tid: i32) -> Option<i32> {
-    let status = text(format!("/proc/{tid}/status"));
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
+    let pid = number_after("Tgid:", &text(format!("/proc/{tid}/status")))?;
+    i32::try_from(pid).ok()
 }
 
 pub fn thread_ids(pid: i32) -> Vec<i32> {
@@ -238,8 +239,7 @@ pub fn call_under_way(pid: i32, tid: i32) -> Option<(u32, [u64; 6])> {
 }
 
 pub fn cpu_ns(tid: i32) -> Option<u64> {
-    let text = text(format!("/proc/{tid}/schedstat"));
-    text.split_whitespace().next()?.parse().ok()
+    number_after("", &text(format!("/proc/{tid}/schedstat")))
 }
 
 pub fn is_kernel_thread(tid: i32) -> bool {
@@ -248,11 +248,9 @@ pub fn is_kernel_thread(tid: i32) -> bool {
 
 /// Names of a directory's entries that are numbers, in order.
 pub fn numbers_in<T: FromStr + Ord>(directory: impl AsRef<Path>) -> Vec<T> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut numbers: Vec<T> =
-        (entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())).collect();
-    numbers.sort_unstable();
-    numbers
+    let numbers = entries(directory);
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.sorted_unstable().collect()
 }
 
 /// Text of a file without white space at its ends; empty if it cannot be read.

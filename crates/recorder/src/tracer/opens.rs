@@ -9,6 +9,7 @@ use super::bpf::{Assembler, Helper, Map, Register::*, Watch};
 use super::paths::Paths;
 use super::tracepoints::Format;
 use crate::event::{Event, EventKind};
+use crate::timeline::syscalls::{self, Change};
 
 /// Calls that open or remove a file by its name.
 const CALLS: [&str; 5] = ["openat", "openat2", "open", "unlink", "unlinkat"];
@@ -130,7 +131,7 @@ pub struct Open {
 impl Open {
     /// Reads a record of the exit while its process lives; none of a stranger's, or if the path is not known.
     pub fn heard(record: &[u8], paths: &mut Paths) -> Option<Self> {
-        let word = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
+        let word = |at: usize| Some(u64::from_ne_bytes(*record.get(at..)?.first_chunk()?));
         let (thread, result, directory) = (word(8)?, word(16)?.cast_signed(), word(24)? as i32);
         let (pid, tid) = ((thread >> 32) as i32, thread as i32);
         // With its zero; an error is a number below zero, which no length is.
@@ -182,8 +183,8 @@ impl<'a> Opens<'a> {
         let EventKind::Exit { result, number } = event.kind else {
             return None;
         };
-        let opens = opens_a_file(number);
-        if result < 0 || !(opens || removes_a_file(number)) {
+        let opens = syscalls::shape(number).change == Change::Open;
+        if result < 0 || !(opens || syscalls::unlinks(number)) {
             return None;
         }
         let path = self.path(event.tid, result, event.time_ns);
@@ -207,23 +208,5 @@ impl<'a> Opens<'a> {
         let near = |open: &&mut &Open| open.time_ns <= time_ns + SLACK_NS;
         waiting.front_mut().filter(near)?;
         waiting.pop_front().map(|open| open.path.clone())
-    }
-}
-
-fn opens_a_file(number: u32) -> bool {
-    match i64::from(number) {
-        libc::SYS_openat | libc::SYS_openat2 => true,
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_open | libc::SYS_creat => true,
-        _ => false,
-    }
-}
-
-fn removes_a_file(number: u32) -> bool {
-    match i64::from(number) {
-        libc::SYS_unlinkat => true,
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_unlink => true,
-        _ => false,
     }
 }

@@ -217,9 +217,9 @@ impl<'a> Iterator for Records<'a> {
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 fn half_word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -6,13 +6,13 @@ mod mysql;
 mod postgres;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
 use tierwise_recording::{Role, Rules};
 
 use crate::database::servers;
-use crate::host::paths::{text_within, within};
+use crate::host::paths::{entries, text_within, within};
 use crate::host::processes;
 
 /// Values by the engine's own names, in the form that the engine gives over SQL.
@@ -91,20 +91,11 @@ impl<'a> Files<'a> {
 
     /// Files of a directory with that ending, in order of their names.
     fn listed(&self, directory: &Path, ending: &str) -> Vec<PathBuf> {
-        let entries = fs::read_dir(within(self.root, directory));
-        let names = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name());
+        let names = entries(within(self.root, directory)).map(|entry| entry.file_name());
         let fits = |name: &str| name.ends_with(ending) && !name.starts_with('.');
-        let mut found: Vec<PathBuf> = names
-            .filter(|name| name.to_str().is_some_and(fits))
-            .map(|name| directory.join(name))
-            .take(MOST_FILES)
-            .collect();
-        found.sort();
-        found
+        let found = names.filter(|name| name.to_str().is_some_and(fits));
+        let found = found.map(|name| directory.join(name)).take(MOST_FILES);
+        found.sorted().collect()
     }
 }
 

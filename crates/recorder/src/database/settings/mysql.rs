@@ -9,37 +9,21 @@ use serde_json::Value;
 use tierwise_recording::Role;
 
 use super::{DEEPEST, Files, Settings, escaped};
+use crate::database::clients::is_among;
 
 const DEFAULT_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
-const GROUPS: [&str; 6] = [
-    "mysqld",
-    "server",
-    "mariadb",
-    "mariadbd",
-    "client-server",
-    "galera",
-];
-/// Settings that are shown as a number of bytes.
-const SIZES: [&str; 10] = [
-    "innodb_buffer_pool_size",
-    "innodb_page_size",
-    "innodb_log_file_size",
-    "innodb_log_buffer_size",
-    "innodb_redo_log_capacity",
-    "max_binlog_size",
-    "tmp_table_size",
-    "max_heap_table_size",
-    "innodb_max_undo_log_size",
-    "innodb_online_alter_log_max_size",
-];
+/// Groups of options that the server reads, separated by spaces.
+const GROUPS: &str = "mysqld server mariadb mariadbd client-server galera";
+/// Settings that are shown as a number of bytes, separated by spaces.
+const SIZES: &str = "innodb_buffer_pool_size innodb_page_size innodb_log_file_size innodb_log_buffer_size \
+    innodb_redo_log_capacity max_binlog_size tmp_table_size max_heap_table_size innodb_max_undo_log_size \
+    innodb_online_alter_log_max_size";
 
 pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_>) -> Settings {
     let option = |name: &str| {
         let prefix = format!("--{name}=");
-        words
-            .iter()
-            .find_map(|word| word.strip_prefix(&prefix))
-            .map(PathBuf::from)
+        let mut values = words.iter().filter_map(|word| word.strip_prefix(&prefix));
+        values.next().map(PathBuf::from)
     };
     let mut settings = Settings::new();
     if let Some(only) = option("defaults-file") {
@@ -52,10 +36,8 @@ pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_
     }
     let persisted = directory.map(|directory| directory.join("mysqld-auto.cnf"));
     if let Some(text) = persisted.and_then(|path| files.read(&path)) {
-        persist(
-            &serde_json::from_str(&text).unwrap_or(Value::Null),
-            &mut settings,
-        );
+        let tree = serde_json::from_str(&text).unwrap_or(Value::Null);
+        persist(&tree, &mut settings);
     }
     let given = words
         .iter()
@@ -90,7 +72,7 @@ fn read(path: &Path, files: &mut Files<'_>, settings: &mut Settings, depth: u32)
 /// Whether the server reads a group; `mysqld-8.0` and `mariadb-10.11` are for one version.
 fn is_ours(group: &str) -> bool {
     let name = group.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    GROUPS.contains(&name.trim_end_matches('-'))
+    is_among(GROUPS, name.trim_end_matches('-'))
 }
 
 /// Name and value of an option, in the form of `SHOW VARIABLES`.
@@ -124,7 +106,7 @@ fn shown(name: &str, value: Option<&str>) -> String {
         // The name of the file is not kept: whether there is one matters.
         ("log_bin", Some("0" | "OFF" | "off")) => "OFF".to_owned(),
         ("log_bin", _) | (_, None) => "ON".to_owned(),
-        (name, Some(value)) if SIZES.contains(&name) => {
+        (name, Some(value)) if is_among(SIZES, name) => {
             bytes(value).unwrap_or_else(|| value.to_owned())
         }
         (_, Some(value)) => value.to_owned(),
