@@ -17,8 +17,7 @@ const READY_FOR_QUERY: [u8; 5] = [b'Z', 0, 0, 0, 5];
 
 /// The status by PostgreSQL's protocol, version 3: a reply ends with ReadyForQuery, which tells it in one letter.
 ///
-/// None if it is no ReadyForQuery, or nothing else: that answers a Sync
-/// without statements, which ends no transaction.
+/// None if it is no ReadyForQuery, or nothing else: that answers a Sync without statements, which ends no transaction.
 fn of_postgresql(tail: &[u8]) -> Option<TransactionStatus> {
     let (letter, before) = tail.split_last()?;
     if !before.ends_with(&READY_FOR_QUERY) || before.len() == READY_FOR_QUERY.len() {

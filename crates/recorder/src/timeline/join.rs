@@ -1,8 +1,7 @@
 //! The file of each block request, and the request of each asynchronous call.
 //!
-//! Known are: where each file lies (exact, unless a file was moved or removed since), the call that the issuing
-//! thread was in (exact for reads; a write or flush is often issued by a kernel thread), and which syncs
-//! were under way.
+//! Known are: where each file lies (exact, unless a file was moved or removed since), the call that the issuing thread
+//! was in (exact for reads; a write or flush is often issued by a kernel thread), and which syncs were under way.
 
 use std::collections::HashMap;
 

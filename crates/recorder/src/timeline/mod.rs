@@ -110,9 +110,7 @@ impl Timeline {
 
     /// A thread is there without having been announced. Gives the index of its track.
     fn appear(&mut self, thread: u32, tid: i32) -> usize {
-        let mut track = Track::new(thread, tid);
-        track.begin(self.start_ns);
-        self.add_track(track)
+        self.add_track(Track::new(thread, tid, Phase::Unseen, self.start_ns))
     }
 
     fn add_track(&mut self, track: Track) -> usize {
@@ -281,8 +279,8 @@ impl Timeline {
             self.tables.descriptors.fork(parent, child);
         }
         let thread = self.add_thread(pid, child, name, ThreadClass::Other);
-        let mut track = Track::new(thread, child);
-        track.born(time_ns);
+        let mut track = Track::new(thread, child, Phase::Runnable, time_ns);
+        track.born = true;
         self.add_track(track);
     }
 

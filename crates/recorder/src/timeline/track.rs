@@ -1,6 +1,7 @@
 //! States of one thread, without a gap, and the thread on each core, by its switches.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use tierwise_recording::{Call, CallKind, NONE, State, StateKind, TransactionStatus};
 
@@ -71,12 +72,13 @@ pub(super) struct Track {
 }
 
 impl Track {
-    pub(super) fn new(thread: u32, tid: i32) -> Self {
+    /// Of a thread that is in this phase from now on.
+    pub(super) fn new(thread: u32, tid: i32, phase: Phase, time_ns: u64) -> Self {
         Self {
             thread,
             tid,
-            phase: Phase::Gone,
-            since_ns: 0,
+            phase,
+            since_ns: time_ns,
             cpu: 0,
             states: Vec::new(),
             calls: Vec::new(),
@@ -93,24 +95,15 @@ impl Track {
         }
     }
 
-    /// A burst begins: nothing is known.
+    /// A burst begins: nothing is known but where the thread ran last.
     pub(super) fn begin(&mut self, time_ns: u64) {
-        self.enter_phase(Phase::Unseen, time_ns);
-        self.underway = None;
-        self.call_before = NONE;
-        self.woken_early = None;
-        self.acted = false;
-        self.for_device = false;
-        self.waited = None;
-        self.replied = None;
-        self.born = false;
-        self.contradictions = 0;
-    }
-
-    pub(super) fn born(&mut self, time_ns: u64) {
-        self.begin(time_ns);
-        self.phase = Phase::Runnable;
-        self.born = true;
+        *self = Self {
+            cpu: self.cpu,
+            alive: self.alive,
+            states: mem::take(&mut self.states),
+            calls: mem::take(&mut self.calls),
+            ..Self::new(self.thread, self.tid, Phase::Unseen, time_ns)
+        };
     }
 
     /// The call it is in, or [`NONE`].

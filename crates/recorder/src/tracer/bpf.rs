@@ -235,24 +235,6 @@ const PROG_TYPE_TRACEPOINT: u32 = 5;
 const LICENSE: &[u8] = b"Dual BSD/GPL\0";
 
 #[repr(C)]
-struct MapAttributes {
-    map_type: u32,
-    key_bytes: u32,
-    value_bytes: u32,
-    entries: u32,
-    flags: u32,
-}
-
-#[repr(C)]
-struct ElementAttributes {
-    map: u32,
-    _unused: u32,
-    key: u64,
-    value: u64,
-    flags: u64,
-}
-
-#[repr(C)]
 #[derive(Default)]
 struct ProgramAttributes {
     program_type: u32,
@@ -273,25 +255,18 @@ impl Map {
     }
 
     fn create(map_type: u32, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Self> {
-        let attributes = MapAttributes {
-            map_type,
-            key_bytes,
-            value_bytes,
-            entries,
-            flags: 0,
-        };
+        let no_flags = 0;
+        let attributes = [map_type, key_bytes, value_bytes, entries, no_flags];
         owned(bpf(MAP_CREATE, &attributes)).map(Self)
     }
 
     /// Puts in a key of eight bytes, with itself as its value.
     pub fn insert(&self, key: u64) -> io::Result<()> {
-        let attributes = ElementAttributes {
-            map: self.0.as_raw_fd().cast_unsigned(),
-            _unused: 0,
-            key: (&raw const key) as u64,
-            value: (&raw const key) as u64,
-            flags: 0,
-        };
+        // The descriptor has four bytes and four after it: the processors that we know by their system calls store the
+        // lowest byte first.
+        let map = u64::from(self.0.as_raw_fd().cast_unsigned());
+        let (place, no_flags) = ((&raw const key) as u64, 0);
+        let attributes = [map, place, place, no_flags];
         match bpf(MAP_UPDATE, &attributes) {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),

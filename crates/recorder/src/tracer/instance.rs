@@ -134,8 +134,7 @@ impl Instance {
 
     /// Switches all tracepoints off and follows no thread, so that tracing has no cost for the machine.
     ///
-    /// As long as threads are followed, the kernel checks at every switch and wake-up whether it is one of
-    /// theirs.
+    /// As long as threads are followed, the kernel checks at every switch and wake-up whether it is one of theirs.
     fn disable(&self) -> Result<(), RecordError> {
         self.set("events/enable", "0")?;
         self.set("set_event_pid", "")

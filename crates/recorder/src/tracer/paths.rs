@@ -39,8 +39,7 @@ impl Paths {
         ours
     }
 
-    /// The absolute path, without symbolic links on the way; none if the process ended before it could be
-    /// resolved.
+    /// The absolute path, without symbolic links on the way; none if the process ended before it could be resolved.
     pub fn resolve(&mut self, pid: i32, directory: i32, path: &str) -> Option<String> {
         let base = match directory {
             _ if path.starts_with('/') => PathBuf::new(),

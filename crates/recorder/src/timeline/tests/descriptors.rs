@@ -31,13 +31,14 @@ fn numbers_follow_dup_close_and_fork() {
     script.at(30, 0, 10, fork(11, true));
     script.at(31, 0, 10, fork(12, false));
     script.open(40, 10, 3, "/db/b");
-    for (time_ns, tid, fd) in [
+    let synced = [
         (50, 10, 4),
         (52, 11, 3),
         (54, 12, 3),
         (56, 12, 4),
         (58, 20, 4),
-    ] {
+    ];
+    for (time_ns, tid, fd) in synced {
         script.call(time_ns..time_ns + 1, tid, libc::SYS_fdatasync, &[fd], 0);
     }
     let rows = script.end(100);
@@ -69,13 +70,12 @@ fn a_write_without_an_offset_goes_where_the_last_ended() {
     script.call(40..41, 10, libc::SYS_lseek, &[3, 7, 0], 7);
     script.call(50..51, 10, libc::SYS_write, &[3, 0, 9], 9);
     let rows = script.end(100);
-    let writes: Vec<u64> = rows
+    let writes = rows
         .calls
         .iter()
-        .filter(|call| call.kind == CallKind::Write)
-        .map(|call| call.offset_bytes)
-        .collect();
-    assert_eq!(writes, [0, 100, 7]);
+        .filter(|call| call.kind == CallKind::Write);
+    let offsets_bytes = writes.map(|call| call.offset_bytes);
+    assert_eq!(offsets_bytes.collect::<Vec<_>>(), [0, 100, 7]);
 }
 
 #[test]

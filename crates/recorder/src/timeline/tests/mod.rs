@@ -110,12 +110,9 @@ impl Script {
 
 /// The states of a thread as (start, end, kind), after a check that they have no gap.
 fn states_of(rows: &BurstRows, thread: u32) -> Vec<(u64, u64, StateKind)> {
-    let states: Vec<_> = rows
-        .states
-        .iter()
-        .filter(|state| state.thread == thread)
-        .map(|state| (state.start_ns, state.end_ns, state.kind))
-        .collect();
+    let states = rows.states.iter().filter(|state| state.thread == thread);
+    let states = states.map(|state| (state.start_ns, state.end_ns, state.kind));
+    let states: Vec<_> = states.collect();
     for pair in states.windows(2) {
         assert_eq!(pair[0].1, pair[1].0, "a gap in {states:?}");
     }
