@@ -99,11 +99,29 @@ impl BlockLayer {
         partitions.find(|partition| partition.loop_device == name)
     }
 
+    /// Kind and label of a device.
     fn kind_of(&self, folder: &Path) -> (String, Option<String>) {
-        match self.emulated(&name_of(folder)) {
-            Some(emulated) => ("emulated disk".to_owned(), Some(emulated.disk.clone())),
-            None => kind(folder),
-        }
+        let name = name_of(folder);
+        let label = |file: &str| Some(text(folder.join(file))).filter(|label| !label.is_empty());
+        let (kind, label) = if let Some(emulated) = self.emulated(&name) {
+            ("emulated disk", Some(emulated.disk.clone()))
+        } else if folder.join("partition").exists() {
+            ("partition", None)
+        } else if folder.join("dm").is_dir() {
+            let uuid = text(folder.join("dm/uuid"));
+            let kinds = DM_KINDS.iter().find(|(start, _)| uuid.starts_with(start));
+            let kind = kinds.map_or("device-mapper", |(_, kind)| kind);
+            (kind, label("dm/name"))
+        } else if folder.join("md").is_dir() {
+            return (format!("md {}", text(folder.join("md/level"))), None);
+        } else if folder.join("loop").is_dir() {
+            ("loop", Some(text(folder.join("loop/backing_file"))))
+        } else if name.starts_with("zram") || name.starts_with("ram") {
+            ("memory", label("device/model"))
+        } else {
+            ("disk", label("device/model"))
+        };
+        (kind.to_owned(), label)
     }
 
     /// Physical devices below a device. A loop device counts as physical: its requests are its own. Partitions of an
@@ -124,9 +142,8 @@ impl BlockLayer {
         fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}"))).ok()
     }
 
-    /// File systems and devices that hold a file with this `st_dev`.
-    ///
-    /// On btrfs and overlay, `st_dev` is not the number of a device: the mount tells it.
+    /// File systems and devices that hold a file with this `st_dev`. On btrfs and overlay, that is not the number of a
+    /// device: the mount tells it.
     pub fn under(&self, number: u64, mount: Option<&Mount>) -> Base {
         let file_system = mount.map(|mount| mount.file_system.clone());
         if let Some(upper) = mount.and_then(Mount::upper) {
@@ -160,22 +177,19 @@ impl BlockLayer {
     /// File systems and devices that hold a path, as this process sees it; empty if it is missing.
     pub fn under_path(&self, path: &Path) -> Base {
         let found = fs::metadata(path).and_then(|found| Ok((found.dev(), mount_of(path, None)?)));
-        found.map_or_else(
-            |_| Base::default(),
-            |(number, mount)| self.under(number, mount.as_ref()),
-        )
+        let found = found.map(|(number, mount)| self.under(number, mount.as_ref()));
+        found.unwrap_or_default()
     }
 
     /// File systems and devices, each before those below it.
     pub fn chain(&self, base: &Base) -> Vec<ChainLink> {
         let systems = base.file_systems.iter().zip(0..);
-        let mut links: Vec<_> = systems
-            .map(|(kind, depth)| ChainLink {
-                depth,
-                kind: kind.clone(),
-                ..ChainLink::default()
-            })
-            .collect();
+        let systems = systems.map(|(kind, depth)| ChainLink {
+            depth,
+            kind: kind.clone(),
+            ..ChainLink::default()
+        });
+        let mut links: Vec<_> = systems.collect();
         let depth = links.len() as u32;
         for device in &base.devices {
             self.add_links(device, depth, &mut links);
@@ -247,10 +261,8 @@ impl BlockLayer {
         let table = (self.dm_table)(&text(folder.join("dev")))?;
         let piece = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let known = WHERE_IN_TABLE
-                .iter()
-                .find(|(target, _)| words.get(2) == Some(target));
-            let at = known?.1;
+            let mut targets = WHERE_IN_TABLE.iter();
+            let &(_, at) = targets.find(|(target, _)| words.get(2) == Some(target))?;
             let (major, minor) = words.get(at)?.split_once(':')?;
             let device = self.folder((major.parse().ok()?, minor.parse().ok()?))?;
             let number = |at: usize| words.get(at)?.parse().ok();
@@ -275,32 +287,6 @@ fn below(folder: &Path) -> Vec<PathBuf> {
         return vec![whole];
     }
     links_in(&folder.join("slaves"))
-}
-
-fn kind(folder: &Path) -> (String, Option<String>) {
-    let label = |file: &str| Some(text(folder.join(file))).filter(|label| !label.is_empty());
-    if folder.join("partition").exists() {
-        return ("partition".to_owned(), None);
-    }
-    if folder.join("dm").is_dir() {
-        let uuid = text(folder.join("dm/uuid"));
-        let kinds = DM_KINDS.iter().find(|(start, _)| uuid.starts_with(start));
-        let kind = kinds.map_or("device-mapper", |(_, kind)| kind);
-        return (kind.to_owned(), label("dm/name"));
-    }
-    if folder.join("md").is_dir() {
-        return (format!("md {}", text(folder.join("md/level"))), None);
-    }
-    if folder.join("loop").is_dir() {
-        return (
-            "loop".to_owned(),
-            Some(text(folder.join("loop/backing_file"))),
-        );
-    }
-    let name = name_of(folder);
-    let memory = name.starts_with("zram") || name.starts_with("ram");
-    let kind = if memory { "memory" } else { "disk" };
-    (kind.to_owned(), label("device/model"))
 }
 
 /// The disk of a partition; a disk is its own. Request queues belong to disks.
@@ -335,9 +321,8 @@ fn numbers_of(number: u64) -> (u32, u32) {
 
 /// Number of the device that a special file stands for.
 fn device_number(source: &str) -> Option<(u32, u32)> {
-    let found = source
-        .starts_with("/dev/")
-        .then(|| fs::metadata(source).ok())??;
+    let is_file = source.starts_with("/dev/");
+    let found = is_file.then(|| fs::metadata(source).ok())??;
     (found.rdev() != 0).then(|| numbers_of(found.rdev()))
 }
 

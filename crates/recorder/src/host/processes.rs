@@ -1,6 +1,6 @@
 //! Facts about processes from `/proc`: identity, parents, threads, open files, calls under way, memory, processor time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
@@ -278,20 +278,16 @@ impl Family {
 
     /// The processes that are alive, with everything they started, in order.
     pub fn with_descendants(&self, roots: &[i32]) -> Vec<i32> {
-        let alive = |pid: &&i32| self.members.contains_key(pid);
-        let mut found: Vec<i32> = roots.iter().filter(alive).copied().collect();
-        found.sort_unstable();
-        found.dedup();
-        let mut looked_at = 0;
-        while let Some(&parent) = found.get(looked_at) {
-            let children = self.members.iter().filter(|(_, of)| of.parent == parent);
-            let new = children.map(|(&pid, _)| pid);
-            let new: Vec<i32> = new.filter(|pid| !found.contains(pid)).collect();
-            found.extend(new);
-            looked_at += 1;
+        let mut waiting = roots.to_vec();
+        waiting.retain(|pid| self.members.contains_key(pid));
+        let mut found = BTreeSet::new();
+        while let Some(pid) = waiting.pop() {
+            if found.insert(pid) {
+                let children = self.members.iter().filter(|(_, of)| of.parent == pid);
+                waiting.extend(children.map(|(&child, _)| child));
+            }
         }
-        found.sort_unstable();
-        found
+        found.into_iter().collect()
     }
 
     /// First process of the program that a process is of: its last ancestor in a row whose name fits; none if its own
@@ -311,18 +307,17 @@ impl Family {
         if !self.members.contains_key(&KERNEL_PARENT) || !is_kernel_thread(KERNEL_PARENT) {
             return Vec::new();
         }
-        let of_kernel = |stat: &Stat| stat.parent == KERNEL_PARENT;
-        let own = self.members.iter().filter(|(_, stat)| of_kernel(stat));
+        let members = self.members.iter();
+        let own = members.filter(|(_, stat)| stat.parent == KERNEL_PARENT);
         own.map(|(&pid, _)| pid).collect()
     }
 
     /// Processor time of each program since an earlier instant, in ticks: its pid, its name. Those that began since
     /// then count whole; kernel threads do not count.
     pub fn ran_since(&self, earlier: &Self) -> Vec<(i32, String, u64)> {
-        let programs = self
-            .members
-            .iter()
-            .filter(|&(&pid, stat)| pid != KERNEL_PARENT && stat.parent != KERNEL_PARENT);
+        let of_kernel = |pid: i32, stat: &Stat| [pid, stat.parent].contains(&KERNEL_PARENT);
+        let members = self.members.iter();
+        let programs = members.filter(|&(&pid, stat)| !of_kernel(pid, stat));
         let ran = programs.map(|(&pid, stat)| {
             let before = earlier.members.get(&pid).map_or(0, |before| before.ticks);
             // A pid that was used again has had less.
