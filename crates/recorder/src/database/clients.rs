@@ -1,14 +1,14 @@
 //! The programs at the other end of a server's sessions, and what programs are by their names.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
 
-use crate::host::processes::Family;
 use tierwise_recording::{ClientKind, ClientProgram};
 
 use crate::database::rules;
-use crate::host::processes;
+use crate::host::processes::{self, Family};
 use crate::host::sockets::{Listening, Peer, Sockets, inodes_of};
 
 /// The programs that hold sessions of a server, those with most sessions first; peers on other hosts last.
@@ -21,9 +21,8 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
         match peer {
             // A connection that a fork inherited is that of the process that opened it, the older one.
             Peer::Processes(there) => {
-                *held
-                    .entry(there.into_iter().min().unwrap_or(0))
-                    .or_default() += 1;
+                let oldest = there.into_iter().min().unwrap_or(0);
+                *held.entry(oldest).or_default() += 1;
             }
             Peer::Address(address, _) => {
                 addresses.insert(address);
@@ -44,7 +43,7 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
         one.served += sockets.accepted(&[pid]).len() as u32;
     }
     let mut found: Vec<ClientProgram> = programs.into_values().collect();
-    found.sort_by_key(|one| std::cmp::Reverse(one.sessions));
+    found.sort_by_key(|one| Reverse(one.sessions));
     if remote > 0 {
         found.push(ClientProgram {
             kind: ClientKind::Remote,
@@ -67,36 +66,24 @@ pub fn merge(known: &mut Vec<ClientProgram>, seen: Vec<ClientProgram>) {
             None => known.push(one),
         }
     }
-    known.sort_by_key(|one| {
-        (
-            one.kind == ClientKind::Remote,
-            std::cmp::Reverse(one.sessions),
-        )
-    });
+    known.sort_by_key(|one| (one.kind == ClientKind::Remote, Reverse(one.sessions)));
 }
 
 /// Name and kind of a client; a program that takes connections as a database does is a pooler.
 fn described(pid: i32, sockets: &Sockets) -> (String, ClientKind) {
     let name = processes::program_of(pid);
-    let known = names_of(pid).into_iter();
-    if let Some(known) = known
-        .filter_map(|name| Some((kind_of_name(&name)?, name)))
-        .next()
-    {
-        return (known.1, known.0);
+    // The kernel's name is cut to 15 letters; that of the program's file is not.
+    let file = processes::file_behind(&format!("/proc/{pid}/exe"));
+    let file = file.and_then(|file| Some(Path::new(&file).file_name()?.to_str()?.to_owned()));
+    for known in [Some(name.clone()), file].into_iter().flatten() {
+        if let Some(kind) = kind_of_name(&known) {
+            return (known, kind);
+        }
     }
     match is_database(&sockets.listening(&[pid])) {
         true => (name, ClientKind::Pooler),
         false => (name, ClientKind::Application),
     }
-}
-
-/// Names that a process may go by: the kernel's, which is cut to 15 letters, and that of its file.
-fn names_of(pid: i32) -> Vec<String> {
-    let file = processes::file_behind(&format!("/proc/{pid}/exe"));
-    let file = file.and_then(|file| Some(Path::new(&file).file_name()?.to_str()?.to_owned()));
-    let program = Some(processes::program_of(pid));
-    program.into_iter().chain(file).collect()
 }
 
 fn is_database(listening: &Listening) -> bool {

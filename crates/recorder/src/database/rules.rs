@@ -59,12 +59,8 @@ pub fn load(name: &str) -> Result<Rules, RecordError> {
 /// The rules of all engines, parsed once.
 pub fn all() -> impl Iterator<Item = &'static Rules> {
     static PARSED: OnceLock<Vec<Rules>> = OnceLock::new();
-    let parsed = PARSED.get_or_init(|| {
-        let shipped = SHIPPED.iter();
-        shipped
-            .filter_map(|(name, text)| Rules::parse(text, name).ok())
-            .collect()
-    });
+    let parsed = || SHIPPED.map(|(name, text)| Rules::parse(text, name).ok());
+    let parsed = PARSED.get_or_init(|| parsed().into_iter().flatten().collect());
     parsed.iter()
 }
 
@@ -79,9 +75,11 @@ pub fn of_program(program: &str) -> Option<&'static Rules> {
 /// # Errors
 /// If it is no absolute path, or no role.
 pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
-    let known = Role::ALL.map(Role::name).join(", ");
-    let fix = || format!("write for example --role /srv/log/b.*=archive; roles are {known}");
-    let wrong = |message: String| RecordError::new(message, fix());
+    let wrong = |message: String| {
+        let known = Role::ALL.map(Role::name).join(", ");
+        let fix = format!("write for example --role /srv/log/b.*=archive; roles are {known}");
+        RecordError::new(message, fix)
+    };
     let Some((path, name)) = text.rsplit_once('=') else {
         return Err(wrong(format!("--role: {text:?} has no role")));
     };
@@ -122,12 +120,8 @@ mod tests {
         assert_eq!(rules.role_of("/srv/fast/deep/t.ibd"), Some(Role::Log));
         assert_eq!(rules.role_of("/srv/faster/t.ibd"), Some(Role::Data));
         for wrong in ["/srv/l", "l=log", "/l=logs"] {
-            assert!(
-                role_by_path(wrong)
-                    .unwrap_err()
-                    .message
-                    .starts_with("--role")
-            );
+            let refused = role_by_path(wrong).unwrap_err();
+            assert!(refused.message.starts_with("--role"));
         }
     }
 
