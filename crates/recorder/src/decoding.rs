@@ -55,6 +55,40 @@ impl Decoding {
         })
     }
 
+    fn decode_told(mut self, told: &Receiver<Told>) -> Result<Self, RecordingError> {
+        let mut idle = IdleCores::now();
+        // Each burst with the facts of its files when it ended.
+        let mut waiting: VecDeque<(Box<RawBurst>, _)> = VecDeque::new();
+        loop {
+            let next = match waiting.is_empty() {
+                true => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => told.recv_timeout(LOOKS_EACH),
+            };
+            match next {
+                Ok(Told::Burst(burst)) => {
+                    let facts = self.files.snapshot(&burst.paths());
+                    waiting.push_back((burst, facts));
+                }
+                Ok(Told::End) => {
+                    cpu::run_when_idle(false);
+                    for (burst, facts) in waiting {
+                        self.decode(&burst, &facts)?;
+                    }
+                    return Ok(self);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(self),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let waiting_bytes: u64 = waiting.iter().map(|(burst, _)| burst.bytes()).sum();
+            if !waiting.is_empty() && (waiting_bytes > MOST_WAITING_BYTES || idle.enough()) {
+                if let Some((burst, facts)) = waiting.pop_front() {
+                    self.decode(&burst, &facts)?;
+                }
+                idle = IdleCores::now();
+            }
+        }
+    }
+
     /// Decodes a burst and writes its rows. Facts of files that are not among `earlier` ones are looked up now.
     fn decode(
         &mut self,
@@ -182,8 +216,7 @@ impl DecodingThread {
         let (bursts, told) = mpsc::channel();
         let thread = thread::spawn(move || {
             cpu::run_when_idle(true);
-            let waiting = VecDeque::new();
-            Backlog { decoding, waiting }.run(&told)
+            decoding.decode_told(&told)
         });
         Self { bursts, thread }
     }
@@ -206,54 +239,5 @@ impl DecodingThread {
         let ended = self.thread.join();
         let ended = ended.map_err(|_| RecordError::new("the decoder ended", "report this"))?;
         Ok(ended?)
-    }
-}
-
-struct Backlog {
-    decoding: Decoding,
-    /// Each burst with the facts of its files when it ended.
-    waiting: VecDeque<(Box<RawBurst>, HashMap<String, FileFacts>)>,
-}
-
-impl Backlog {
-    fn run(mut self, told: &Receiver<Told>) -> Result<Decoding, RecordingError> {
-        let mut idle = IdleCores::now();
-        loop {
-            let next = match self.waiting.is_empty() {
-                true => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => told.recv_timeout(LOOKS_EACH),
-            };
-            match next {
-                Ok(Told::Burst(burst)) => {
-                    let facts = self.decoding.files.snapshot(&burst.paths());
-                    self.waiting.push_back((burst, facts));
-                }
-                Ok(Told::End) => {
-                    cpu::run_when_idle(false);
-                    while !self.waiting.is_empty() {
-                        self.decode_oldest()?;
-                    }
-                    return Ok(self.decoding);
-                }
-                Err(RecvTimeoutError::Disconnected) => return Ok(self.decoding),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if !self.waiting.is_empty() && (self.too_much_waits() || idle.enough()) {
-                self.decode_oldest()?;
-                idle = IdleCores::now();
-            }
-        }
-    }
-
-    fn too_much_waits(&self) -> bool {
-        let bytes: u64 = self.waiting.iter().map(|(burst, _)| burst.bytes()).sum();
-        bytes > MOST_WAITING_BYTES
-    }
-
-    fn decode_oldest(&mut self) -> Result<(), RecordingError> {
-        match self.waiting.pop_front() {
-            Some((burst, facts)) => self.decoding.decode(&burst, &facts),
-            None => Ok(()),
-        }
     }
 }

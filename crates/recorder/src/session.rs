@@ -233,7 +233,7 @@ impl Session {
         let uncompared = RateMeter::start(&[]);
         let meter = if self.whole { &uncompared } else { &self.meter };
         let first = self.first_pid;
-        let sizes = first.and_then(|pid| files.working_directory_sizes(pid));
+        let sizes = first.and_then(|pid| files.data_sizes(pid));
         let mut warnings = about.warnings;
         warnings.extend(files.devices.warnings());
         About {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tierwise_recording::Rules;
 
+use crate::host::files::data_directory;
 use crate::host::paths::text_within;
 use crate::host::processes;
 use crate::host::sockets::Sockets;
@@ -66,12 +67,6 @@ impl fmt::Display for Server {
         }
         write!(formatter, "pid {}, {}", self.pid, facts.join(", "))
     }
-}
-
-/// Data directory of a server, as it sees it; none where the rules do not say where it is.
-pub fn data_directory(pid: i32, rules: &Rules) -> Option<PathBuf> {
-    let known = rules.works_in_data_directory;
-    known.then(|| fs::read_link(format!("/proc/{pid}/cwd")).ok())?
 }
 
 fn version(pid: i32, directory: Option<&Path>, root: &Path) -> Option<String> {

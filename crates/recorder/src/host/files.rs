@@ -10,7 +10,7 @@ use tierwise_recording::{Role, Rules};
 
 use crate::host::devices::Devices;
 use crate::host::extents::KnownExtents;
-use crate::host::paths::{TreeSizes, beginning, within, working_directory_sizes};
+use crate::host::paths::{TreeSizes, beginning, tree_sizes, within};
 
 /// Roles of files by their paths, given by whoever knows them better than rules do.
 pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
@@ -38,12 +38,11 @@ impl Files {
         }
     }
 
-    /// Sizes in the working directory of a server, if that is the data directory; none if it is gone.
-    pub fn working_directory_sizes(&self, pid: i32) -> Option<TreeSizes> {
-        let works = self.rules.works_in_data_directory;
-        let sizes =
-            works.then(|| working_directory_sizes(pid, &self.root, |path| self.by_path(path)));
-        sizes.flatten()
+    /// Sizes in the data directory of a server; none if it is gone, or not known. Links in it lead to tablespaces or a
+    /// log elsewhere.
+    pub fn data_sizes(&self, pid: i32) -> Option<TreeSizes> {
+        let directory = within(&self.root, &data_directory(pid, &self.rules)?);
+        tree_sizes(&directory, &self.root, |path| self.by_path(path))
     }
 
     /// Current facts of these files: later they may be deleted, or other files may have their names.
@@ -110,6 +109,12 @@ impl Files {
         }
         self.devices.index_of(number?, there, role)
     }
+}
+
+/// Data directory of a server, as it sees it; none where the rules do not say where it is.
+pub fn data_directory(pid: i32, rules: &Rules) -> Option<PathBuf> {
+    let known = rules.works_in_data_directory;
+    known.then(|| fs::read_link(format!("/proc/{pid}/cwd")).ok())?
 }
 
 /// Role of a file whose name says nothing, by its first bytes; none if the rules know no such bytes.

@@ -86,23 +86,10 @@ pub struct TreeSizes {
     pub role_bytes: BTreeMap<Role, u64>,
 }
 
-/// Sizes in the working directory of a server; none if it is gone.
-///
-/// The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
-#[must_use]
-pub fn working_directory_sizes(
-    pid: i32,
-    root: &Path,
-    role_of: impl FnMut(&str) -> Option<Role>,
-) -> Option<TreeSizes> {
-    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-    tree_sizes(&within(root, &directory), root, role_of)
-}
-
 /// Sizes in a directory; none if it cannot be read.
 ///
 /// `role_of` is asked with paths as a process with that root has them.
-fn tree_sizes(
+pub fn tree_sizes(
     directory: &Path,
     root: &Path,
     mut role_of: impl FnMut(&str) -> Option<Role>,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use itertools::Itertools;
 use tierwise_recording::{Role, Rules};
 
-use crate::database::servers;
+use crate::host::files::data_directory;
 use crate::host::paths::{entries, text_within, within};
 use crate::host::processes;
 
@@ -43,7 +43,7 @@ pub fn settings_of(pid: i32, rules: &Rules, root: &Path) -> Settings {
 /// Roles of files by where the server's settings and links put them: patterns that go before those of the rules.
 #[must_use]
 pub fn roles_of(pid: i32, rules: &Rules, root: &Path) -> Vec<(String, Role)> {
-    let Some(directory) = servers::data_directory(pid, rules) else {
+    let Some(directory) = data_directory(pid, rules) else {
         return Vec::new();
     };
     match rules.counters.as_deref() {
@@ -55,7 +55,7 @@ pub fn roles_of(pid: i32, rules: &Rules, root: &Path) -> Vec<(String, Role)> {
 
 fn all_of(pid: i32, rules: &Rules, root: &Path) -> Settings {
     let words = processes::command_line(pid);
-    let directory = servers::data_directory(pid, rules);
+    let directory = data_directory(pid, rules);
     let mut files = Files::new(root);
     match rules.counters.as_deref() {
         Some("postgresql") => postgres::settings(&words, directory.as_deref(), &mut files),
