@@ -3,12 +3,12 @@
 //! Source: MariaDB documentation, 'Configuring MariaDB with Option Files'; MySQL reference, 'Using Option Files' and
 //! 'Persisted System Variables'.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 use tierwise_recording::Role;
 
-use super::{DEEPEST, Files, Settings, escaped};
+use super::{Files, Line, Settings, escaped};
 use crate::database::clients::is_among;
 
 const DEFAULT_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
@@ -19,54 +19,46 @@ const SIZES: &str = "innodb_buffer_pool_size innodb_page_size innodb_log_file_si
     innodb_redo_log_capacity max_binlog_size tmp_table_size max_heap_table_size innodb_max_undo_log_size \
     innodb_online_alter_log_max_size";
 
-pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_>) -> Settings {
+pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Settings {
     let option = |name: &str| {
         let prefix = format!("--{name}=");
         let mut values = words.iter().filter_map(|word| word.strip_prefix(&prefix));
-        values.next().map(PathBuf::from)
+        values.next().map(Path::new)
     };
-    let mut settings = Settings::new();
+    let mut files = Files::new(root, parse, ".cnf");
     if let Some(only) = option("defaults-file") {
-        read(&only, files, &mut settings, 0);
+        files.read(only, 0);
     } else if !words.iter().any(|word| word == "--no-defaults") {
         let more = option("defaults-extra-file");
-        for file in DEFAULT_FILES.iter().map(PathBuf::from).chain(more) {
-            read(&file, files, &mut settings, 0);
+        for file in DEFAULT_FILES.into_iter().map(Path::new).chain(more) {
+            files.read(file, 0);
         }
     }
     let persisted = directory.map(|directory| directory.join("mysqld-auto.cnf"));
-    if let Some(text) = persisted.and_then(|path| files.read(&path)) {
+    if let Some(text) = persisted.and_then(|path| files.text(&path)) {
         let tree = serde_json::from_str(&text).unwrap_or(Value::Null);
-        persist(&tree, &mut settings);
+        persist(&tree, &mut files.settings);
     }
-    let given = words
-        .iter()
-        .skip(1)
-        .filter_map(|word| word.strip_prefix("--"));
-    settings.extend(given.filter_map(pair));
-    settings
+    let given = words.iter().skip(1);
+    let given = given.filter_map(|word| word.strip_prefix("--"));
+    files.settings.extend(given.filter_map(pair));
+    files.settings
 }
 
-fn read(path: &Path, files: &mut Files<'_>, settings: &mut Settings, depth: u32) {
-    let Some(text) = files.read(path).filter(|_| depth <= DEEPEST) else {
-        return;
-    };
-    let beside = path.parent().unwrap_or(Path::new("/"));
-    let mut ours = false;
+fn parse(text: &str) -> Vec<Line> {
+    let (mut lines, mut ours) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {
         if let Some(group) = line.strip_prefix('[') {
-            let group = group.split(']').next().unwrap_or_default();
-            ours = is_ours(group);
+            ours = is_ours(group.split(']').next().unwrap_or_default());
         } else if let Some(directory) = line.strip_prefix("!includedir") {
-            for file in files.listed(&beside.join(directory.trim()), ".cnf") {
-                read(&file, files, settings, depth + 1);
-            }
+            lines.push(Line::IncludeAll(directory.trim().to_owned()));
         } else if let Some(file) = line.strip_prefix("!include") {
-            read(&beside.join(file.trim()), files, settings, depth + 1);
+            lines.push(Line::Include(file.trim().to_owned()));
         } else if ours && !line.starts_with(['#', ';']) {
-            settings.extend(pair(line));
+            lines.extend(pair(line).map(|(name, value)| Line::Setting(name, value)));
         }
     }
+    lines
 }
 
 /// Whether the server reads a group; `mysqld-8.0` and `mariadb-10.11` are for one version.
@@ -198,7 +190,7 @@ mod tests {
             r#"{"Version": 2, "mysql_dynamic_variables": {"binlog_group_commit_sync_delay": {"Value": "50"}}}"#,
         );
         let line = ["mariadbd", "--innodb-flush-log-at-trx-commit=2"].map(str::to_owned);
-        let found = settings(&line, Some(Path::new("/data")), &mut Files::new(root));
+        let found = settings(&line, Some(Path::new("/data")), root);
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("sync_binlog"), Some("1"));
         assert_eq!(value("binlog_commit_wait_usec"), Some("100"));
@@ -206,7 +198,7 @@ mod tests {
         assert_eq!(value("innodb_flush_log_at_trx_commit"), Some("2"));
         assert_eq!(value("nice"), None);
         let none = ["mariadbd", "--no-defaults"].map(str::to_owned);
-        assert!(!settings(&none, None, &mut Files::new(root)).contains_key("sync_binlog"));
+        assert!(!settings(&none, None, root).contains_key("sync_binlog"));
     }
 
     #[test]
