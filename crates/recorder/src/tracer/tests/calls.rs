@@ -26,8 +26,14 @@ fn open(time_ns: u64, tid: i32, result: i64, path: &str) -> Open {
     }
 }
 
-fn opened(opens: &mut Opens<'_>, event: &Event) -> Option<(i32, String)> {
-    match opens.before(event)?.kind {
+/// The number and path of a file that a call of thread 5 opened.
+fn opened(
+    opens: &mut Opens<'_>,
+    time_ns: u64,
+    number: libc::c_long,
+    result: i64,
+) -> Option<(i32, String)> {
+    match opens.before(&exit(time_ns, 5, number, result))?.kind {
         EventKind::Opened { fd, path } => Some((fd, path)),
         _ => None,
     }
@@ -41,19 +47,16 @@ fn the_same_number_stands_for_one_file_after_another() {
         open(1_500, 6, 3, "/c"),
     ];
     let mut opens = Opens::new(&heard);
-    assert_eq!(
-        opened(&mut opens, &exit(1_100, 5, libc::SYS_openat, 3)),
-        Some((3, "/a".into()))
-    );
-    assert_eq!(
-        opened(&mut opens, &exit(1_400, 6, libc::SYS_openat, 3)),
-        Some((3, "/c".into()))
-    );
-    assert_eq!(opened(&mut opens, &exit(5_000, 5, libc::SYS_read, 3)), None);
-    assert_eq!(
-        opened(&mut opens, &exit(9_100, 5, libc::SYS_openat, 3)),
-        Some((3, "/b".into()))
-    );
+    let file = |path: &str| Some((3, path.to_owned()));
+    assert_eq!(opened(&mut opens, 1_100, libc::SYS_openat, 3), file("/a"));
+    assert_eq!(opened(&mut opens, 5_000, libc::SYS_read, 3), None);
+    assert_eq!(opened(&mut opens, 9_100, libc::SYS_openat, 3), file("/b"));
+    let other = opens.before(&exit(1_400, 6, libc::SYS_openat, 3));
+    let expected = EventKind::Opened {
+        fd: 3,
+        path: "/c".to_owned(),
+    };
+    assert_eq!(other.map(|event| event.kind), Some(expected));
     assert_eq!((opens.seen, opens.unresolved), (3, 0));
 }
 
@@ -61,14 +64,10 @@ fn the_same_number_stands_for_one_file_after_another() {
 fn a_path_of_long_ago_is_not_taken_and_the_open_counts_as_unresolved() {
     let heard = [open(1_000, 5, 3, "/a")];
     let mut opens = Opens::new(&heard);
-    assert_eq!(
-        opened(&mut opens, &exit(50_000_000, 5, libc::SYS_openat, 3)),
-        None
-    );
-    assert_eq!(
-        opened(&mut opens, &exit(50_000_001, 5, libc::SYS_openat, -2)),
-        None
-    );
+    for result in [3, -2] {
+        let found = opened(&mut opens, 50_000_000, libc::SYS_openat, result);
+        assert_eq!(found, None);
+    }
     assert_eq!((opens.seen, opens.unresolved), (1, 1));
 }
 
@@ -76,7 +75,7 @@ fn a_path_of_long_ago_is_not_taken_and_the_open_counts_as_unresolved() {
 fn a_removal_names_its_file_without_a_number() {
     let heard = [open(1_000, 5, 0, "/gone")];
     let mut opens = Opens::new(&heard);
-    let removed = opened(&mut opens, &exit(1_100, 5, libc::SYS_unlinkat, 0));
+    let removed = opened(&mut opens, 1_100, libc::SYS_unlinkat, 0);
     assert_eq!(removed, Some((-1, "/gone".into())));
     assert_eq!(opens.seen, 0);
 }
@@ -90,19 +89,18 @@ fn reply(time_ns: u64, tid: i32, length_bytes: u64, status: TransactionStatus) -
     }
 }
 
-/// When the call of an exit began, and how its data ends.
-fn replied(
-    replies: &mut Replies<'_>,
-    time_ns: u64,
-    tid: i32,
-    length_bytes: i64,
-) -> Option<(u64, TransactionStatus)> {
-    let exit = exit(time_ns, tid, libc::SYS_sendto, length_bytes);
-    match replies.before(&exit)?.kind {
+/// When the call of an exit of `send` began, and how its data ends.
+fn replied(replies: &mut Replies<'_>, time_ns: u64, tid: i32, result: i64) -> Told {
+    match replies
+        .before(&exit(time_ns, tid, libc::SYS_sendto, result))?
+        .kind
+    {
         EventKind::Replied { begun_ns, status } => Some((begun_ns, status)),
         _ => None,
     }
 }
+
+type Told = Option<(u64, TransactionStatus)>;
 
 #[test]
 fn each_exit_gets_what_its_own_thread_sent_last() {
@@ -113,10 +111,8 @@ fn each_exit_gets_what_its_own_thread_sent_last() {
         reply(9_000, 5, 11, Idle),
     ];
     let mut replies = Replies::new(&heard);
-    assert_eq!(
-        replied(&mut replies, 1_100, 5, 11),
-        Some((1_000, InTransaction))
-    );
+    let begun = replied(&mut replies, 1_100, 5, 11);
+    assert_eq!(begun, Some((1_000, InTransaction)));
     assert_eq!(replied(&mut replies, 1_500, 6, 90), Some((1_200, Unknown)));
     assert_eq!(replied(&mut replies, 9_300, 5, 11), Some((9_000, Idle)));
     assert_eq!(replied(&mut replies, 9_900, 5, 11), None);

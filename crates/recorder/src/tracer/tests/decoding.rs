@@ -46,12 +46,35 @@ fn live(tid: i32) -> LiveThread {
     }
 }
 
-/// A stream of one page.
-fn stream(cpu: u16, page: &[u8]) -> Stream {
+/// A stream of one page, with records at these distances in time.
+fn stream<'a>(
+    cpu: u16,
+    start_ns: u64,
+    records: impl IntoIterator<Item = (u32, &'a [u8])>,
+) -> Stream {
+    let page = records
+        .into_iter()
+        .fold(PageBuilder::at(start_ns), |page, (delta, record)| {
+            page.short(delta, record)
+        });
     let mut spool = Spool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
     let mut stream = Stream::new(cpu);
-    stream.push(page, &mut spool).expect("memory");
+    stream.push(&page.finish(), &mut spool).expect("memory");
     stream
+}
+
+/// A burst of thread 7 in which threads are woken: flags, waker, woken.
+fn burst_of_wakes(wakes: &[(u8, i32, i32)]) -> RawBurst {
+    let wakes = wakes.iter();
+    let records: Vec<_> = wakes
+        .map(|&(flags, waker, woken)| record(2, flags, waker, &[woken.cast_unsigned(), 0]))
+        .collect();
+    RawBurst {
+        end_ns: 100,
+        threads: vec![live(7)],
+        streams: vec![stream(0, 1, records.iter().map(|record| (1, &record[..])))],
+        ..RawBurst::default()
+    }
 }
 
 fn decoder() -> Decoder {
@@ -139,15 +162,11 @@ fn unknown_and_short_records_are_left_out() {
 
 #[test]
 fn streams_merge_by_time_and_the_earlier_stream_goes_first() {
-    let page = |deltas: &[u32], letter: u8| {
-        let start = PageBuilder::at(0);
-        let add = |page: PageBuilder, &delta: &u32| page.short(delta, &[letter; 4]);
-        deltas.iter().fold(start, add).finish()
-    };
+    let [a, c] = [[b'a'; 4], [b'c'; 4]];
     let streams = [
-        stream(0, &page(&[1, 3], b'a')),
-        stream(1, &page(&[], b'b')),
-        stream(2, &page(&[1, 1, 2], b'c')),
+        stream(0, 0, [(1, &a[..]), (3, &a)]),
+        stream(1, 0, []),
+        stream(2, 0, [(1, &c[..]), (1, &c), (2, &c)]),
     ];
     let order = merged(&streams).map(|(time_ns, cpu, record)| (time_ns, cpu, record[0]));
     let expected = [
@@ -162,18 +181,10 @@ fn streams_merge_by_time_and_the_earlier_stream_goes_first() {
 
 #[test]
 fn a_burst_has_what_lies_between_its_edges() {
-    let page = |times: &[u32]| {
-        let start = PageBuilder::at(100);
-        let wake = record(2, 0, 8, &[7, 1]);
-        (times
-            .iter()
-            .fold(start, |page, &delta| page.short(delta, &wake)))
-        .finish()
-    };
-    let streams = [
-        stream(0, &page(&[0, 10, 10])),
-        stream(1, &page(&[5, 10, 90])),
-    ];
+    let wake = record(2, 0, 8, &[7, 1]);
+    let streams = [(0, [0, 10, 10]), (1, [5, 10, 90])];
+    let streams =
+        streams.map(|(cpu, deltas)| stream(cpu, 100, deltas.map(|delta| (delta, &wake[..]))));
     let burst = RawBurst {
         start_ns: 105,
         end_ns: 120,
@@ -185,11 +196,9 @@ fn a_burst_has_what_lies_between_its_edges() {
         events.push((event.time_ns, event.cpu, event.kind))
     });
     assert_eq!(decoded.events, 4);
-    let times: Vec<_> = events.iter().map(|(time, cpu, _)| (*time, *cpu)).collect();
-    assert_eq!(
-        times,
-        [(105, 0), (105, 1), (110, 0), (115, 1), (120, 0), (120, 0)]
-    );
+    let times = events.iter().map(|(time_ns, cpu, _)| (*time_ns, *cpu));
+    let expected = [(105, 0), (105, 1), (110, 0), (115, 1), (120, 0), (120, 0)];
+    assert_eq!(times.collect::<Vec<_>>(), expected);
     assert_eq!(events[0].2, EventKind::BurstStart);
     assert_eq!(events[5].2, EventKind::BurstEnd);
 }
@@ -198,17 +207,7 @@ fn a_burst_has_what_lies_between_its_edges() {
 fn a_client_that_sends_through_the_loopback_is_the_waker() {
     let (soft, hard) = (0x10, 0x08);
     let wakes = [(soft, 8), (soft | hard, 8), (soft, 7), (soft, 0), (0, 8)];
-    let page = wakes
-        .iter()
-        .fold(PageBuilder::at(1), |page, &(flags, waker)| {
-            page.short(1, &record(2, flags, waker, &[7, 0]))
-        });
-    let burst = RawBurst {
-        end_ns: 100,
-        threads: vec![live(7)],
-        streams: vec![stream(0, &page.finish())],
-        ..RawBurst::default()
-    };
+    let burst = burst_of_wakes(&wakes.map(|(flags, waker)| (flags, waker, 7)));
     let mut interrupts = Vec::new();
     burst.decode(&decoder(), |event| {
         if let EventKind::Waking { interrupt, .. } = event.kind {
@@ -223,16 +222,7 @@ fn a_client_wakes_the_target_and_is_woken_by_it() {
     let (soft, own) = (0x10, std::process::id() as i32);
     let talk = [(0, own, 7), (0, own, 7), (0, 7, own)];
     let disturbed = [(soft, 8, 7), (soft, 8, 7), (0, 9, 7), (0, 7, 9)];
-    let start = PageBuilder::at(1);
-    let page = (talk.iter().chain(&disturbed)).fold(start, |page, &(flags, waker, woken)| {
-        page.short(1, &record(2, flags, waker, &[woken.cast_unsigned(), 0]))
-    });
-    let burst = RawBurst {
-        end_ns: 100,
-        threads: vec![live(7)],
-        streams: vec![stream(0, &page.finish())],
-        ..RawBurst::default()
-    };
+    let burst = burst_of_wakes(&[&talk[..], &disturbed].concat());
     assert_eq!(clients_in(&burst, &decoder()), [own]);
 }
 
