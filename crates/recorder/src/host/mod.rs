@@ -15,12 +15,3 @@ pub mod sockets;
 
 #[cfg(test)]
 mod tests;
-
-pub use block_layer::{BlockLayer, EmulatedPartition};
-pub use devices::Devices;
-pub use extents::KnownExtents;
-pub use files::{RoleOf, role_of_content};
-pub use machine::memory_limit_bytes;
-pub use paths::within;
-pub use processes::first_processes;
-pub use sockets::{Peer, Sockets};

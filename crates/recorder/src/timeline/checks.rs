@@ -23,15 +23,26 @@ pub(super) struct Totals {
     /// Time in bursts, and in `Cpu` states of each core.
     span_ns: u64,
     busy_ns: BTreeMap<u16, u64>,
-    /// Requests that recorded threads made in calls on files, and those whose file is known.
-    requests: u64,
-    named_requests: u64,
-    /// Requests of others, such as write-back, whose file is known, and whose is not.
-    others_named: u64,
-    others: u64,
-    /// Calls that move or sync a file's bytes, and those whose file is known.
-    calls: u64,
-    named_calls: u64,
+    /// Requests that recorded threads made in calls on files.
+    requests: Named,
+    /// Requests of others, such as write-back.
+    others: Named,
+    /// Calls that move or sync a file's bytes.
+    calls: Named,
+}
+
+/// A number of calls or requests, and of those whose file is known.
+#[derive(Debug, Default)]
+struct Named {
+    all: u64,
+    named: u64,
+}
+
+impl Named {
+    fn count(&mut self, file: u32) {
+        self.all += 1;
+        self.named += u64::from(file != NONE);
+    }
 }
 
 impl Totals {
@@ -57,8 +68,7 @@ impl Totals {
                 CallKind::Read | CallKind::Write | CallKind::Sync | CallKind::Resize
             );
             if moves && !call.failed {
-                self.calls += 1;
-                self.named_calls += u64::from(call.file != NONE);
+                self.calls.count(call.file);
             }
         }
     }
@@ -71,13 +81,9 @@ impl Totals {
             if block.meta || !matches!(block.op, BlockOp::Read | BlockOp::Write) {
                 continue;
             }
-            let named = u64::from(block.file != NONE);
-            if hint.is_of_file_call() {
-                self.requests += 1;
-                self.named_requests += named;
-            } else {
-                self.others += 1;
-                self.others_named += named;
+            match hint.is_of_file_call() {
+                true => self.requests.count(block.file),
+                false => self.others.count(block.file),
             }
         }
     }
@@ -88,7 +94,7 @@ impl Totals {
             silent_cores(cores),
             self.overfull_cores(),
             self.contradicting(),
-            named("calls name their file", self.named_calls, self.calls),
+            named("calls name their file", &self.calls),
             self.requests_named(),
         ]
     }
@@ -104,8 +110,8 @@ impl Totals {
 
     fn requests_named(&self) -> Check {
         let name = "block requests made in calls name their file";
-        let mut check = named(name, self.named_requests, self.requests);
-        let others = format!("; of others {} of {}", self.others_named, self.others);
+        let mut check = named(name, &self.requests);
+        let others = format!("; of others {} of {}", self.others.named, self.others.all);
         check.detail.push_str(&others);
         check
     }
@@ -162,10 +168,11 @@ fn silent_cores(cores: &Cores) -> Check {
     }
 }
 
-fn named(name: &str, known: u64, all: u64) -> Check {
+fn named(name: &str, counted: &Named) -> Check {
+    let (named, all) = (counted.named, counted.all);
     Check {
         name: name.to_owned(),
-        passed: all == 0 || known as f64 / all as f64 >= NAMED_BOUND,
-        detail: format!("{known} of {all}; bound {:.0} %", NAMED_BOUND * 100.0),
+        passed: all == 0 || named as f64 / all as f64 >= NAMED_BOUND,
+        detail: format!("{named} of {all}; bound {:.0} %", NAMED_BOUND * 100.0),
     }
 }

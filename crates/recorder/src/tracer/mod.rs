@@ -17,6 +17,7 @@ mod spool;
 mod tests;
 pub(crate) mod tracepoints;
 
+/// Users of the request counter know its errors by this name.
 pub use crate::RecordError as TracerError;
 pub(crate) use burst_tracer::BurstTracer;
 pub use burst_tracer::Places;
