@@ -125,10 +125,8 @@ mod tests {
 
     #[test]
     fn only_what_looks_like_a_version_is_one() {
-        assert_eq!(
-            plausible("10.11.19-MariaDB").as_deref(),
-            Some("10.11.19-MariaDB")
-        );
+        let expected = Some("10.11.19-MariaDB");
+        assert_eq!(plausible("10.11.19-MariaDB").as_deref(), expected);
         assert_eq!(plausible("root:x:0:0"), None);
         assert_eq!(plausible("15\u{1b}[2J"), None);
     }

@@ -156,10 +156,8 @@ mod tests {
         assert_eq!((here.role, here.size_bytes), (Some(Role::Log), 1000));
         fs::remove_file(&file).unwrap();
         let gone = files.of(&shown);
-        assert_eq!(
-            (gone.role, gone.size_bytes, gone.device),
-            (Some(Role::Log), 0, here.device)
-        );
+        let expected = (Some(Role::Log), 0, here.device);
+        assert_eq!((gone.role, gone.size_bytes, gone.device), expected);
         let odd = file.with_extension("odd");
         fs::write(&odd, "xAB").unwrap();
         assert_eq!(files.of(odd.to_str().unwrap()).role, Some(Role::Data));

@@ -105,10 +105,8 @@ mod tests {
         let line = r"36 35 98:0 / /mnt/my\040disk rw shared:1 - ext4 /dev/sda1 rw,errors=continue";
         let mount = Mount::parse(line).unwrap();
         assert_eq!(mount.point, Path::new("/mnt/my disk"));
-        assert_eq!(
-            (mount.device, mount.file_system.as_str()),
-            ((98, 0), "ext4")
-        );
+        let expected = ((98, 0), "ext4");
+        assert_eq!((mount.device, mount.file_system.as_str()), expected);
         assert_eq!(mount.upper(), None);
         assert_eq!(Mount::parse("36 35"), None);
     }

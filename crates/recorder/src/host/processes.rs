@@ -392,10 +392,8 @@ mod tests {
         ]);
         let ran = after.ran_since(&before);
         let expected = [(7, "cc1", 30), (10, "new", 3), (11, "again", 2)];
-        assert_eq!(
-            ran,
-            expected.map(|(pid, name, ticks)| (pid, name.to_owned(), ticks))
-        );
+        let expected = expected.map(|(pid, name, ticks)| (pid, name.to_owned(), ticks));
+        assert_eq!(ran, expected);
     }
 
     #[test]

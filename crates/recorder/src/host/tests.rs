@@ -110,10 +110,8 @@ fn a_disk_is_told_with_its_model_and_whether_it_rotates() {
     let layer = sys.layer(|_| None);
     let chain = layer.chain(&layer.under(libc::makedev(8, 1), None));
     assert_eq!(chain[1].label.as_deref(), Some("BIG"));
-    assert_eq!(
-        (chain[1].rotational, chain[0].rotational),
-        (Some(true), None)
-    );
+    let expected = (Some(true), None);
+    assert_eq!((chain[1].rotational, chain[0].rotational), expected);
     assert_eq!(layer.under(libc::makedev(9, 9), None), Base::default());
 }
 
@@ -274,14 +272,10 @@ fn partitions_of_an_emulated_disk_share_it() {
     devices.index_of(libc::makedev(7, 1), Path::new("/proc"), Some(Role::Log));
     assert_eq!(shared(&devices), [0, 0]);
     let log = &devices.described()[1];
-    assert_eq!(
-        (log.first_sector, log.profile.as_deref()),
-        (4096, Some("name = 'x'"))
-    );
+    let expected = (4096, Some("name = 'x'"));
+    assert_eq!((log.first_sector, log.profile.as_deref()), expected);
     let link = &log.chain[1];
-    assert_eq!(
-        (&link.kind[..], link.label.as_deref()),
-        ("emulated disk", Some("bench"))
-    );
+    let expected = ("emulated disk", Some("bench"));
+    assert_eq!((&link.kind[..], link.label.as_deref()), expected);
     assert_eq!(devices.disk_servers(), [77]);
 }

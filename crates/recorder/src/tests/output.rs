@@ -47,6 +47,11 @@ impl Home {
         }
     }
 
+    /// None where the test runs as another user, who cannot make what it needs.
+    fn of_root() -> Option<Self> {
+        geteuid().is_root().then(Self::new)
+    }
+
     fn folder(&self, name: &str, owner: u32, mode: u32) -> PathBuf {
         let folder = self.path.join(name);
         fs::create_dir(&folder).unwrap();
@@ -58,11 +63,6 @@ impl Home {
 
 fn shown(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().count()
-}
-
-/// Whether only root can make what a test needs; then it passes without a word.
-fn without_root() -> bool {
-    !geteuid().is_root()
 }
 
 fn refusal(out: &Path) -> String {
@@ -88,37 +88,30 @@ fn a_recording_gets_its_name_last_and_leaves_nothing_when_it_is_given_up() {
 
 #[test]
 fn a_directory_in_which_others_rename_files_is_refused() {
-    if without_root() {
+    let Some(home) = Home::of_root() else {
         return;
-    }
-    let home = Home::new();
+    };
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let open = home.folder("open", 0, 0o777);
-    assert_eq!(
-        refusal(&theirs.join("out")),
-        format!("{}: belongs to user 65534", theirs.display())
-    );
-    assert_eq!(
-        refusal(&open.join("out")),
-        format!("{}: can be written by others", open.display())
-    );
+    let (foreign, shared) = (theirs.display(), open.display());
+    let expected = format!("{foreign}: belongs to user 65534");
+    assert_eq!(refusal(&theirs.join("out")), expected);
+    let expected = format!("{shared}: can be written by others");
+    assert_eq!(refusal(&open.join("out")), expected);
     assert!(refusal(&theirs).ends_with("belongs to user 65534"));
     symlink(home.path.join("run"), open.join("link")).unwrap();
     std::os::unix::fs::lchown(open.join("link"), Some(NOBODY), None).unwrap();
     fs::set_permissions(&open, Permissions::from_mode(0o1777)).unwrap();
     assert!(refusal(&open.join("link/out")).ends_with("is a link of another user"));
-    assert_eq!(
-        (shown(&theirs), shown(&open), shown(&home.path.join("run"))),
-        (0, 1, 0)
-    );
+    let run = home.path.join("run");
+    assert_eq!((shown(&theirs), shown(&open), shown(&run)), (0, 1, 0));
 }
 
 #[test]
 fn a_name_that_another_user_gives_to_a_link_leads_nowhere() {
-    if without_root() {
+    let Some(home) = Home::of_root() else {
         return;
-    }
-    let home = Home::new();
+    };
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let victim = home.folder("victim", 0, 0o755);
     fs::write(victim.join("secret"), "x").unwrap();
@@ -149,10 +142,9 @@ fn a_name_that_another_user_gives_to_a_link_leads_nowhere() {
 
 #[test]
 fn a_dead_recorders_directory_is_not_removed_through_a_link() {
-    if without_root() {
+    let Some(home) = Home::of_root() else {
         return;
-    }
-    let home = Home::new();
+    };
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let victim = home.folder("victim", 0, 0o755);
     fs::write(victim.join("secret"), "x").unwrap();

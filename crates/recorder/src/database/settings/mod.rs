@@ -152,10 +152,8 @@ mod tests {
             let told = told.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let mut settings = Settings::from(told);
             hide_hosts(&mut settings);
-            assert_eq!(
-                (&*settings[NAMES_HOSTS], &*settings["fsync"]),
-                (kept, "off")
-            );
+            let expected = (kept, "off");
+            assert_eq!((&*settings[NAMES_HOSTS], &*settings["fsync"]), expected);
         }
     }
 

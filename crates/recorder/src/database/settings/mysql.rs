@@ -155,18 +155,19 @@ mod tests {
     #[test]
     fn an_option_is_read_as_the_server_reads_it() {
         let read = |text| pair(text).map(|(name, value)| format!("{name}|{value}"));
-        assert_eq!(
-            read("sync-binlog = 1 # safe").as_deref(),
-            Some("sync_binlog|1")
-        );
-        assert_eq!(read("log-bin=/srv/l/b").as_deref(), Some("log_bin|ON"));
-        assert_eq!(read("log-bin").as_deref(), Some("log_bin|ON"));
-        assert_eq!(read("skip-log-bin").as_deref(), Some("log_bin|OFF"));
-        assert_eq!(
-            read("innodb_buffer_pool_size='2G'").as_deref(),
-            Some("innodb_buffer_pool_size|2147483648")
-        );
-        assert_eq!(read("loose-innodb_x=1").as_deref(), Some("innodb_x|1"));
+        for (text, expected) in [
+            ("sync-binlog = 1 # safe", "sync_binlog|1"),
+            ("log-bin=/srv/l/b", "log_bin|ON"),
+            ("log-bin", "log_bin|ON"),
+            ("skip-log-bin", "log_bin|OFF"),
+            (
+                "innodb_buffer_pool_size='2G'",
+                "innodb_buffer_pool_size|2147483648",
+            ),
+            ("loose-innodb_x=1", "innodb_x|1"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(expected));
+        }
         assert_eq!(read("= 1"), None);
     }
 

@@ -154,16 +154,14 @@ mod tests {
     #[test]
     fn a_line_is_read_as_the_server_reads_it() {
         let read = |text| line(text).map(|(name, value)| format!("{name}|{value}"));
-        assert_eq!(
-            read("commit_delay = 20000").as_deref(),
-            Some("commit_delay|20000")
-        );
-        assert_eq!(read("  FSync off # no").as_deref(), Some("fsync|off"));
-        assert_eq!(
-            read("a='it''s \\'x\\' # y' # z").as_deref(),
-            Some("a|it's 'x' # y")
-        );
-        assert_eq!(read("a=''").as_deref(), Some("a|"));
+        for (text, expected) in [
+            ("commit_delay = 20000", "commit_delay|20000"),
+            ("  FSync off # no", "fsync|off"),
+            ("a='it''s \\'x\\' # y' # z", "a|it's 'x' # y"),
+            ("a=''", "a|"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(expected));
+        }
         assert_eq!(read("# a = 1"), None);
         assert_eq!(read(""), None);
     }
@@ -192,10 +190,8 @@ mod tests {
         assert_eq!(value("commit_delay"), Some("3"));
         assert_eq!(value("commit_siblings"), Some("0"));
         assert_eq!(value("max_wal_size"), Some("64MB"));
-        assert_eq!(
-            (value("work_mem"), value("fsync")),
-            (Some("4kB"), Some("off"))
-        );
+        let expected = (Some("4kB"), Some("off"));
+        assert_eq!((value("work_mem"), value("fsync")), expected);
     }
 
     #[test]
@@ -211,14 +207,10 @@ mod tests {
             .after(&roles(Path::new("/data"), root), "test")
             .unwrap();
         let segment = "000000010000000000000001";
-        assert_eq!(
-            rules.role_of(&format!("/fast/wal/{segment}")),
-            Some(Role::Log)
-        );
+        let expected = Some(Role::Log);
+        assert_eq!(rules.role_of(&format!("/fast/wal/{segment}")), expected);
         assert_eq!(rules.role_of("/fast/wal/xlogtemp.7"), Some(Role::Log));
-        assert_eq!(
-            rules.role_of(&format!("/archive/{segment}.gz")),
-            Some(Role::Archive)
-        );
+        let expected = Some(Role::Archive);
+        assert_eq!(rules.role_of(&format!("/archive/{segment}.gz")), expected);
     }
 }

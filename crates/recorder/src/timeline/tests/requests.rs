@@ -146,10 +146,8 @@ fn requests_of_an_io_uring_get_their_file_and_offset_from_the_device() {
     let calls = rows.calls.iter();
     let reads = calls.filter(|call| call.kind == CallKind::Read && call.asynchronous);
     let reads = reads.map(|call| (call.start_ns, call.end_ns, call.file, call.offset_bytes));
-    assert_eq!(
-        reads.collect::<Vec<_>>(),
-        [(21, 51, 0, 0), (22, 41, 0, 32 * 512)]
-    );
+    let expected = [(21, 51, 0, 0), (22, 41, 0, 32 * 512)];
+    assert_eq!(reads.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -165,10 +163,8 @@ fn aio_is_known_by_its_requests_alone() {
     let rows = script.end(95);
     let mut calls = rows.calls.iter();
     let call = calls.find(|call| call.asynchronous).expect("a call");
-    assert_eq!(
-        (call.kind, call.file, call.end_ns),
-        (CallKind::Write, 0, 40)
-    );
+    let expected = (CallKind::Write, 0, 40);
+    assert_eq!((call.kind, call.file, call.end_ns), expected);
     assert_eq!((call.offset_bytes, call.size_bytes), (8192, 8192));
 }
 
@@ -212,10 +208,8 @@ fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
     };
     let sent = of(CallKind::Send);
     assert_eq!(sent.transaction_status, Some(TransactionStatus::Idle));
-    assert_eq!(
-        (sent.start_ns, sent.end_ns, sent.size_bytes),
-        (100, 130, 11)
-    );
+    let expected = (100, 130, 11);
+    assert_eq!((sent.start_ns, sent.end_ns, sent.size_bytes), expected);
     assert_eq!(of(CallKind::Write).transaction_status, None);
 }
 
