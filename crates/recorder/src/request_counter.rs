@@ -33,7 +33,7 @@ pub struct OwnedRequests {
 }
 
 /// Counts from [`Self::begin`] to [`Self::end`]. A request belongs to the owner of its first sector at the
-/// next [`Self::count`] after it; if there was none then, to the last known owner.
+/// next [`Self::count`] after it; if there was none then, to the last known owner. A method fails if the kernel refuses.
 pub struct RequestCounter {
     completions: Completions,
     ledger: Ledger,
@@ -71,9 +71,6 @@ impl RequestCounter {
     }
 
     /// Counts from zero.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn begin(&mut self) -> Result<(), RecordError> {
         self.count()?;
         self.ledger.counts.clear();
@@ -81,25 +78,16 @@ impl RequestCounter {
     }
 
     /// Counts the requests that completed until now.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn count(&mut self) -> Result<(), RecordError> {
         self.completions.drain(|request| self.ledger.enter(request))
     }
 
     /// Stops counting; requests completed until now wait for [`Self::end`].
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn stop(&self) -> Result<(), RecordError> {
         self.completions.record(false)
     }
 
     /// Counts the rest and returns all counts.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn end(&mut self) -> Result<Vec<OwnedRequests>, RecordError> {
         self.count()?;
         let counted = self.ledger.counts.drain();

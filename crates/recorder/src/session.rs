@@ -48,6 +48,8 @@ pub struct Taken {
 }
 
 /// One recording, until [`Session::finish`]. Dropping it detaches.
+///
+/// A method fails if the kernel or the file system refuses, no process is left to record, or the recording has ended.
 pub struct Session {
     tracer: Option<BurstTracer>,
     decoder: Option<DecodingThread>,
@@ -98,11 +100,8 @@ impl Session {
     }
 
     /// Finds the clients by their wake-ups in a burst that is not kept, and follows them from now on.
-    ///
-    /// # Errors
-    /// If the kernel refuses, or no process is left.
     pub fn find_clients(&mut self, duration: Duration) -> Result<BurstSummary, RecordError> {
-        let tracer = self.tracer.as_mut().ok_or_else(ended)?;
+        let tracer = self.tracer()?;
         tracer.begin()?;
         thread::sleep(duration);
         let Some(burst) = tracer.end()? else {
@@ -115,12 +114,8 @@ impl Session {
     }
 
     /// Follows the scheduling of these threads, which are clients, from the next burst on.
-    ///
-    /// # Errors
-    /// If the recording has ended.
     pub fn set_clients(&mut self, tids: Vec<i32>) -> Result<(), RecordError> {
-        let tracer = self.tracer.as_mut().ok_or_else(ended)?;
-        tracer.set_clients(tids);
+        self.tracer()?.set_clients(tids);
         Ok(())
     }
 
@@ -148,23 +143,16 @@ impl Session {
     }
 
     /// Begins a burst of these processes.
-    ///
-    /// # Errors
-    /// If the kernel refuses, or no process is left.
     pub fn begin_burst(&mut self, pids: Vec<i32>) -> Result<(), RecordError> {
-        self.pids = pids;
-        let tracer = self.tracer.as_mut().ok_or_else(ended)?;
-        tracer.set_processes(self.pids.clone());
-        self.meter.end(&self.pids, false);
-        tracer.begin()
+        self.pids.clone_from(&pids);
+        self.tracer()?.set_processes(pids);
+        self.end_unrecorded();
+        self.tracer()?.begin()
     }
 
     /// Ends a burst of processes that are these now; none if none was begun.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn end_burst(&mut self, pids: Vec<i32>) -> Result<Option<BurstSummary>, RecordError> {
-        let burst = self.tracer.as_mut().ok_or_else(ended)?.end()?;
+        let burst = self.tracer()?.end()?;
         self.pids = pids;
         let held_bytes = processes::memory_bytes(&self.pids);
         self.processes_bytes = self.processes_bytes.max(held_bytes);
@@ -181,9 +169,6 @@ impl Session {
     }
 
     /// Events of the burst under way, and the size that the recording will have with them.
-    ///
-    /// # Errors
-    /// If the recording has ended.
     pub fn taken(&self) -> Result<Taken, RecordError> {
         let burst_events = self.tracer.as_ref().ok_or_else(ended)?.events();
         Ok(Taken {
@@ -193,9 +178,6 @@ impl Session {
     }
 
     /// Writes the recording so far to another directory; `about` is completed.
-    ///
-    /// # Errors
-    /// If the file system refuses, or the recording has ended.
     pub fn snapshot(&mut self, about: About, directory: &Path) -> Result<About, RecordError> {
         let mut decoding = self.decoded()?;
         let mut about = self.completed(about, &decoding.files);
@@ -206,9 +188,6 @@ impl Session {
     }
 
     /// Detaches, decodes the bursts that wait, and writes the recording; `about` is completed.
-    ///
-    /// # Errors
-    /// If the file system refuses, or it was ended before.
     pub fn finish(&mut self, about: About) -> Result<About, RecordError> {
         let decoding = self.decoded()?;
         let mut about = self.completed(about, &decoding.files);
@@ -223,6 +202,10 @@ impl Session {
         if let Some(decoder) = self.decoder.take() {
             decoder.abandon();
         }
+    }
+
+    fn tracer(&mut self) -> Result<&mut BurstTracer, RecordError> {
+        self.tracer.as_mut().ok_or_else(ended)
     }
 
     fn decoded(&mut self) -> Result<Decoding, RecordError> {
