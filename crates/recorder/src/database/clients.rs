@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tierwise_recording::{ClientKind, ClientProgram};
 
-use crate::database::rules;
+use crate::database::rules::{self, is_among};
 use crate::host::processes::{self, Family};
 use crate::host::sockets::{Listening, Peer, Sockets, inodes_of};
 
@@ -172,11 +172,6 @@ pub fn kind_of_name(name: &str) -> Option<ClientKind> {
     } else {
         None
     }
-}
-
-/// Whether a name is one of those that spaces separate.
-pub fn is_among(names: &str, name: &str) -> bool {
-    names.split(' ').any(|known| known == name)
 }
 
 /// Whether programs of this name are servers of databases.

@@ -8,7 +8,6 @@ use tierwise_input::Links;
 use tierwise_recording::{Role, Rules};
 
 use crate::RecordError;
-use crate::database::settings::escaped;
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
@@ -94,6 +93,22 @@ pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
     Ok((format!("^{}(/.*)?$", parts.join("[^/]*")), role))
 }
 
+/// Escapes what a regular expression would read as a sign.
+pub fn escaped(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let sign = |letter: char| !letter.is_alphanumeric() && !"/_".contains(letter);
+    let parts = text.chars().map(|letter| match sign(letter) {
+        true => format!("\\{letter}"),
+        false => letter.to_string(),
+    });
+    parts.collect()
+}
+
+/// Whether a name is one of those that spaces separate.
+pub fn is_among(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +145,10 @@ mod tests {
         assert_eq!(of_program("postmaster").unwrap().engine, "postgres");
         assert!(of_program("bash").is_none());
         assert!(load("postgers").unwrap_err().fix.contains("postgres"));
+    }
+
+    #[test]
+    fn signs_of_patterns_are_escaped() {
+        assert_eq!(escaped(Path::new("/a.b/c-1+")), "/a\\.b/c\\-1\\+");
     }
 }

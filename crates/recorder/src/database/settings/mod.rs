@@ -130,17 +130,6 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Escapes what a regular expression would read as a sign.
-pub fn escaped(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let sign = |letter: char| !letter.is_alphanumeric() && !"/_".contains(letter);
-    let parts = text.chars().map(|letter| match sign(letter) {
-        true => format!("\\{letter}"),
-        false => letter.to_string(),
-    });
-    parts.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,10 +144,5 @@ mod tests {
             let expected = (kept, "off");
             assert_eq!((&*settings[NAMES_HOSTS], &*settings["fsync"]), expected);
         }
-    }
-
-    #[test]
-    fn signs_of_patterns_are_escaped() {
-        assert_eq!(escaped(Path::new("/a.b/c-1+")), "/a\\.b/c\\-1\\+");
     }
 }

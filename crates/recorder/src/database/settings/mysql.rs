@@ -8,8 +8,8 @@ use std::path::Path;
 use serde_json::Value;
 use tierwise_recording::Role;
 
-use super::{Files, Line, Settings, escaped};
-use crate::database::clients::is_among;
+use super::{Files, Line, Settings};
+use crate::database::rules::{escaped, is_among};
 
 const DEFAULT_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 /// Groups of options that the server reads, separated by spaces.

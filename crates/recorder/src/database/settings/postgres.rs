@@ -6,7 +6,8 @@ use std::path::Path;
 
 use tierwise_recording::Role;
 
-use super::{Files, Line, Settings, escaped};
+use super::{Files, Line, Settings};
+use crate::database::rules::escaped;
 use crate::host::paths;
 
 /// Units of numbers that are written without one. Source: the column `unit` of `pg_settings`.
