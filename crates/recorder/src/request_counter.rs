@@ -195,30 +195,15 @@ mod tests {
         ] {
             ledger.enter(event);
         }
-        let log = RequestCounts {
-            writes: 1,
-            write_bytes: 4096,
-            ..RequestCounts::default()
-        };
-        let data = RequestCounts {
-            reads: 1,
-            read_bytes: 4096,
-            writes: 1,
-            write_bytes: 512,
-            ..RequestCounts::default()
-        };
-        let nobody = RequestCounts {
-            writes: 1,
-            write_bytes: 8192,
-            flushes: 1,
-            ..RequestCounts::default()
-        };
-        let expected = [
-            ((0, Some(LOG)), log),
-            ((0, Some(DATA)), data),
-            ((0, None), nobody),
-        ];
-        assert_eq!(ledger.counts, HashMap::from(expected));
+        let counted = [Some(LOG), Some(DATA), None].map(|owner| {
+            let counts = ledger.counts[&(0, owner)];
+            let bytes = (counts.read_bytes, counts.write_bytes);
+            (counts.reads, counts.writes, counts.flushes, bytes)
+        });
+        let (log, data) = ((0, 1, 0, (0, 4096)), (1, 1, 0, (4096, 512)));
+        let nobody = (0, 1, 1, (0, 8192));
+        assert_eq!(counted, [log, data, nobody]);
+        assert_eq!(ledger.counts.len(), 3);
     }
 
     #[test]

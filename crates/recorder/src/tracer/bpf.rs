@@ -178,6 +178,31 @@ impl Assembler {
         self.add(to, offset);
     }
 
+    /// Calls a function of a map and of the key on the stack at -8.
+    pub fn call_with_key(&mut self, function: Helper, map: &Map) {
+        self.set_map(Register::R1, map);
+        self.set_stack(Register::R2, -8);
+        self.call(function);
+    }
+
+    /// `R6 = room in a ring`; the jump is for a ring that is full.
+    pub fn reserve(&mut self, ring: &Map, bytes: i32) -> Jump {
+        self.set_map(Register::R1, ring);
+        self.set(Register::R2, bytes);
+        self.set(Register::R3, 0);
+        self.call(Helper::RingReserve);
+        let full = self.if_zero(Register::R0);
+        self.copy(Register::R6, Register::R0);
+        full
+    }
+
+    /// Submits the room at `R6`.
+    pub fn submit(&mut self, flags: i32) {
+        self.copy(Register::R1, Register::R6);
+        self.set(Register::R2, flags);
+        self.call(Helper::RingSubmit);
+    }
+
     /// `R0 = function(R1, …)`; `R1` to `R5` are lost.
     pub fn call(&mut self, function: Helper) {
         self.push(0x85, 0, 0, 0, function as i32);

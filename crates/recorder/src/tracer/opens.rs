@@ -61,11 +61,9 @@ fn entry_code(path: i16, directory: Option<i16>, kept: &Map) -> Assembler {
         None => code.set(R1, libc::AT_FDCWD),
     }
     code.store(R10, -16, R1);
-    code.set_map(R1, kept);
-    code.set_stack(R2, -8);
     code.set_stack(R3, -24);
     code.set(R4, 0);
-    code.call(Helper::MapUpdate);
+    code.call_with_key(Helper::MapUpdate, kept);
     code.exit();
     code
 }
@@ -77,20 +75,13 @@ fn exit_code(result: i16, kept: &Map, ring: &Map) -> Assembler {
     code.call(Helper::CurrentThread);
     code.copy(R8, R0);
     code.store(R10, -8, R0);
-    code.set_map(R1, kept);
-    code.set_stack(R2, -8);
-    code.call(Helper::MapLookup);
+    code.call_with_key(Helper::MapLookup, kept);
     let unknown = code.if_zero(R0);
     code.load(R9, R0, 0);
     code.load(R1, R0, 8);
     code.store(R10, -16, R1);
     let failed = code.if_negative(R7);
-    code.set_map(R1, ring);
-    code.set(R2, PATH_OFFSET + PATH_BYTES);
-    code.set(R3, 0);
-    code.call(Helper::RingReserve);
-    let full = code.if_zero(R0);
-    code.copy(R6, R0);
+    let full = code.reserve(ring, PATH_OFFSET + PATH_BYTES);
     code.store(R6, 8, R8);
     code.store(R6, 16, R7);
     code.load(R1, R10, -16);
@@ -103,14 +94,10 @@ fn exit_code(result: i16, kept: &Map, ring: &Map) -> Assembler {
     code.copy(R3, R9);
     code.call(Helper::ReadUserText);
     code.store(R6, 32, R0);
-    code.copy(R1, R6);
-    code.set(R2, 0);
-    code.call(Helper::RingSubmit);
+    code.submit(0);
     code.land(failed);
     code.land(full);
-    code.set_map(R1, kept);
-    code.set_stack(R2, -8);
-    code.call(Helper::MapDelete);
+    code.call_with_key(Helper::MapDelete, kept);
     code.land(unknown);
     code.exit();
     code

@@ -64,12 +64,7 @@ fn send_code(bytes: i16, length: i16, recorded: &Map, ring: &Map) -> Assembler {
     code.call(Helper::CurrentThread);
     code.copy(R7, R0);
     let other = unless_recorded(&mut code, recorded);
-    code.set_map(R1, ring);
-    code.set(R2, RECORD_BYTES);
-    code.set(R3, 0);
-    code.call(Helper::RingReserve);
-    let full = code.if_zero(R0);
-    code.copy(R6, R0);
+    let full = code.reserve(ring, RECORD_BYTES);
     code.store(R6, 8, R7);
     code.store(R6, 16, R8);
     code.call(Helper::Time);
@@ -85,9 +80,7 @@ fn send_code(bytes: i16, length: i16, recorded: &Map, ring: &Map) -> Assembler {
     code.add(R1, TAIL_OFFSET);
     code.call(Helper::ReadUser);
     code.store(R6, RESULT_OFFSET as i16, R0);
-    code.copy(R1, R6);
-    code.set(R2, WAKE_NOBODY);
-    code.call(Helper::RingSubmit);
+    code.submit(WAKE_NOBODY);
     code.land(full);
     code.land(other);
     code.exit();
@@ -101,11 +94,9 @@ fn fork_code(child: i16, recorded: &Map) -> Assembler {
     code.call(Helper::CurrentThread);
     let other = unless_recorded(&mut code, recorded);
     code.store(R10, -8, R8);
-    code.set_map(R1, recorded);
-    code.set_stack(R2, -8);
     code.set_stack(R3, -8);
     code.set(R4, 0);
-    code.call(Helper::MapUpdate);
+    code.call_with_key(Helper::MapUpdate, recorded);
     code.land(other);
     code.exit();
     code
@@ -115,9 +106,7 @@ fn fork_code(child: i16, recorded: &Map) -> Assembler {
 fn unless_recorded(code: &mut Assembler, recorded: &Map) -> Jump {
     code.shift_right(R0, 32);
     code.store(R10, -8, R0);
-    code.set_map(R1, recorded);
-    code.set_stack(R2, -8);
-    code.call(Helper::MapLookup);
+    code.call_with_key(Helper::MapLookup, recorded);
     code.if_zero(R0)
 }
 
