@@ -191,7 +191,7 @@ impl BurstTracer {
         let pids = self.follow_threads(&family)?;
         let (watches, watching) = self.watch(&pids);
         let mut burst = self.surroundings(&family, &pids);
-        let reader = Reader::start(self.tracers.pipes()?, watches, &self.spool_dir);
+        let reader = Reader::start(self.tracers.pipes(), watches, &self.spool_dir);
         let reader = reader.map_err(|error| unreadable(&error))?;
         let servers = thread_ids_of(&family.with_descendants(&self.disk_server_pids));
         let cpu = CpuUse::now(reader.tid, &servers, family);

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::ops::Sub;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::param::page_size;
 use rustix::system::sysinfo;
@@ -28,10 +29,11 @@ struct Instance {
     pipes: Vec<Pipe>,
 }
 
+#[derive(Clone)]
 pub struct Pipe {
     pub cpu: u16,
     /// `trace_pipe_raw`: every read gives a page, or would block.
-    pub file: File,
+    pub file: Arc<File>,
 }
 
 impl Instance {
@@ -62,7 +64,7 @@ impl Instance {
             .read(true)
             .custom_flags(libc::O_NONBLOCK)
             .open(&path);
-        let file = opened.map_err(|error| refused(&path, &error))?;
+        let file = Arc::new(opened.map_err(|error| refused(&path, &error))?);
         self.pipes.push(Pipe { cpu, file });
         Ok(())
     }
@@ -142,18 +144,6 @@ impl Instance {
 
     fn record(&self, on: bool) -> Result<(), RecordError> {
         self.set("tracing_on", if on { "1" } else { "0" })
-    }
-
-    fn pipes(&self) -> Result<Vec<Pipe>, RecordError> {
-        let cloned = self.pipes.iter().map(|pipe| {
-            let file = pipe.file.try_clone()?;
-            Ok(Pipe {
-                cpu: pipe.cpu,
-                file,
-            })
-        });
-        let cloned: io::Result<Vec<_>> = cloned.collect();
-        cloned.map_err(|error| refused(&self.directory, &error))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -310,12 +300,9 @@ impl Tracers {
         self.all().into_iter().try_for_each(Instance::disable)
     }
 
-    pub fn pipes(&self) -> Result<Vec<Pipe>, RecordError> {
-        let mut pipes = Vec::new();
-        for instance in self.all() {
-            pipes.extend(instance.pipes()?);
-        }
-        Ok(pipes)
+    pub fn pipes(&self) -> Vec<Pipe> {
+        let pipes = self.all().into_iter().flat_map(|instance| &instance.pipes);
+        pipes.cloned().collect()
     }
 
     pub fn counts(&self) -> Counts {

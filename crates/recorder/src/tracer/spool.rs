@@ -16,6 +16,7 @@ use memmap2::Mmap;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Pages of one core of one instance, one after the other, each cut to its used length.
+#[derive(Default)]
 pub struct Stream {
     pub cpu: u16,
     full: Vec<Chunk>,
@@ -90,9 +91,7 @@ impl Stream {
     pub fn new(cpu: u16) -> Self {
         Self {
             cpu,
-            full: Vec::new(),
-            last: Vec::new(),
-            stored: None,
+            ..Self::default()
         }
     }
 
