@@ -24,13 +24,10 @@ pub struct ForeignCpu {
 impl ForeignCpu {
     /// Adds a burst: the machine's use, without that of the recorded threads and the recorder.
     pub fn add(&mut self, raw: &RawBurst, rows: &BurstRows) {
-        let on_core = rows
-            .states
-            .iter()
-            .filter(|state| state.kind == StateKind::Cpu);
-        let own_ns: u64 = on_core
-            .map(|state| state.end_ns.saturating_sub(state.start_ns))
-            .sum();
+        let states = rows.states.iter();
+        let on_core = states.filter(|state| state.kind == StateKind::Cpu);
+        let times_ns = on_core.map(|state| state.end_ns.saturating_sub(state.start_ns));
+        let own_ns: u64 = times_ns.sum();
         self.all_ns += raw.cpu.all_ns;
         self.stolen_ns += raw.cpu.stolen_ns;
         self.foreign_ns += (raw.cpu.others_ns - own_ns as f64).max(0.0);
@@ -59,9 +56,8 @@ impl ForeignCpu {
                 cpu_share: share(busiest.iter().map(|(_, time_ns)| **time_ns).sum()),
             }
         });
-        let mut programs: Vec<_> = programs
-            .filter(|one| one.cpu_share >= LEAST_SHARE)
-            .collect();
+        let programs = programs.filter(|one| one.cpu_share >= LEAST_SHARE);
+        let mut programs: Vec<_> = programs.collect();
         programs.sort_by(|one, other| other.cpu_share.total_cmp(&one.cpu_share));
         programs.truncate(MOST_PROGRAMS);
         about.foreign_programs = programs;

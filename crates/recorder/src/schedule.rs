@@ -50,9 +50,8 @@ impl Schedule {
 
     /// Time in which events are recorded.
     pub fn recorded(&self) -> Duration {
-        self.length
-            .mul_f64(self.duty)
-            .max(self.burst.min(self.length))
+        let shortest = self.burst.min(self.length);
+        self.length.mul_f64(self.duty).max(shortest)
     }
 
     /// Time before each burst, without end: randomised, with one burst in each period.
@@ -160,11 +159,8 @@ mod tests {
     #[test]
     fn bursts_take_their_share_of_the_time_at_no_fixed_point() {
         let schedule = Schedule::new(60.0, 0.1, 0.5).unwrap();
-        let gaps_s: Vec<f64> = schedule
-            .gaps()
-            .take(200)
-            .map(|gap| gap.as_secs_f64())
-            .collect();
+        let gaps_s = schedule.gaps().take(200).map(|gap| gap.as_secs_f64());
+        let gaps_s: Vec<f64> = gaps_s.collect();
         let recorded_s = 0.5 * gaps_s.len() as f64;
         let duty = recorded_s / (recorded_s + gaps_s.iter().sum::<f64>());
         assert!((duty - 0.1).abs() < 0.002, "{duty}");

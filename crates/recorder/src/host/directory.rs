@@ -57,9 +57,8 @@ impl Directory {
             let opened = directory.child(&name, WALKED);
             let next = match opened {
                 Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => {
-                    let target = directory
-                        .link(&name)
-                        .map_err(|error| failed(&below, error))?;
+                    let target = directory.link(&name);
+                    let target = target.map_err(|error| failed(&below, error))?;
                     links += 1;
                     if links > MOST_LINKS {
                         return Err(failed(&below, io::Error::from_raw_os_error(libc::ELOOP)));
@@ -166,15 +165,11 @@ impl Directory {
 
     /// Refuses a directory that another user owns, or in which he can rename files.
     pub fn require_own(&self, path: &Path) -> Result<(), RecordError> {
-        let found = self
-            .metadata()
-            .map_err(|error| RecordError::at(path, error, FIX))?;
+        let found = self.metadata();
+        let found = found.map_err(|error| RecordError::at(path, error, FIX))?;
         if !is_callers(found.uid()) {
-            return Err(RecordError::at(
-                path,
-                format!("belongs to user {}", found.uid()),
-                FIX,
-            ));
+            let problem = format!("belongs to user {}", found.uid());
+            return Err(RecordError::at(path, problem, FIX));
         }
         // A group of the owner's number is his private one.
         let by_group = found.mode() & GROUP_WRITES != 0 && found.gid() != found.uid();

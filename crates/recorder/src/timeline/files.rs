@@ -37,9 +37,8 @@ impl Extents {
     pub(crate) fn insert(&mut self, file: u32, extent: Extent) {
         let end = extent.sector.saturating_add(extent.sectors);
         if end > extent.sector {
-            let distance_bytes = extent
-                .offset_bytes
-                .wrapping_sub(extent.sector.wrapping_mul(512));
+            let place_bytes = extent.sector.wrapping_mul(512);
+            let distance_bytes = extent.offset_bytes.wrapping_sub(place_bytes);
             let device = self.devices.entry(extent.device).or_default();
             device.insert(extent.sector..end, (file, distance_bytes));
         }
@@ -125,9 +124,8 @@ impl Files {
         let newest = *self.unplaced.iter().rev().find(on_it)?;
         let role = |file: u32| self.rows[file as usize].role;
         let mut others = self.unplaced.iter().filter(on_it);
-        others
-            .all(|&file| role(file) == role(newest))
-            .then_some(newest)
+        let one_role = others.all(|&file| role(file) == role(newest));
+        one_role.then_some(newest)
     }
 
     /// Devices that matter to the database.
@@ -177,10 +175,8 @@ impl Descriptors {
 
     pub(super) fn set(&mut self, pid: i32, fd: i32, file: u32, position: u64) {
         let descriptor = Descriptor { file, position };
-        self.processes
-            .entry(pid)
-            .or_default()
-            .insert(fd, descriptor);
+        let open = self.processes.entry(pid).or_default();
+        open.insert(fd, descriptor);
     }
 
     /// `copy` stands for the same as `fd`; for nothing known if that is not known.
@@ -234,9 +230,8 @@ mod tests {
         extents.insert(1, extent(100, 100, 0));
         extents.insert(2, extent(120, 10, 8192));
         let found = |sector| {
-            extents
-                .find(3, sector)
-                .map(|place| (place.file, place.offset_bytes))
+            let place = extents.find(3, sector)?;
+            Some((place.file, place.offset_bytes))
         };
         assert_eq!(found(99), None);
         assert_eq!(found(100), Some((1, 0)));

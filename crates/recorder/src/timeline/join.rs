@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use itertools::Itertools;
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, UNKNOWN};
 
 use super::blocks::DeviceRange;
@@ -108,18 +109,15 @@ fn only(files: &mut impl Iterator<Item = u32>) -> Option<u32> {
 /// The kernel does not tell which request belongs to which call. Both complete in the same order, and a
 /// request that was issued and completed within the call and has its length is taken for it.
 fn place_submitted<'a>(calls: impl Iterator<Item = &'a mut Call>, blocks: &[Block], files: &Files) {
-    let mut calls: Vec<&mut Call> = calls
-        .filter(|call| matches!(call.kind, CallKind::Read | CallKind::Write) && call.file == NONE)
-        .collect();
+    let moves = |kind: CallKind| matches!(kind, CallKind::Read | CallKind::Write);
+    let calls = calls.filter(|call| moves(call.kind) && call.file == NONE);
+    let calls = calls.sorted_by_key(|call| call.end_ns).collect_vec();
     if calls.is_empty() {
         return;
     }
-    calls.sort_by_key(|call| call.end_ns);
-    let mut done: Vec<&Block> = blocks
-        .iter()
-        .filter(|block| block.file != NONE && block.completed_ns > 0)
-        .collect();
-    done.sort_by_key(|block| block.completed_ns);
+    let done = blocks.iter();
+    let done = done.filter(|block| block.file != NONE && block.completed_ns > 0);
+    let done = done.sorted_by_key(|block| block.completed_ns).collect_vec();
     let mut free = vec![true; done.len()];
     for call in calls {
         let begun = done.partition_point(|block| block.completed_ns < call.start_ns);
