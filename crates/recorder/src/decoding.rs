@@ -1,20 +1,34 @@
-//! Decodes bursts into rows on disk, one after the other, and collects the recording's facts about them.
+//! Decodes bursts into rows on disk during the run on an idle core, or else after the run.
+//!
+//! Decoding a burst takes longer than tracing one. A low priority alone does not protect a busy database: where the
+//! kernel first shares cores between groups of processes, the recorder's group gets the same share as the
+//! database's. So the thread waits until a core is idle or too much waits. Only facts of files are looked up at
+//! once, because a file may be gone later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 
-use tierwise_recording::{About, Burst, Check, Losses, RecordingError, Rules, ThreadClass, Writer};
+use tierwise_recording::{About, Burst, Check, Losses, RecordingError, ThreadClass, Writer};
 
+use crate::RecordError;
 use crate::foreign_cpu::ForeignCpu;
+use crate::host::cpu::{self, IdleCores, LOOKS_EACH};
+use crate::host::files::Files;
 use crate::host::processes::LiveThread;
-use crate::timeline::{DeviceRange, FileFacts, Timeline};
+use crate::timeline::{FileFacts, Timeline};
 use crate::tracer::{Decoder, RawBurst};
 
-/// State that grows as bursts are decoded.
+const MOST_WAITING_BYTES: u64 = 256 << 20;
+
+/// A recording's rows and the facts about its bursts, which grow as bursts are decoded.
 pub struct Decoding {
+    pub files: Files,
+    decoder: Arc<Decoder>,
     timeline: Timeline,
     writer: Writer,
-    rules: Rules,
     bursts: Vec<Burst>,
     losses: Losses,
     cpu: ForeignCpu,
@@ -23,21 +37,76 @@ pub struct Decoding {
 }
 
 impl Decoding {
-    /// Of these devices; threads are told apart by these rules.
-    pub fn new(devices: Vec<DeviceRange>, writer: Writer, rules: Rules) -> Self {
-        Self {
-            timeline: Timeline::new(devices),
-            writer,
-            rules,
+    /// Begins a recording in `directory`.
+    pub fn begin(
+        files: Files,
+        decoder: Arc<Decoder>,
+        directory: &Path,
+    ) -> Result<Self, RecordingError> {
+        Ok(Self {
+            timeline: Timeline::new(files.devices.ranges()),
+            writer: Writer::create(directory)?,
+            files,
+            decoder,
             bursts: Vec::new(),
             losses: Losses::default(),
             cpu: ForeignCpu::default(),
             opens: (0, 0),
+        })
+    }
+
+    fn decode_told(mut self, told: &Receiver<Told>) -> Result<Self, RecordingError> {
+        let mut idle = IdleCores::now();
+        // Each burst with the facts of its files when it ended.
+        let mut waiting: VecDeque<(Box<RawBurst>, _)> = VecDeque::new();
+        loop {
+            let next = match waiting.is_empty() {
+                true => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => told.recv_timeout(LOOKS_EACH),
+            };
+            match next {
+                Ok(Told::Burst(burst)) => {
+                    let facts = self.files.snapshot(&burst.paths());
+                    waiting.push_back((burst, facts));
+                }
+                Ok(Told::End) => {
+                    cpu::run_when_idle(false);
+                    for (burst, facts) in waiting {
+                        self.decode(&burst, &facts)?;
+                    }
+                    return Ok(self);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(self),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let waiting_bytes: u64 = waiting.iter().map(|(burst, _)| burst.bytes()).sum();
+            if !waiting.is_empty() && (waiting_bytes > MOST_WAITING_BYTES || idle.enough()) {
+                if let Some((burst, facts)) = waiting.pop_front() {
+                    self.decode(&burst, &facts)?;
+                }
+                idle = IdleCores::now();
+            }
         }
     }
 
-    /// Puts a burst's events on the timeline; gives their number.
-    pub fn push(&mut self, raw: &RawBurst, decoder: &Decoder) -> u64 {
+    /// Decodes a burst and writes its rows. Facts of files that are not among `earlier` ones are looked up now.
+    fn decode(
+        &mut self,
+        raw: &RawBurst,
+        earlier: &HashMap<String, FileFacts>,
+    ) -> Result<(), RecordingError> {
+        self.push(raw);
+        for (file, path) in self.timeline.paths_to_resolve() {
+            let known = earlier.get(&path).cloned();
+            let facts = known.unwrap_or_else(|| self.files.of(&path));
+            self.timeline.describe_file(file, facts);
+        }
+        let rows = self.timeline.finish_burst();
+        self.cpu.add(raw, &rows);
+        self.writer.burst(rows)
+    }
+
+    fn push(&mut self, raw: &RawBurst) {
         for thread in &raw.threads {
             let class = self.class_of(thread, raw);
             self.timeline
@@ -47,7 +116,7 @@ impl Decoding {
         for file in &raw.files {
             self.timeline.see_open(file.pid, file.fd, &file.path);
         }
-        let decoded = raw.decode(decoder, |event| self.timeline.push(&event));
+        let decoded = raw.decode(&self.decoder, |event| self.timeline.push(event));
         self.name_new_threads(raw);
         self.bursts.push(Burst {
             start_ns: raw.start_ns,
@@ -58,27 +127,41 @@ impl Decoding {
         self.opens.1 += decoded.unresolved_opens;
         self.losses.recorded_events += decoded.events;
         self.losses.lost_events += raw.lost_events;
-        decoded.events
     }
 
-    /// Asks for the facts of files that the burst showed, in the order of their paths.
-    pub fn describe<E>(
-        &mut self,
-        resolve: impl FnOnce(Vec<String>) -> Result<Vec<FileFacts>, E>,
-    ) -> Result<(), E> {
-        let asked = self.timeline.paths_to_resolve();
-        let (files, paths): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
-        for (file, facts) in files.into_iter().zip(resolve(paths)?) {
-            self.timeline.describe_file(file, facts);
+    /// Classifies the threads that were started in the burst; one that also ended in it is taken for a thread
+    /// of its process by the name that it gave itself.
+    fn name_new_threads(&mut self, raw: &RawBurst) {
+        let by_tid = |threads: &[LiveThread]| -> HashMap<i32, LiveThread> {
+            (threads.iter().map(|thread| (thread.tid, thread.clone()))).collect()
+        };
+        let (known, new) = (by_tid(&raw.threads), by_tid(&raw.new_threads));
+        for index in 0..self.timeline.threads().len() {
+            let row = self.timeline.threads()[index].clone();
+            let same = |thread: &&LiveThread| thread.pid == row.pid;
+            let thread = match new.get(&row.tid).filter(same) {
+                Some(thread) => thread.clone(),
+                None if known.contains_key(&row.tid) => continue,
+                None => match raw.threads.iter().find(same) {
+                    Some(sibling) => LiveThread {
+                        tid: row.tid,
+                        name: row.name.clone(),
+                        ..sibling.clone()
+                    },
+                    None => continue,
+                },
+            };
+            let class = self.class_of(&thread, raw);
+            self.timeline.set_class(index, class);
         }
-        Ok(())
     }
 
-    /// Writes the rows of the burst.
-    pub fn write(&mut self, raw: &RawBurst) -> Result<(), RecordingError> {
-        let rows = self.timeline.finish_burst();
-        self.cpu.add(raw, &rows);
-        self.writer.burst(rows)
+    fn class_of(&self, thread: &LiveThread, raw: &RawBurst) -> ThreadClass {
+        if raw.clients.binary_search(&thread.tid).is_ok() {
+            return ThreadClass::Client;
+        }
+        let rules = &self.files.rules;
+        rules.class_of(&thread.process, &thread.command_line, &thread.name)
     }
 
     /// Writes the recording so far to another directory; completes its description.
@@ -105,41 +188,6 @@ impl Decoding {
         about.checks.extend(self.timeline.checks());
         about.checks.push(opens_check(self.opens));
     }
-
-    /// Classifies the threads that were started in the burst; one that also ended in it is taken for a thread
-    /// of its process by the name that it gave itself.
-    fn name_new_threads(&mut self, raw: &RawBurst) {
-        let by_tid = |threads: &[LiveThread]| -> HashMap<i32, LiveThread> {
-            (threads.iter().map(|thread| (thread.tid, thread.clone()))).collect()
-        };
-        let (known, new) = (by_tid(&raw.threads), by_tid(&raw.new_threads));
-        for index in 0..self.timeline.threads().len() {
-            let row = self.timeline.threads()[index].clone();
-            let same = |thread: &&LiveThread| thread.pid == row.pid;
-            let thread = match new.get(&row.tid).filter(same) {
-                Some(thread) => thread.clone(),
-                None if known.contains_key(&row.tid) => continue,
-                None => match raw.threads.iter().find(same) {
-                    Some(sibling) => LiveThread {
-                        tid: row.tid,
-                        name: row.name.clone(),
-                        ..sibling.clone()
-                    },
-                    None => continue,
-                },
-            };
-            let class = self.class_of(&thread, raw);
-            self.timeline.set_class(index as u32, class);
-        }
-    }
-
-    fn class_of(&self, thread: &LiveThread, raw: &RawBurst) -> ThreadClass {
-        if raw.clients.binary_search(&thread.tid).is_ok() {
-            return ThreadClass::Client;
-        }
-        self.rules
-            .class_of(&thread.process, &thread.command_line, &thread.name)
-    }
 }
 
 fn opens_check((opens, unresolved): (u64, u64)) -> Check {
@@ -147,5 +195,49 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
         name: "opens resolved".into(),
         passed: unresolved * 100 <= opens,
         detail: format!("{unresolved} of {opens} opens have no path, at most 1 % may"),
+    }
+}
+
+/// A thread that decodes.
+pub struct DecodingThread {
+    bursts: Sender<Told>,
+    thread: JoinHandle<Result<Decoding, RecordingError>>,
+}
+
+enum Told {
+    Burst(Box<RawBurst>),
+    /// No more bursts come, and all that wait are to be decoded.
+    End,
+}
+
+impl DecodingThread {
+    /// Starts the thread; dropping what this returns leaves the bursts that wait undecoded.
+    pub fn start(decoding: Decoding) -> Self {
+        let (bursts, told) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            cpu::run_when_idle(true);
+            decoding.decode_told(&told)
+        });
+        Self { bursts, thread }
+    }
+
+    pub fn burst_ended(&self, burst: RawBurst) {
+        // A thread that has failed is asked for its error at the end.
+        let _ = self.bursts.send(Told::Burst(Box::new(burst)));
+    }
+
+    /// Leaves the bursts that wait undecoded, and waits for the one that is being decoded.
+    pub fn abandon(self) {
+        drop(self.bursts);
+        // A failure matters to nobody.
+        let _ = self.thread.join();
+    }
+
+    /// Decodes the remaining bursts at full speed.
+    pub fn finish(self) -> Result<Decoding, RecordError> {
+        let _ = self.bursts.send(Told::End);
+        let ended = self.thread.join();
+        let ended = ended.map_err(|_| RecordError::new("the decoder ended", "report this"))?;
+        Ok(ended?)
     }
 }

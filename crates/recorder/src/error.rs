@@ -1,11 +1,9 @@
-//! Errors of a recording, each with its fix.
+//! The error of a recording, with its fix.
 
 use std::fmt::Display;
 use std::path::Path;
 
-use crate::RecorderError;
-use crate::tracer::TracerError;
-use tierwise_recording::RulesError;
+use tierwise_recording::{RecordingError, RulesError};
 
 /// A recording that cannot be made, in one line that names file or option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,14 +29,8 @@ impl RecordError {
     }
 }
 
-impl From<RecorderError> for RecordError {
-    fn from(error: RecorderError) -> Self {
-        Self::new(error.to_string(), error.fix())
-    }
-}
-
-impl From<TracerError> for RecordError {
-    fn from(error: TracerError) -> Self {
+impl From<RecordingError> for RecordError {
+    fn from(error: RecordingError) -> Self {
         Self::new(error.message, error.fix)
     }
 }

@@ -11,7 +11,6 @@ pub struct Event {
     pub cpu: u16,
     /// Thread that ran there.
     pub tid: i32,
-    /// What happened.
     pub kind: EventKind,
 }
 
@@ -30,113 +29,78 @@ pub enum SwitchState {
     Stopped,
 }
 
-/// A file that got a number, reported at the open itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// Number in the process.
-    pub fd: i32,
-    /// Path, absolute.
-    pub path: String,
+/// A request to a block device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `(major << 20) | minor`
+    pub device: u32,
+    pub sector: u64,
+    pub sectors: u32,
+    /// The kernel's letters, such as `WS` or `FF`.
+    pub flags: [u8; 8],
 }
 
-/// What happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventKind {
     /// A burst begins: every thread known is in some state; nothing before it is known.
     BurstStart,
-    /// A burst ends.
     BurstEnd,
-    /// System call entered, by its number on this machine.
+    /// System call entered, by its number on this machine. Arguments that are not told are 0.
     Enter {
-        /// Number.
         number: u32,
-        /// Its arguments; those not told are 0.
         arguments: [u64; 6],
     },
-    /// System call left.
     Exit {
-        /// Number.
         number: u32,
-        /// Its result.
         result: i64,
     },
-    /// The core goes from one thread to another; `tid` of the event is `previous`.
+    /// The core goes from one thread to another, of which 0 is the idle one; `tid` of the event is `previous`.
     Switch {
-        /// Thread that leaves; 0 is the idle one.
         previous: i32,
-        /// How it leaves.
         state: SwitchState,
-        /// Thread that comes; 0 is the idle one.
         next: i32,
     },
     /// A thread can run again; `tid` of the event is the waker (0 or a foreign one in an interrupt).
     Waking {
-        /// Thread that is woken.
         woken: i32,
         /// Core it will run on.
         target: u16,
         /// Whether an interrupt, not the current thread itself, woke it.
         interrupt: bool,
     },
-    /// A new thread.
     Fork {
-        /// Its id.
         child: i32,
-        /// Its name.
         name: String,
         /// Whether it belongs to the same process.
         thread: bool,
     },
-    /// A thread has another name.
     Rename {
-        /// The new name.
         name: String,
     },
-    /// The thread ends.
     Ended,
-    /// A file was opened; sent before the exit of its call.
-    Opened(Opened),
+    /// A file was opened, or one was removed (number -1) by its absolute path; sent before the exit of its call.
+    Opened {
+        fd: i32,
+        path: String,
+    },
     /// The data that a call sends; told before the call's exit.
     Replied {
         /// When the call began, monotonic clock.
         begun_ns: u64,
-        /// How the data ends.
         status: TransactionStatus,
     },
-    /// A block request was given to a device, `(major << 20) | minor`.
-    Issue {
-        /// Device.
-        device: u32,
-        /// First sector.
-        sector: u64,
-        /// Length.
-        sectors: u32,
-        /// The kernel's letters, such as `WS` or `FF`.
-        flags: [u8; 8],
-    },
-    /// A block request completed.
-    Complete {
-        /// Device.
-        device: u32,
-        /// First sector.
-        sector: u64,
-        /// Length.
-        sectors: u32,
-        /// The kernel's letters.
-        flags: [u8; 8],
-    },
-    /// A request was handed to an io_uring.
+    /// A request was given to its device.
+    Issue(Request),
+    /// A request completed.
+    Complete(Request),
+    /// A request was handed to an io_uring, with the kernel's number of it, and its operation `IORING_OP_…`.
     UringSubmit {
-        /// The kernel's request; the same in its completion.
         request: u64,
-        /// Operation, `IORING_OP_…`.
         operation: u8,
     },
     /// A request of an io_uring completed.
     UringComplete {
-        /// The kernel's request.
         request: u64,
-        /// Its result.
         result: i64,
     },
 }

@@ -6,9 +6,7 @@ use tierwise_recording::{About, BurstRows, ForeignProgram, StateKind};
 
 use crate::tracer::RawBurst;
 
-/// Programs that a recording names.
 const MOST_PROGRAMS: usize = 5;
-/// Processes of a program that it names.
 const MOST_PIDS: usize = 8;
 /// Share of all cores below which a program is not named.
 const LEAST_SHARE: f64 = 0.005;
@@ -26,13 +24,10 @@ pub struct ForeignCpu {
 impl ForeignCpu {
     /// Adds a burst: the machine's use, without that of the recorded threads and the recorder.
     pub fn add(&mut self, raw: &RawBurst, rows: &BurstRows) {
-        let on_core = rows
-            .states
-            .iter()
-            .filter(|state| state.kind == StateKind::Cpu);
-        let own_ns: u64 = on_core
-            .map(|state| state.end_ns.saturating_sub(state.start_ns))
-            .sum();
+        let states = rows.states.iter();
+        let on_core = states.filter(|state| state.kind == StateKind::Cpu);
+        let times_ns = on_core.map(|state| state.end_ns.saturating_sub(state.start_ns));
+        let own_ns: u64 = times_ns.sum();
         self.all_ns += raw.cpu.all_ns;
         self.stolen_ns += raw.cpu.stolen_ns;
         self.foreign_ns += (raw.cpu.others_ns - own_ns as f64).max(0.0);
@@ -47,7 +42,6 @@ impl ForeignCpu {
         }
     }
 
-    /// Writes the shares into a description.
     pub fn describe(&self, about: &mut About) {
         let share = |time_ns: f64| (time_ns / self.all_ns.max(1.0)).clamp(0.0, 1.0);
         about.foreign_cpu_share = share(self.foreign_ns);
@@ -62,9 +56,8 @@ impl ForeignCpu {
                 cpu_share: share(busiest.iter().map(|(_, time_ns)| **time_ns).sum()),
             }
         });
-        let mut programs: Vec<_> = programs
-            .filter(|one| one.cpu_share >= LEAST_SHARE)
-            .collect();
+        let programs = programs.filter(|one| one.cpu_share >= LEAST_SHARE);
+        let mut programs: Vec<_> = programs.collect();
         programs.sort_by(|one, other| other.cpu_share.total_cmp(&one.cpu_share));
         programs.truncate(MOST_PROGRAMS);
         about.foreign_programs = programs;
@@ -74,8 +67,8 @@ impl ForeignCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::cpu::CpuTime;
     use crate::host::processes::LiveThread;
-    use crate::tracer::CpuTime;
 
     #[test]
     fn programs_are_named_by_their_time_without_the_recorded_ones() {

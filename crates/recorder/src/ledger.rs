@@ -14,7 +14,6 @@ use crate::host::processes::Identity;
 /// Names that this program gives begin so; it removes nothing else.
 pub const PREFIX: &str = "tierwise-record-";
 
-const KIND: &str = "directory";
 const FIX: &str = "set TIERWISE_RUN_DIR to a directory that only root may write";
 
 #[derive(Serialize, Deserialize)]
@@ -40,7 +39,7 @@ impl Entry {
         let own = Identity::of(std::process::id().cast_signed());
         let owner = own.ok_or_else(|| RecordError::new("/proc is not mounted", "mount it"))?;
         let text = serde_json::json!(Text {
-            kind: KIND.to_owned(),
+            kind: "directory".to_owned(),
             name: name.clone().into_owned(),
             owner,
             facts: Facts {
@@ -48,8 +47,8 @@ impl Entry {
             },
         });
         let run_dir = run_dir()?;
-        let file = run_dir.join(format!("{KIND}-{name}.json"));
-        let draft = run_dir.join(format!(".{KIND}-{name}"));
+        let file = run_dir.join(format!("directory-{name}.json"));
+        let draft = run_dir.join(format!(".directory-{name}"));
         let written = fs::write(&draft, text.to_string()).and_then(|()| fs::rename(&draft, &file));
         written.map_err(|error| unusable(&file, error))?;
         Ok(Self(file))
@@ -68,13 +67,9 @@ pub fn sweep() -> Result<(), RecordError> {
     let entries = fs::read_dir(&run_dir).map_err(|error| unusable(&run_dir, error))?;
     for file in entries.flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
-        let Some(name) = name.strip_prefix(&format!("{KIND}-")) else {
-            continue;
-        };
-        let Some(name) = name
-            .strip_suffix(".json")
-            .filter(|name| name.starts_with(PREFIX))
-        else {
+        let name = name.strip_prefix("directory-");
+        let name = name.and_then(|name| name.strip_suffix(".json"));
+        let Some(name) = name.filter(|name| name.starts_with(PREFIX)) else {
             continue;
         };
         let text = fs::read(file.path()).unwrap_or_default();

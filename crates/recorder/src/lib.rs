@@ -5,11 +5,8 @@
 //! a [`Session`] joins them. [`record`] takes one recording by a schedule, as the static program `tierwise-record` does;
 //! it asks the database nothing.
 
-mod about;
 mod database;
-mod decoder;
 mod decoding;
-mod disk_space;
 mod error;
 mod event;
 mod foreign_cpu;
@@ -18,30 +15,33 @@ mod ledger;
 mod output;
 mod protocol;
 mod rates;
-mod recorder;
 mod request_counter;
 mod schedule;
 mod scheduled;
 mod session;
 #[cfg(test)]
-mod tests;
+#[path = "tests/system_calls.rs"]
+mod system_calls;
 pub mod timeline;
 pub mod tracer;
 mod tracing;
 
-pub use database::{
-    Server, ServersOf, Target, Wanted, clients_of, kind_of_name, listed, merge, role_by_path,
-    roles_of, root_of, servers_of_now, settings_of,
-};
-pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
+pub use database::clients::{clients_of, kind_of_name, merge, servers_of_now};
+pub use database::rules::role_by_path;
+pub use database::servers::Server;
+pub use database::settings::{roles_of, settings_of};
+pub use database::target::{Wanted, listed, root_of};
 pub use error::RecordError;
-pub use event::{Event, EventKind, Opened, SwitchState};
-pub use host::{
-    BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, RoleOf, Sockets, first_processes,
-    memory_limit_bytes, role_of_content, within,
-};
-pub use recorder::{BurstSummary, Recorder, RecorderError, Trial};
-pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};
-pub use schedule::Schedule;
+pub use host::block_layer::{BlockLayer, EmulatedPartition};
+pub use host::devices::Devices;
+pub use host::extents::KnownExtents;
+pub use host::files::{RoleOf, role_of_content};
+pub use host::machine::memory_limit_bytes;
+pub use host::paths::within;
+pub use host::processes::first_processes;
+pub use host::sockets::{Peer, Sockets};
+pub use request_counter::{OwnedRequests, RequestCounter};
+pub use schedule::{DEFAULT_LIMIT_BYTES, Schedule, megabytes};
 pub use scheduled::{Order, record};
-pub use session::{Places, Session, Subject, Taken};
+pub use session::{Session, Subject};
+pub use tracer::Places;

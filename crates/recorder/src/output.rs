@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::RecordError;
 use crate::host::directory::{Directory, sudo_caller};
+use crate::host::paths::entries;
 use crate::ledger::Entry;
 
 const NEW: &str = "name a new directory";
@@ -52,18 +53,17 @@ impl Output {
     /// An error with the directory's own name in place of that path.
     pub fn explain(&self, error: RecordError) -> RecordError {
         let within = |path: &Path| format!("{}/", path.display());
-        let message = error
-            .message
-            .replace(&within(&self.path()), &within(&self.out));
-        RecordError { message, ..error }
+        let (here, shown) = (within(&self.path()), within(&self.out));
+        RecordError {
+            message: error.message.replace(&here, &shown),
+            ..error
+        }
     }
 
-    /// Size of its files.
     pub fn size_bytes(&self) -> u64 {
-        let files = fs::read_dir(self.path()).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| Some(file.metadata().ok()?.len()))
-            .sum()
+        let files = entries(self.path());
+        let sizes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
+        sizes.sum()
     }
 
     /// Gives it to whoever called `sudo`, and its own name. Nobody else may read it.
@@ -74,11 +74,8 @@ impl Output {
             .and_then(|()| self.parent.rename(&self.name, &self.last))
             .map_err(refused)?;
         if !self.work.is_at(&self.parent, &self.last) {
-            return Err(RecordError::at(
-                &self.out,
-                "was replaced by another user",
-                NEW,
-            ));
+            let problem = "was replaced by another user";
+            return Err(RecordError::at(&self.out, problem, NEW));
         }
         Ok(())
     }
@@ -94,13 +91,13 @@ impl Drop for Output {
 
 /// Refuses a directory that holds something, is another user's, or is none.
 fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), RecordError> {
+    let refused = |error| RecordError::at(out, error, NEW);
     let there = match parent.listed(last) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        there => there.map_err(|error| RecordError::at(out, error, NEW))?,
+        there => there.map_err(refused)?,
     };
     there.require_own(out)?;
-    let mut entries =
-        fs::read_dir(there.path()).map_err(|error| RecordError::at(out, error, NEW))?;
+    let mut entries = fs::read_dir(there.path()).map_err(refused)?;
     if entries.next().is_some() {
         let message = format!("{} is not empty", out.display());
         return Err(RecordError::new(message, NEW));

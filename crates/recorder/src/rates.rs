@@ -36,7 +36,6 @@ pub struct RateMeter {
 }
 
 impl RateMeter {
-    /// Begins the first span.
     #[must_use]
     pub fn start(pids: &[i32]) -> Self {
         Self {
@@ -51,7 +50,6 @@ impl RateMeter {
         (self.since, self.at) = (processes::activity(pids), Instant::now());
     }
 
-    /// Ends the current span, and begins the next.
     pub fn end(&mut self, pids: &[i32], recorded: bool) {
         let did = processes::activity(pids);
         let now = Instant::now();

@@ -5,24 +5,19 @@ use std::path::Path;
 
 use tierwise_recording::BlockOp;
 
-use crate::EventKind;
+use crate::RecordError;
+use crate::event::Request;
 use crate::timeline::{DeviceRange, Extent, Extents, operation};
-use crate::tracer::{Completions, TracerError};
+use crate::tracer::Completions;
 
-/// Requests that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestCounts {
-    /// Reads.
     pub reads: u64,
-    /// Writes.
     pub writes: u64,
     /// Flushes, each of the whole device.
     pub flushes: u64,
-    /// Discards.
     pub discards: u64,
-    /// Bytes of reads.
     pub read_bytes: u64,
-    /// Bytes of writes.
     pub write_bytes: u64,
 }
 
@@ -38,7 +33,7 @@ pub struct OwnedRequests {
 }
 
 /// Counts from [`Self::begin`] to [`Self::end`]. A request belongs to the owner of its first sector at the
-/// next [`Self::count`] after it; if there was none then, to the last known owner.
+/// next [`Self::count`] after it; if there was none then, to the last known owner. A method fails if the kernel refuses.
 pub struct RequestCounter {
     completions: Completions,
     ledger: Ledger,
@@ -60,14 +55,13 @@ impl RequestCounter {
         tracefs: &Path,
         instance: &str,
         devices: Vec<DeviceRange>,
-    ) -> Result<Self, TracerError> {
-        let ledger = Ledger {
-            devices,
-            ..Ledger::default()
-        };
-        Completions::attach(tracefs, instance).map(|completions| Self {
-            completions,
-            ledger,
+    ) -> Result<Self, RecordError> {
+        Ok(Self {
+            completions: Completions::attach(tracefs, instance)?,
+            ledger: Ledger {
+                devices,
+                ..Ledger::default()
+            },
         })
     }
 
@@ -77,68 +71,44 @@ impl RequestCounter {
     }
 
     /// Counts from zero.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn begin(&mut self) -> Result<(), TracerError> {
+    pub fn begin(&mut self) -> Result<(), RecordError> {
         self.count()?;
         self.ledger.counts.clear();
         self.completions.record(true)
     }
 
     /// Counts the requests that completed until now.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn count(&mut self) -> Result<(), TracerError> {
-        let ledger = &mut self.ledger;
-        self.completions.drain(|event| ledger.enter(&event.kind))
+    pub fn count(&mut self) -> Result<(), RecordError> {
+        self.completions.drain(|request| self.ledger.enter(request))
     }
 
     /// Stops counting; requests completed until now wait for [`Self::end`].
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn stop(&self) -> Result<(), TracerError> {
+    pub fn stop(&self) -> Result<(), RecordError> {
         self.completions.record(false)
     }
 
     /// Counts the rest and returns all counts.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, TracerError> {
+    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, RecordError> {
         self.count()?;
         let counted = self.ledger.counts.drain();
-        Ok(counted
-            .map(|((device, owner), counts)| OwnedRequests {
-                device,
-                owner,
-                counts,
-            })
-            .collect())
+        let owned = counted.map(|((device, owner), counts)| OwnedRequests {
+            device,
+            owner,
+            counts,
+        });
+        Ok(owned.collect())
     }
 }
 
 impl Ledger {
-    fn enter(&mut self, kind: &EventKind) {
-        let &EventKind::Complete {
-            device: number,
-            sector,
-            sectors,
-            flags,
-        } = kind
+    fn enter(&mut self, request: Request) {
+        let (sector, sectors) = (request.sector, request.sectors);
+        // The end of a request that needed flushes is reported once more, with nothing left of it.
+        let Some(op) = operation(request.flags).filter(|op| sectors > 0 || *op == BlockOp::Flush)
         else {
             return;
         };
-        let Some(op) = operation(flags) else {
-            return;
-        };
-        // The end of a request that needed flushes is reported once more, with nothing left of it.
-        if sectors == 0 && op != BlockOp::Flush {
-            return;
-        }
-        let Some(range) = DeviceRange::of(&self.devices, number, sector, op) else {
+        let Some(range) = DeviceRange::of(&self.devices, request.device, sector, op) else {
             return;
         };
         let owner = match op {
@@ -146,24 +116,19 @@ impl Ledger {
             _ => self.extents.find(range.device, range.within(sector)),
         };
         let key = (range.device, owner.map(|place| place.file));
-        self.counts.entry(key).or_default().add(op, sectors);
-    }
-}
-
-impl RequestCounts {
-    fn add(&mut self, op: BlockOp, sectors: u32) {
         let bytes = u64::from(sectors) * 512;
+        let counts = self.counts.entry(key).or_default();
         match op {
             BlockOp::Read => {
-                self.reads += 1;
-                self.read_bytes += bytes;
+                counts.reads += 1;
+                counts.read_bytes += bytes;
             }
             BlockOp::Write => {
-                self.writes += 1;
-                self.write_bytes += bytes;
+                counts.writes += 1;
+                counts.write_bytes += bytes;
             }
-            BlockOp::Discard => self.discards += 1,
-            BlockOp::Flush => self.flushes += 1,
+            BlockOp::Discard => counts.discards += 1,
+            BlockOp::Flush => counts.flushes += 1,
         }
     }
 }
@@ -204,11 +169,11 @@ mod tests {
         }
     }
 
-    fn done(number: u32, sector: u64, sectors: u32, letters: &str) -> EventKind {
+    fn done(device: u32, sector: u64, sectors: u32, letters: &str) -> Request {
         let mut flags = [0; 8];
         flags[..letters.len()].copy_from_slice(letters.as_bytes());
-        EventKind::Complete {
-            device: number,
+        Request {
+            device,
             sector,
             sectors,
             flags,
@@ -228,40 +193,25 @@ mod tests {
             done(NUMBER, 2000, 8, "W"),
             done(NUMBER + 1, 2148, 8, "W"),
         ] {
-            ledger.enter(&event);
+            ledger.enter(event);
         }
-        let log = RequestCounts {
-            writes: 1,
-            write_bytes: 4096,
-            ..RequestCounts::default()
-        };
-        let data = RequestCounts {
-            reads: 1,
-            read_bytes: 4096,
-            writes: 1,
-            write_bytes: 512,
-            ..RequestCounts::default()
-        };
-        let nobody = RequestCounts {
-            writes: 1,
-            write_bytes: 8192,
-            flushes: 1,
-            ..RequestCounts::default()
-        };
-        let expected = [
-            ((0, Some(LOG)), log),
-            ((0, Some(DATA)), data),
-            ((0, None), nobody),
-        ];
-        assert_eq!(ledger.counts, HashMap::from(expected));
+        let counted = [Some(LOG), Some(DATA), None].map(|owner| {
+            let counts = ledger.counts[&(0, owner)];
+            let bytes = (counts.read_bytes, counts.write_bytes);
+            (counts.reads, counts.writes, counts.flushes, bytes)
+        });
+        let (log, data) = ((0, 1, 0, (0, 4096)), (1, 1, 0, (4096, 512)));
+        let nobody = (0, 1, 1, (0, 8192));
+        assert_eq!(counted, [log, data, nobody]);
+        assert_eq!(ledger.counts.len(), 3);
     }
 
     #[test]
     fn a_place_that_changes_hands_counts_for_the_latest_owner() {
         let mut ledger = ledger(&[(DATA, 100, 100)]);
-        ledger.enter(&done(NUMBER, 2190, 8, "W"));
+        ledger.enter(done(NUMBER, 2190, 8, "W"));
         place(&mut ledger, &[(LOG, 140, 20)]);
-        ledger.enter(&done(NUMBER, 2190, 8, "W"));
+        ledger.enter(done(NUMBER, 2190, 8, "W"));
         let writes = |owner| ledger.counts[&(0, Some(owner))].writes;
         assert_eq!((writes(DATA), writes(LOG)), (1, 1));
     }

@@ -1,8 +1,9 @@
-//! The schedule of a recording: bursts spread over the run, with unrecorded time between them.
+//! The schedule of a recording, which is bursts with unrecorded time between them, and the disk space that it takes.
 
 use std::time::Duration;
 
 use crate::RecordError;
+use crate::tracer::BurstSummary;
 
 /// More leaves too little unrecorded time to compare with, and too much data to bound.
 const MOST_DUTY: f64 = 0.5;
@@ -34,11 +35,8 @@ impl Schedule {
             return refused("--seconds", seconds, "use more than 0 s and at most a week");
         }
         if !(duty > 0.0 && duty <= MOST_DUTY) {
-            return refused(
-                "--duty",
-                duty,
-                "use a share of the time such as 1/10, at most 1/2",
-            );
+            let fix = "use a share of the time such as 1/10, at most 1/2";
+            return refused("--duty", duty, fix);
         }
         if !(0.01..=60.0).contains(&burst_s) {
             return refused("--burst", burst_s, "use 0.01 to 60 s");
@@ -52,9 +50,8 @@ impl Schedule {
 
     /// Time in which events are recorded.
     pub fn recorded(&self) -> Duration {
-        self.length
-            .mul_f64(self.duty)
-            .max(self.burst.min(self.length))
+        let shortest = self.burst.min(self.length);
+        self.length.mul_f64(self.duty).max(shortest)
     }
 
     /// Time before each burst, without end: randomised, with one burst in each period.
@@ -82,6 +79,79 @@ fn uniform(state: &mut u64) -> f64 {
     ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// A recording ends early when it has reached this size, by default.
+pub const DEFAULT_LIMIT_BYTES: u64 = 1_000_000_000;
+
+/// Bytes that one event takes in a recording under pgbench: 3.7 with 468,000 events/s (docs/how-to/record.md), 5.4 with
+/// 24,000 events/s.
+const EVENT_BYTES: f64 = 5.5;
+/// The tables' own size and what is known about the machine.
+const EMPTY_BYTES: f64 = 50_000.0;
+/// A burst of more bytes waits in a file to be decoded, and so do all until this much waits in memory.
+const LARGEST_IN_MEMORY: f64 = 64e6;
+const MOST_WAITING: f64 = 256e6;
+/// Free space must be this many times what is expected: a trial of 0.1 s does not see all of the load.
+const SAFETY: u64 = 2;
+
+/// What a recording is expected to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// In the end.
+    pub expected_bytes: u64,
+    /// Besides that while it runs, in files without names.
+    pub waiting_bytes: u64,
+}
+
+impl DiskSpace {
+    /// By the events of a trial.
+    pub fn expected(trial: &BurstSummary, schedule: &Schedule) -> Self {
+        let per_s = |count: u64| count as f64 / trial.length.as_secs_f64().max(1e-3);
+        let recorded_s = schedule.recorded().as_secs_f64();
+        let burst = per_s(trial.bytes) * schedule.burst.as_secs_f64();
+        let waiting = (per_s(trial.bytes) * recorded_s).min(MOST_WAITING + 2.0 * burst);
+        Self {
+            expected_bytes: (EMPTY_BYTES + recorded_s * per_s(trial.events) * EVENT_BYTES) as u64,
+            waiting_bytes: match burst > LARGEST_IN_MEMORY {
+                true => waiting as u64,
+                false => 0,
+            },
+        }
+    }
+
+    /// Refuses a file system that has too little left.
+    pub fn require(&self, free_bytes: u64) -> Result<(), RecordError> {
+        let needed = SAFETY * self.expected_bytes + self.waiting_bytes;
+        if free_bytes >= needed {
+            return Ok(());
+        }
+        let (needed, free) = (megabytes(needed), megabytes(free_bytes));
+        Err(RecordError::new(
+            format!("the recording needs {needed}, and {free} are free"),
+            "name a directory on another file system, or record for a shorter time",
+        ))
+    }
+
+    pub fn sentence(&self, limit_bytes: u64) -> String {
+        let expected = megabytes(self.expected_bytes);
+        let waiting = match self.waiting_bytes {
+            0 => String::new(),
+            bytes => format!(", {} more until it is decoded", megabytes(bytes)),
+        };
+        let limit = megabytes(limit_bytes);
+        format!("the recording will take about {expected}{waiting}; it ends early at {limit}")
+    }
+}
+
+pub fn size_of(events: u64) -> u64 {
+    (events as f64 * EVENT_BYTES) as u64
+}
+
+/// A size in words.
+#[must_use]
+pub fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,11 +159,8 @@ mod tests {
     #[test]
     fn bursts_take_their_share_of_the_time_at_no_fixed_point() {
         let schedule = Schedule::new(60.0, 0.1, 0.5).unwrap();
-        let gaps_s: Vec<f64> = schedule
-            .gaps()
-            .take(200)
-            .map(|gap| gap.as_secs_f64())
-            .collect();
+        let gaps_s = schedule.gaps().take(200).map(|gap| gap.as_secs_f64());
+        let gaps_s: Vec<f64> = gaps_s.collect();
         let recorded_s = 0.5 * gaps_s.len() as f64;
         let duty = recorded_s / (recorded_s + gaps_s.iter().sum::<f64>());
         assert!((duty - 0.1).abs() < 0.002, "{duty}");
@@ -111,5 +178,38 @@ mod tests {
         assert!(told(f64::NAN, 0.1, 0.5).starts_with("--seconds"));
         assert!(told(1.0, 2.0, 0.5).starts_with("--duty"));
         assert!(told(1.0, 0.1, 1e9).starts_with("--burst"));
+    }
+
+    fn space(events: u64, bytes: u64) -> DiskSpace {
+        let schedule = Schedule::new(60.0, 0.1, 0.5).unwrap();
+        let trial = BurstSummary {
+            clients: 1,
+            events,
+            bytes,
+            length: Duration::from_millis(100),
+        };
+        DiskSpace::expected(&trial, &schedule)
+    }
+
+    #[test]
+    fn space_follows_from_the_events_of_the_trial() {
+        let busy = space(46_800, 2_000_000);
+        assert_eq!((busy.expected_bytes, busy.waiting_bytes), (15_494_000, 0));
+        assert!(busy.require(31_000_000).is_ok());
+        let refused = busy.require(30_000_000).unwrap_err();
+        assert_eq!(
+            refused.message,
+            "the recording needs 31.0 MB, and 30.0 MB are free"
+        );
+        let sentence = busy.sentence(1_000_000_000);
+        assert!(sentence.ends_with("about 15.5 MB; it ends early at 1000.0 MB"));
+    }
+
+    #[test]
+    fn bursts_that_wait_in_files_are_counted_too() {
+        let huge = space(500_000, 20_000_000);
+        assert_eq!(huge.waiting_bytes, 456_000_000);
+        let sentence = huge.sentence(0);
+        assert!(sentence.contains("456.0 MB more until it is decoded"));
     }
 }

@@ -5,16 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use chrono::{SecondsFormat, Utc};
 use tierwise_recording::{About, Role};
 
+use crate::database::settings::settings_of;
 use crate::database::target::{Target, Wanted};
-use crate::disk_space::{self, DiskSpace};
 use crate::host::devices::Devices;
 use crate::host::machine;
 use crate::output::Output;
-use crate::session::{Places, Session, Subject};
+use crate::schedule::{DiskSpace, Schedule, megabytes};
+use crate::session::{Session, Subject};
+use crate::tracer::Places;
 use crate::tracing::Tracing;
-use crate::{RecordError, Schedule, about, ledger};
+use crate::{RecordError, ledger};
 
 /// Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives.
 const BUFFER_BYTES: u64 = 16 << 20;
@@ -49,136 +52,121 @@ pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Ab
     let tracing = Tracing::open()?;
     tracing.sweep();
     ledger::sweep()?;
-    let target = Target::find(&order.wanted, order.rules.as_deref(), &order.roles)?;
-    let output = Output::begin(&order.out, &tracing.name)?;
-    let made = record_to(&output, order, &target, &tracing, stop, say)
-        .map_err(|error| output.explain(error))?;
-    output.keep()?;
-    Ok(made)
-}
-
-fn record_to(
-    output: &Output,
-    order: &Order,
-    target: &Target,
-    tracing: &Tracing,
-    stop: &AtomicBool,
-    say: &dyn Fn(&str),
-) -> Result<About, RecordError> {
-    say(&format!("attaching to {}", target.server()));
-    let prepared = about::prepared(target);
-    let subject = Subject {
-        first_pid: Some(target.pid),
-        pids: target.processes(),
-        rules: target.rules.clone(),
-        role_of: None,
-        root: target.root.clone(),
-        devices: Devices::mounted(target.mounts_of(), Vec::new()),
-        disk_server_pids: None,
-    };
-    let places = Places {
-        tracefs: tracing.path(),
-        instance: tracing.name.clone(),
-        buffer_bytes: BUFFER_BYTES,
-        spool_dir: output.path(),
-        out: output.path(),
-        whole: false,
-    };
-    let session = Session::attach(subject, places)?;
-    let trial = session.find_clients(TRIAL)?;
-    let space = DiskSpace::expected(&trial, &order.schedule);
-    say(&space.sentence(order.limit_bytes));
-    space.require(machine::free_bytes(&output.path()).unwrap_or(u64::MAX))?;
-    let mut scheduled = Scheduled {
+    let scheduled = Scheduled {
         order,
         stop,
         say,
-        session,
-        target,
-        output,
-        began: Instant::now(),
+        target: Target::find(&order.wanted, order.rules.as_deref(), &order.roles)?,
+        output: Output::begin(&order.out, &tracing.name)?,
     };
-    scheduled.session.begin_unrecorded();
-    scheduled.take_bursts()?;
-    scheduled.finish(prepared)
+    let made = scheduled.record(&tracing);
+    let made = made.map_err(|error| scheduled.output.explain(error))?;
+    scheduled.output.keep()?;
+    Ok(made)
 }
 
-/// Bursts by a schedule.
 struct Scheduled<'a> {
     order: &'a Order,
     stop: &'a AtomicBool,
     say: &'a dyn Fn(&str),
-    session: Session,
-    target: &'a Target,
-    output: &'a Output,
-    began: Instant,
+    target: Target,
+    output: Output,
 }
 
 impl Scheduled<'_> {
-    fn take_bursts(&mut self) -> Result<(), RecordError> {
-        let schedule = self.order.schedule;
+    fn record(&self, tracing: &Tracing) -> Result<About, RecordError> {
+        let (target, order) = (&self.target, self.order);
+        let server = target.server();
+        (self.say)(&format!("attaching to {server}"));
+        // The engine's version, settings and counters need a connection to it.
+        let prepared = About {
+            started_at: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            tierwise: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: server.engine,
+            engine_version: server.version,
+            settings: settings_of(target.pid, &target.rules, &target.root),
+            machine: machine::describe(target.pid),
+            warnings: target.rules.warnings(true),
+            ..About::default()
+        };
+        let subject = Subject {
+            first_pid: Some(target.pid),
+            pids: target.processes(),
+            rules: target.rules.clone(),
+            role_of: None,
+            root: target.root.clone(),
+            devices: Devices::mounted(target.mounts_of(), Vec::new()),
+            disk_server_pids: None,
+        };
+        let places = Places {
+            tracefs: tracing.path(),
+            instance: tracing.name.clone(),
+            buffer_bytes: BUFFER_BYTES,
+            spool_dir: self.output.path(),
+            out: self.output.path(),
+            whole: false,
+        };
+        let mut session = Session::attach(subject, places)?;
+        let trial = session.find_clients(TRIAL)?;
+        let space = DiskSpace::expected(&trial, &order.schedule);
+        (self.say)(&space.sentence(order.limit_bytes));
+        space.require(machine::free_bytes(&self.output.path()).unwrap_or(u64::MAX))?;
+        let began = Instant::now();
+        session.begin_unrecorded();
+        self.take_bursts(&mut session, began + order.schedule.length)?;
+        (self.say)("decoding");
+        session.finish(About {
+            duration_s: began.elapsed().as_secs_f64(),
+            ..prepared
+        })
+    }
+
+    fn take_bursts(&self, session: &mut Session, ends: Instant) -> Result<(), RecordError> {
+        let (target, schedule) = (&self.target, self.order.schedule);
         for gap in schedule.gaps() {
-            if self.over_after(gap, true) || self.full()? {
+            let look = || session.look_for_clients();
+            if self.over_after(gap, ends, look) || self.full(session)? {
                 break;
             }
-            if let Err(error) = self.session.begin_burst(self.target.processes()) {
-                if self.target.alive() {
+            if let Err(error) = session.begin_burst(target.processes()) {
+                if target.alive() {
                     return Err(error);
                 }
                 break;
             }
-            self.over_after(schedule.burst, false);
-            self.end_burst()?;
+            self.over_after(schedule.burst, ends, || ());
+            if let Some(burst) = session.end_burst(target.processes())? {
+                let events = burst.events;
+                (self.say)(&format!("recording: {events} events in the last burst"));
+            }
         }
-        if self.target.alive() {
-            self.session.end_unrecorded();
-        }
-        Ok(())
-    }
-
-    fn end_burst(&mut self) -> Result<(), RecordError> {
-        let burst = self.session.end_burst(self.target.processes())?;
-        if let Some(burst) = burst {
-            (self.say)(&format!(
-                "recording: {} events in the last burst",
-                burst.events
-            ));
+        if target.alive() {
+            session.end_unrecorded();
         }
         Ok(())
     }
 
-    /// Waits, at most until the recording is over, and may look for clients meanwhile; gives whether it is over.
-    fn over_after(&mut self, time: Duration, look: bool) -> bool {
-        let ends = self.began + self.order.schedule.length;
+    /// Waits, at most until the recording is over, and may do something meanwhile; gives whether it is over.
+    fn over_after(&self, time: Duration, ends: Instant, mut meanwhile: impl FnMut()) -> bool {
         let until = (Instant::now() + time).min(ends);
         while !self.stop.load(Ordering::Relaxed) && self.target.alive() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return until >= ends;
             }
-            if look {
-                self.session.look_for_clients();
-            }
+            meanwhile();
             thread::sleep(left.min(LOOKS_EACH));
         }
         true
     }
 
-    fn full(&self) -> Result<bool, RecordError> {
-        let reached = self.output.size_bytes().max(self.session.taken()?.bytes);
+    fn full(&self, session: &Session) -> Result<bool, RecordError> {
+        let reached = self.output.size_bytes().max(session.taken()?.bytes);
         let full = reached >= self.order.limit_bytes;
         if full {
-            let limit = disk_space::megabytes(self.order.limit_bytes);
+            let limit = megabytes(self.order.limit_bytes);
             (self.say)(&format!("the recording has reached its limit of {limit}"));
         }
         Ok(full)
-    }
-
-    fn finish(mut self, prepared: About) -> Result<About, RecordError> {
-        (self.say)("decoding");
-        self.session.finish(About {
-            duration_s: self.began.elapsed().as_secs_f64(),
-            ..prepared
-        })
     }
 }

@@ -1,29 +1,27 @@
 //! A recording under way: bursts taken, decoded beside the database, and described. The caller decides when.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
+use crate::RecordError;
 use crate::database::clients::{clients_of, merge};
-use crate::decoder::Decoder;
-use crate::disk_space;
+use crate::decoding::{Decoding, DecodingThread};
 use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
-use crate::host::processes::{self, open_files};
+use crate::host::processes::{self, Family, open_files};
 use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
-use crate::tracer::{Family, Options};
-use crate::{BurstSummary, RecordError, Recorder, Trial, about};
+use crate::schedule::size_of;
+use crate::tracer::{BurstSummary, BurstTracer, Places, clients_in};
 
-/// How often the kernel's buffers are emptied.
-const POLL: Duration = Duration::from_millis(20);
 /// Between the first two looks for clients; twice as long after each further one.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 const LONGEST_BETWEEN_LOOKS: Duration = Duration::from_secs(30);
 
-/// The database, and where its recording goes.
+/// The database that is recorded.
 pub struct Subject {
     /// Its first process, if that is known.
     pub first_pid: Option<i32>,
@@ -41,23 +39,6 @@ pub struct Subject {
     pub disk_server_pids: Option<Vec<i32>>,
 }
 
-/// Where events come from and where they go.
-pub struct Places {
-    /// Root of a mounted tracefs.
-    pub tracefs: PathBuf,
-    /// Name of the tracer's instances.
-    pub instance: String,
-    /// Size of a buffer of the kernel for one core.
-    pub buffer_bytes: u64,
-    /// Directory for bursts that wait to be decoded.
-    pub spool_dir: PathBuf,
-    /// Directory of the recording, empty or new.
-    pub out: PathBuf,
-    /// Every event of the work is recorded: there is no unrecorded time in which the same work ran.
-    pub whole: bool,
-}
-
-/// What a recording has taken so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Events of the burst under way, which memory holds until it is decoded.
@@ -67,9 +48,11 @@ pub struct Taken {
 }
 
 /// One recording, until [`Session::finish`]. Dropping it detaches.
+///
+/// A method fails if the kernel or the file system refuses, no process is left to record, or the recording has ended.
 pub struct Session {
-    recorder: Arc<Recorder>,
-    decoder: Option<Decoder>,
+    tracer: Option<BurstTracer>,
+    decoder: Option<DecodingThread>,
     meter: RateMeter,
     processes_bytes: u64,
     /// Events of the bursts that ended.
@@ -88,52 +71,52 @@ impl Session {
     /// # Errors
     /// If nothing can be traced here, or the file system refuses.
     pub fn attach(subject: Subject, places: Places) -> Result<Self, RecordError> {
-        let files = Files::new(subject.devices, subject.rules.clone(), subject.root);
-        let mut files = files.with_roles(subject.role_of);
+        let mut files = Files::new(
+            subject.devices,
+            subject.rules,
+            subject.role_of,
+            subject.root,
+        );
         for file in subject.pids.iter().flat_map(|&pid| open_files(pid)) {
             files.of(&file.path);
         }
         let servers = subject.disk_server_pids;
-        let options = Options {
-            tracefs: places.tracefs,
-            instance: places.instance,
-            pids: subject.pids.clone(),
-            buffer_bytes: places.buffer_bytes,
-            poll: POLL,
-            spool_dir: places.spool_dir,
-            disk_server_pids: servers.unwrap_or_else(|| files.devices.disk_servers()),
-        };
-        let ranges = files.devices.ranges();
-        let recorder = Recorder::attach(options, subject.rules, ranges, &places.out)?;
-        let recorder = Arc::new(recorder);
+        let servers = servers.unwrap_or_else(|| files.devices.disk_servers());
+        let (whole, out) = (places.whole, places.out.clone());
+        let tracer = BurstTracer::attach(places, subject.pids.clone(), servers)?;
+        let decoding = Decoding::begin(files, tracer.decoder(), &out)?;
         Ok(Self {
-            decoder: Some(Decoder::start(Arc::clone(&recorder), files)),
+            tracer: Some(tracer),
+            decoder: Some(DecodingThread::start(decoding)),
             meter: RateMeter::start(&subject.pids),
-            recorder,
             processes_bytes: 0,
             events: 0,
             first_pid: subject.first_pid.or_else(|| subject.pids.first().copied()),
             pids: subject.pids,
-            whole: places.whole,
+            whole,
             clients: Vec::new(),
             looks: (Instant::now(), FIRST_LOOK),
         })
     }
 
-    /// Finds the clients by their wake-ups in a burst that is not kept.
-    ///
-    /// # Errors
-    /// If the kernel refuses, or no process is left.
-    pub fn find_clients(&self, duration: Duration) -> Result<Trial, RecordError> {
-        Ok(self.recorder.find_clients(duration)?)
+    /// Finds the clients by their wake-ups in a burst that is not kept, and follows them from now on.
+    pub fn find_clients(&mut self, duration: Duration) -> Result<BurstSummary, RecordError> {
+        let tracer = self.tracer()?;
+        tracer.begin()?;
+        thread::sleep(duration);
+        let Some(burst) = tracer.end()? else {
+            return Ok(BurstSummary::default());
+        };
+        let clients = clients_in(&burst, &tracer.decoder());
+        let summary = burst.summary(clients.len());
+        tracer.set_clients(clients);
+        Ok(summary)
     }
 
     /// Follows the scheduling of these threads, which are clients, from the next burst on.
-    ///
-    /// # Errors
-    /// If the recording has ended.
-    pub fn set_clients(&self, tids: Vec<i32>) -> Result<(), RecordError> {
-        Ok(self.recorder.set_clients(tids)?)
+    pub fn set_clients(&mut self, tids: Vec<i32>) -> Result<(), RecordError> {
+        self.tracer()?.set_clients(tids);
+        Ok(())
     }
 
     /// Looks for the programs that hold the sessions, unless the last look was not long ago: each reads every descriptor
@@ -160,76 +143,72 @@ impl Session {
     }
 
     /// Begins a burst of these processes.
-    ///
-    /// # Errors
-    /// If the kernel refuses, or no process is left.
     pub fn begin_burst(&mut self, pids: Vec<i32>) -> Result<(), RecordError> {
-        self.pids = pids;
-        self.recorder.set_processes(self.pids.clone())?;
+        self.pids.clone_from(&pids);
+        self.tracer()?.set_processes(pids);
         self.end_unrecorded();
-        Ok(self.recorder.begin()?)
+        self.tracer()?.begin()
     }
 
     /// Ends a burst of processes that are these now; none if none was begun.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn end_burst(&mut self, pids: Vec<i32>) -> Result<Option<BurstSummary>, RecordError> {
-        let burst = self.recorder.end()?;
+        let burst = self.tracer()?.end()?;
         self.pids = pids;
         let held_bytes = processes::memory_bytes(&self.pids);
         self.processes_bytes = self.processes_bytes.max(held_bytes);
         self.meter.end(&self.pids, true);
-        self.events += burst.as_ref().map_or(0, |burst| burst.events);
-        if let (Some(decoder), Some(burst)) = (&self.decoder, &burst) {
-            decoder.burst_ended(burst.clone());
+        let Some(burst) = burst else {
+            return Ok(None);
+        };
+        let summary = burst.summary(burst.clients.len());
+        self.events += summary.events;
+        if let Some(decoder) = &self.decoder {
+            decoder.burst_ended(burst);
         }
-        Ok(burst)
+        Ok(Some(summary))
     }
 
     /// Events of the burst under way, and the size that the recording will have with them.
-    ///
-    /// # Errors
-    /// If the recording has ended.
     pub fn taken(&self) -> Result<Taken, RecordError> {
-        let burst_events = self.recorder.burst_events()?;
+        let burst_events = self.tracer.as_ref().ok_or_else(ended)?.events();
         Ok(Taken {
             burst_events,
-            bytes: disk_space::size_of(self.events + burst_events),
+            bytes: size_of(self.events + burst_events),
         })
     }
 
     /// Writes the recording so far to another directory; `about` is completed.
-    ///
-    /// # Errors
-    /// If the file system refuses, or the recording has ended.
     pub fn snapshot(&mut self, about: About, directory: &Path) -> Result<About, RecordError> {
-        let files = self.decoded()?;
-        let about = self.completed(about, &files);
-        self.decoder = Some(Decoder::start(Arc::clone(&self.recorder), files));
-        Ok(self.recorder.snapshot(about, directory)?)
+        let mut decoding = self.decoded()?;
+        let mut about = self.completed(about, &decoding.files);
+        let written = decoding.snapshot(&mut about, directory);
+        self.decoder = Some(DecodingThread::start(decoding));
+        written?;
+        Ok(about)
     }
 
     /// Detaches, decodes the bursts that wait, and writes the recording; `about` is completed.
-    ///
-    /// # Errors
-    /// If the file system refuses, or it was ended before.
     pub fn finish(&mut self, about: About) -> Result<About, RecordError> {
-        let files = self.decoded()?;
-        let about = self.completed(about, &files);
-        Ok(self.recorder.finish(about)?)
+        let decoding = self.decoded()?;
+        let mut about = self.completed(about, &decoding.files);
+        self.tracer = None;
+        decoding.finish(&mut about)?;
+        Ok(about)
     }
 
     /// Detaches, and leaves the bursts that wait undecoded. No error if already detached.
     pub fn close(&mut self) {
-        self.recorder.close();
+        self.tracer = None;
         if let Some(decoder) = self.decoder.take() {
             decoder.abandon();
         }
     }
 
-    fn decoded(&mut self) -> Result<Files, RecordError> {
-        let ended = || RecordError::new("the recording has ended", "attach again for another");
+    fn tracer(&mut self) -> Result<&mut BurstTracer, RecordError> {
+        self.tracer.as_mut().ok_or_else(ended)
+    }
+
+    fn decoded(&mut self) -> Result<Decoding, RecordError> {
         self.decoder.take().ok_or_else(ended)?.finish()
     }
 
@@ -237,9 +216,9 @@ impl Session {
         let uncompared = RateMeter::start(&[]);
         let meter = if self.whole { &uncompared } else { &self.meter };
         let first = self.first_pid;
-        let sizes = first.and_then(|pid| files.working_directory_sizes(pid));
+        let sizes = first.and_then(|pid| files.data_sizes(pid));
         let mut warnings = about.warnings;
-        warnings.extend(about::warnings_of(&files.devices));
+        warnings.extend(files.devices.warnings());
         About {
             clients: self.clients.clone(),
             machine: Machine {
@@ -260,4 +239,8 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+fn ended() -> RecordError {
+    RecordError::new("the recording has ended", "attach again for another")
 }

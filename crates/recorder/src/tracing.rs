@@ -1,20 +1,18 @@
 //! A tracefs of this process's own, mounted nowhere, and the instances that killed recorders left in the kernel.
 
 use std::fs;
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::ptr;
+
+use itertools::Itertools;
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use rustix::process::geteuid;
 
 use crate::RecordError;
+use crate::host::paths::entries;
 use crate::host::processes;
 use crate::ledger::PREFIX;
-
-const FSOPEN_CLOEXEC: u32 = 1;
-const FSCONFIG_CMD_CREATE: u32 = 6;
-const FSMOUNT_CLOEXEC: u32 = 1;
-/// No set-user-id programs, no devices, no programs at all.
-const MOUNT_ATTRIBUTES: u32 = 0x2 | 0x4 | 0x8;
 
 /// A tracefs that ends with this process; no directory is needed for it.
 pub struct Tracing {
@@ -24,7 +22,6 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Opens one.
     pub fn open() -> Result<Self, RecordError> {
         if let Some(reason) = impossible() {
             return Err(RecordError::new(
@@ -36,7 +33,7 @@ impl Tracing {
         let began = processes::start_ticks(pid).unwrap_or(0);
         let mount = detached_tracefs().map_err(|error| {
             RecordError::new(
-                format!("cannot open tracefs: {error}"),
+                format!("cannot open tracefs: {}", std::io::Error::from(error)),
                 "run it as root on the host itself, with Linux 5.10 or later",
             )
         })?;
@@ -46,7 +43,6 @@ impl Tracing {
         })
     }
 
-    /// Root of the file system.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.mount.as_raw_fd()))
     }
@@ -55,8 +51,7 @@ impl Tracing {
     ///
     /// The kernel refuses to remove one that a live recorder has open, also in another container.
     pub fn sweep(&self) {
-        let instances = fs::read_dir(self.path().join("instances"));
-        for instance in instances.into_iter().flatten().flatten() {
+        for instance in entries(self.path().join("instances")) {
             if is_of_the_dead(&instance.file_name().to_string_lossy()) {
                 let _ = fs::remove_dir(instance.path());
             }
@@ -66,12 +61,8 @@ impl Tracing {
 
 /// Whether this is the name of an instance, `PREFIX-PID-START-KIND`, of a recorder that no longer runs.
 fn is_of_the_dead(name: &str) -> bool {
-    let words: Vec<_> = name
-        .strip_prefix(PREFIX)
-        .unwrap_or_default()
-        .split('-')
-        .collect();
-    let [pid, began, _] = words[..] else {
+    let words = name.strip_prefix(PREFIX).unwrap_or_default().split('-');
+    let Some((pid, began, _kind)) = words.collect_tuple() else {
         return false;
     };
     match (pid.parse(), began.parse()) {
@@ -83,51 +74,21 @@ fn is_of_the_dead(name: &str) -> bool {
 /// Reason why tracing is not possible here.
 fn impossible() -> Option<&'static str> {
     let systems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    // SAFETY: takes no pointers.
-    if unsafe { libc::geteuid() } != 0 {
+    if !geteuid().is_root() {
         return Some("only root may read the kernel's tracepoints");
     }
     let known = systems.split_whitespace().any(|word| word == "tracefs");
     (!known).then_some("this kernel has no tracefs")
 }
 
-fn detached_tracefs() -> io::Result<OwnedFd> {
-    // SAFETY: the name ends with a zero; the call takes no other pointers.
-    let context = descriptor(unsafe {
-        libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), FSOPEN_CLOEXEC)
-    })?;
-    let none = ptr::null::<u8>();
-    // SAFETY: this command takes neither key nor value.
-    let made = unsafe {
-        libc::syscall(
-            libc::SYS_fsconfig,
-            context.as_raw_fd(),
-            FSCONFIG_CMD_CREATE,
-            none,
-            none,
-            0,
-        )
-    };
-    if made < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: takes no pointers.
-    descriptor(unsafe {
-        libc::syscall(
-            libc::SYS_fsmount,
-            context.as_raw_fd(),
-            FSMOUNT_CLOEXEC,
-            MOUNT_ATTRIBUTES,
-        )
-    })
-}
-
-fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
-    match i32::try_from(result) {
-        // SAFETY: the kernel has just made it, for this process alone.
-        Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
-        _ => Err(io::Error::last_os_error()),
-    }
+fn detached_tracefs() -> Result<OwnedFd, Errno> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(context.as_fd())?;
+    // No set-user-id programs, no devices, no programs at all.
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 #[cfg(test)]

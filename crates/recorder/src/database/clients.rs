@@ -1,15 +1,14 @@
-//! The programs at the other end of a server's sessions, and whether a program is a client itself.
+//! The programs at the other end of a server's sessions, and what programs are by their names.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 
-use crate::tracer::Family;
 use tierwise_recording::{ClientKind, ClientProgram};
 
-use crate::database::client_names::{SERVER_PORTS, kind_of_name};
-use crate::database::rules;
-use crate::host::processes;
+use crate::database::rules::{self, is_among};
+use crate::host::processes::{self, Family};
 use crate::host::sockets::{Listening, Peer, Sockets, inodes_of};
 
 /// The programs that hold sessions of a server, those with most sessions first; peers on other hosts last.
@@ -22,9 +21,8 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
         match peer {
             // A connection that a fork inherited is that of the process that opened it, the older one.
             Peer::Processes(there) => {
-                *held
-                    .entry(there.into_iter().min().unwrap_or(0))
-                    .or_default() += 1;
+                let oldest = there.into_iter().min().unwrap_or(0);
+                *held.entry(oldest).or_default() += 1;
             }
             Peer::Address(address, _) => {
                 addresses.insert(address);
@@ -45,7 +43,7 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
         one.served += sockets.accepted(&[pid]).len() as u32;
     }
     let mut found: Vec<ClientProgram> = programs.into_values().collect();
-    found.sort_by_key(|one| std::cmp::Reverse(one.sessions));
+    found.sort_by_key(|one| Reverse(one.sessions));
     if remote > 0 {
         found.push(ClientProgram {
             kind: ClientKind::Remote,
@@ -68,38 +66,24 @@ pub fn merge(known: &mut Vec<ClientProgram>, seen: Vec<ClientProgram>) {
             None => known.push(one),
         }
     }
-    known.sort_by_key(|one| {
-        (
-            one.kind == ClientKind::Remote,
-            std::cmp::Reverse(one.sessions),
-        )
-    });
+    known.sort_by_key(|one| (one.kind == ClientKind::Remote, Reverse(one.sessions)));
 }
 
 /// Name and kind of a client; a program that takes connections as a database does is a pooler.
 fn described(pid: i32, sockets: &Sockets) -> (String, ClientKind) {
     let name = processes::program_of(pid);
-    let known = names_of(pid).into_iter();
-    if let Some(known) = known
-        .filter_map(|name| Some((kind_of_name(&name)?, name)))
-        .next()
-    {
-        return (known.1, known.0);
+    // The kernel's name is cut to 15 letters; that of the program's file is not.
+    let file = processes::file_behind(&format!("/proc/{pid}/exe"));
+    let file = file.and_then(|file| Some(Path::new(&file).file_name()?.to_str()?.to_owned()));
+    for known in [Some(name.clone()), file].into_iter().flatten() {
+        if let Some(kind) = kind_of_name(&known) {
+            return (known, kind);
+        }
     }
     match is_database(&sockets.listening(&[pid])) {
         true => (name, ClientKind::Pooler),
         false => (name, ClientKind::Application),
     }
-}
-
-/// Names that a process may go by: the kernel's, which is cut to 15 letters, and that of its file.
-fn names_of(pid: i32) -> Vec<String> {
-    let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let file = file.and_then(|file| Some(file.file_name()?.to_str()?.to_owned()));
-    let file = file.map(|name| name.trim_end_matches(" (deleted)").to_owned());
-    std::iter::once(processes::program_of(pid))
-        .chain(file)
-        .collect()
 }
 
 fn is_database(listening: &Listening) -> bool {
@@ -151,8 +135,48 @@ fn servers_of(pids: &[i32], sockets: &Sockets, family: &Family) -> ServersOf {
     found
 }
 
-fn is_server(program: &str) -> bool {
-    rules::of_program(program).is_some_and(|rules| rules.is_server)
+/// Names of programs, separated by spaces, that keep connections for others or pass them on. By documentation of each.
+const POOLERS: &str = "\
+    pgbouncer pgbouncer-rr odyssey pgpool pgpool-II pgcat pgagroal pgdog pg_doorman supavisor spqr-router \
+    pgbalancer proxysql maxscale mysqlrouter mysql-proxy mariadb-maxscale vtgate haproxy envoy nginx stunnel \
+    stunnel4 socat docker-proxy cloud-sql-proxy cloud_sql_proxy rootlessport sshd";
+/// Clients of benchmarks that cannot hold a database themselves.
+const LOAD_GENERATORS: &str = "\
+    pgbench sysbench mysqlslap mariadb-slap go-tpc tpcc_start tpcc_load hammerdbcli hammerdb redis-benchmark \
+    memtier_benchmark mongo-perf cassandra-stress pgreplay";
+/// Tools of servers that cannot hold a database themselves.
+const TOOLS: &str = "\
+    psql pg_dump pg_dumpall pg_restore pg_basebackup pg_isready pg_amcheck vacuumdb reindexdb clusterdb createdb \
+    dropdb createuser dropuser pgcli mysql mariadb mysqldump mariadb-dump mysqlpump mysqlimport mariadb-import \
+    mysqlcheck mariadb-check mysqlshow mariadb-show mysqladmin mariadb-admin mysqlbinlog mariadb-binlog mysqlsh \
+    mycli mydumper myloader sqlcmd bcp tsql isql iusql sqlplus sqlldr expdp impdp redis-cli valkey-cli mongosh \
+    cqlsh clickhouse-client";
+/// Receivers of a server's log.
+const RECEIVERS: &str = "pg_receivewal pg_receivexlog pg_recvlogical";
+/// Ports on which servers of databases and their poolers listen by default.
+const SERVER_PORTS: [u16; 14] = [
+    1433, 1521, 3306, 4006, 5000, 5432, 5433, 6033, 6379, 6432, 6446, 6543, 9999, 27017,
+];
+
+/// What a program is by its name; none if the name says nothing.
+#[must_use]
+pub fn kind_of_name(name: &str) -> Option<ClientKind> {
+    if is_among(POOLERS, name) {
+        Some(ClientKind::Pooler)
+    } else if is_among(LOAD_GENERATORS, name) {
+        Some(ClientKind::LoadGenerator)
+    } else if is_among(TOOLS, name) {
+        Some(ClientKind::Tool)
+    } else if is_among(RECEIVERS, name) || is_server(name) {
+        Some(ClientKind::Replica)
+    } else {
+        None
+    }
+}
+
+/// Whether programs of this name are servers of databases.
+fn is_server(name: &str) -> bool {
+    rules::of_program(name).is_some_and(|rules| rules.is_server)
 }
 
 #[cfg(test)]
@@ -197,5 +221,16 @@ mod tests {
         assert!(is_database(&listening("/tmp/.s.PGSQL.7000", 80)));
         assert!(is_database(&listening("/tmp/app", 6432)));
         assert!(!is_database(&listening("/tmp/app", 8080)));
+    }
+
+    #[test]
+    fn names_tell_what_a_program_is() {
+        assert_eq!(kind_of_name("pgbouncer"), Some(ClientKind::Pooler));
+        assert_eq!(kind_of_name("sysbench"), Some(ClientKind::LoadGenerator));
+        assert_eq!(kind_of_name("mariadb"), Some(ClientKind::Tool));
+        assert_eq!(kind_of_name("postgres"), Some(ClientKind::Replica));
+        assert_eq!(kind_of_name("db_bench"), None);
+        assert_eq!(kind_of_name("sqlite3"), None);
+        assert_eq!(kind_of_name("python3"), None);
     }
 }

@@ -1,15 +1,7 @@
 //! The recorded database: which server it is, the rules of its engine, its settings, its clients.
 
-pub mod client_names;
 pub mod clients;
 pub mod rules;
 pub mod servers;
 pub mod settings;
 pub mod target;
-
-pub use client_names::kind_of_name;
-pub use clients::{ServersOf, clients_of, merge, servers_of_now};
-pub use rules::role_by_path;
-pub use servers::Server;
-pub use settings::{roles_of, settings_of};
-pub use target::{Target, Wanted, listed, root_of};

@@ -8,7 +8,6 @@ use tierwise_input::Links;
 use tierwise_recording::{Role, Rules};
 
 use crate::RecordError;
-use crate::database::settings::escaped;
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
@@ -59,12 +58,8 @@ pub fn load(name: &str) -> Result<Rules, RecordError> {
 /// The rules of all engines, parsed once.
 pub fn all() -> impl Iterator<Item = &'static Rules> {
     static PARSED: OnceLock<Vec<Rules>> = OnceLock::new();
-    let parsed = PARSED.get_or_init(|| {
-        let shipped = SHIPPED.iter();
-        shipped
-            .filter_map(|(name, text)| Rules::parse(text, name).ok())
-            .collect()
-    });
+    let parsed = || SHIPPED.map(|(name, text)| Rules::parse(text, name).ok());
+    let parsed = PARSED.get_or_init(|| parsed().into_iter().flatten().collect());
     parsed.iter()
 }
 
@@ -79,9 +74,11 @@ pub fn of_program(program: &str) -> Option<&'static Rules> {
 /// # Errors
 /// If it is no absolute path, or no role.
 pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
-    let known = Role::ALL.map(Role::name).join(", ");
-    let fix = || format!("write for example --role /srv/log/b.*=archive; roles are {known}");
-    let wrong = |message: String| RecordError::new(message, fix());
+    let wrong = |message: String| {
+        let known = Role::ALL.map(Role::name).join(", ");
+        let fix = format!("write for example --role /srv/log/b.*=archive; roles are {known}");
+        RecordError::new(message, fix)
+    };
     let Some((path, name)) = text.rsplit_once('=') else {
         return Err(wrong(format!("--role: {text:?} has no role")));
     };
@@ -94,6 +91,22 @@ pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
     let parts = path.trim_end_matches('/').split('*');
     let parts: Vec<String> = parts.map(|part| escaped(Path::new(part))).collect();
     Ok((format!("^{}(/.*)?$", parts.join("[^/]*")), role))
+}
+
+/// Escapes what a regular expression would read as a sign.
+pub fn escaped(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let sign = |letter: char| !letter.is_alphanumeric() && !"/_".contains(letter);
+    let parts = text.chars().map(|letter| match sign(letter) {
+        true => format!("\\{letter}"),
+        false => letter.to_string(),
+    });
+    parts.collect()
+}
+
+/// Whether a name is one of those that spaces separate.
+pub fn is_among(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
 }
 
 #[cfg(test)]
@@ -122,12 +135,8 @@ mod tests {
         assert_eq!(rules.role_of("/srv/fast/deep/t.ibd"), Some(Role::Log));
         assert_eq!(rules.role_of("/srv/faster/t.ibd"), Some(Role::Data));
         for wrong in ["/srv/l", "l=log", "/l=logs"] {
-            assert!(
-                role_by_path(wrong)
-                    .unwrap_err()
-                    .message
-                    .starts_with("--role")
-            );
+            let refused = role_by_path(wrong).unwrap_err();
+            assert!(refused.message.starts_with("--role"));
         }
     }
 
@@ -136,5 +145,10 @@ mod tests {
         assert_eq!(of_program("postmaster").unwrap().engine, "postgres");
         assert!(of_program("bash").is_none());
         assert!(load("postgers").unwrap_err().fix.contains("postgres"));
+    }
+
+    #[test]
+    fn signs_of_patterns_are_escaped() {
+        assert_eq!(escaped(Path::new("/a.b/c-1+")), "/a\\.b/c\\-1\\+");
     }
 }

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tierwise_recording::Rules;
 
+use crate::host::files::data_directory;
+use crate::host::paths::text_within;
+use crate::host::processes;
 use crate::host::sockets::Sockets;
-use crate::host::{paths, plain_files, processes};
 
 /// A running server, as `/proc` and its files tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,19 +69,11 @@ impl fmt::Display for Server {
     }
 }
 
-/// Data directory of a server, as it sees it; none where the rules do not say where it is.
-pub fn data_directory(pid: i32, rules: &Rules) -> Option<PathBuf> {
-    let known = rules.works_in_data_directory;
-    known.then(|| fs::read_link(format!("/proc/{pid}/cwd")).ok())?
-}
-
-/// Version of a server, without asking or running it.
 fn version(pid: i32, directory: Option<&Path>, root: &Path) -> Option<String> {
     let written = directory.and_then(|directory| {
         let mut files = VERSION_FILES.iter();
         files.find_map(|name| {
-            let place = paths::within(root, &directory.join(name));
-            let text = plain_files::read(&place, MOST_VERSION_BYTES)?;
+            let text = text_within(root, &directory.join(name), MOST_VERSION_BYTES)?;
             plausible(text.split_whitespace().next()?)
         })
     });
@@ -99,13 +93,12 @@ fn plausible(text: &str) -> Option<String> {
 
 /// Whether a process has process numbers of its own, or a control group that a container's manager made.
 fn in_container(pid: i32) -> bool {
-    let numbers = |who: &str| fs::read_link(format!("/proc/{who}/ns/pid")).ok();
-    if numbers(&pid.to_string()) != numbers("self") {
+    if !processes::shares_namespace(pid, "pid") {
         return true;
     }
-    let groups = processes::text(Path::new(&format!("/proc/{pid}/cgroup")));
+    let groups = processes::text(format!("/proc/{pid}/cgroup"));
     let managers = ["/docker", "/containerd", "/kubepods", "/libpod", "/lxc"];
-    let own = processes::text(Path::new("/proc/self/cgroup"));
+    let own = processes::text("/proc/self/cgroup");
     managers.iter().any(|name| groups.contains(name)) && groups != own
 }
 
@@ -132,10 +125,8 @@ mod tests {
 
     #[test]
     fn only_what_looks_like_a_version_is_one() {
-        assert_eq!(
-            plausible("10.11.19-MariaDB").as_deref(),
-            Some("10.11.19-MariaDB")
-        );
+        let expected = Some("10.11.19-MariaDB");
+        assert_eq!(plausible("10.11.19-MariaDB").as_deref(), expected);
         assert_eq!(plausible("root:x:0:0"), None);
         assert_eq!(plausible("15\u{1b}[2J"), None);
     }

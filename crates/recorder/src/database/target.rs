@@ -1,16 +1,15 @@
 //! The database that is recorded: its processes, its rules, the root of its files.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::tracer::Family;
+use crate::host::processes::Family;
 use tierwise_recording::{ClientKind, Role, Rules};
 
 use crate::RecordError;
-use crate::database::client_names::kind_of_name;
+use crate::database::clients::kind_of_name;
 use crate::database::servers::Server;
 use crate::database::{rules, settings};
+use crate::host::paths::identity;
 use crate::host::processes::{self, Identity};
 use crate::host::sockets::Sockets;
 
@@ -25,11 +24,8 @@ pub enum Wanted {
     Engine(String),
 }
 
-/// A running database.
 pub struct Target {
-    /// Its first process.
     pub pid: i32,
-    /// Rules of its files and threads.
     pub rules: Rules,
     /// Root of its files, as seen by this process; a container has its own.
     pub root: PathBuf,
@@ -52,14 +48,6 @@ impl Target {
             Wanted::DataDirectory(directory) => pid_in(directory)?,
             Wanted::Engine(name) => pid_of_engine(name)?,
         };
-        Self::of_pid(pid, chosen, roles)
-    }
-
-    fn of_pid(
-        pid: i32,
-        chosen: Option<Rules>,
-        roles: &[(String, Role)],
-    ) -> Result<Self, RecordError> {
         let Some(identity) = Identity::of(pid) else {
             return Err(RecordError::new(
                 format!("--pid: there is no process {pid}"),
@@ -68,20 +56,17 @@ impl Target {
         };
         let program = processes::program_of(pid);
         if kind_of_name(&program).is_some_and(|kind| kind != ClientKind::Replica) {
+            let problem = "is a client: it has no database files of its own";
             return Err(RecordError::new(
-                format!(
-                    "--pid: process {pid} ({program}) is a client: it has no database files of its own"
-                ),
+                format!("--pid: process {pid} ({program}) {problem}"),
                 "give the pid of its server",
             ));
         }
         let Some(rules) = chosen.or_else(|| rules::of_program(&program).cloned()) else {
+            let known = rules::names();
             return Err(RecordError::new(
                 format!("--pid: process {pid} ({program}) is of no engine that tierwise knows"),
-                format!(
-                    "give --rules with one of {}, or a TOML file",
-                    rules::names()
-                ),
+                format!("give --rules with one of {known}, or a TOML file"),
             ));
         };
         let root = root_of(pid);
@@ -96,7 +81,6 @@ impl Target {
         })
     }
 
-    /// What tells it from other servers.
     pub fn server(&self) -> Server {
         Server::of(self.pid, &self.rules, &self.root, &Sockets::now())
     }
@@ -106,7 +90,6 @@ impl Target {
         Family::now().with_descendants(&[self.pid])
     }
 
-    /// Whether its first process still runs.
     pub fn alive(&self) -> bool {
         self.identity.alive()
     }
@@ -119,17 +102,9 @@ impl Target {
 
 /// The only server that works in a directory, which the rules of its engine call its data directory.
 fn pid_in(directory: &Path) -> Result<i32, RecordError> {
-    let place = fs::metadata(directory).map_err(|error| {
-        RecordError::at(
-            directory,
-            error,
-            "name the data directory of a running database",
-        )
-    })?;
-    let here = |pid: &i32| {
-        let works = fs::metadata(format!("/proc/{pid}/cwd"));
-        works.is_ok_and(|works| (works.dev(), works.ino()) == (place.dev(), place.ino()))
-    };
+    let fix = "name the data directory of a running database";
+    let place = identity(directory).map_err(|error| RecordError::at(directory, error, fix))?;
+    let here = |pid: &i32| identity(format!("/proc/{pid}/cwd")).is_ok_and(|works| works == place);
     let engines = rules::all().filter(|rules| rules.works_in_data_directory);
     let pids = engines.flat_map(|rules| processes::first_processes(&rules.programs));
     let shown = directory.display();
@@ -176,17 +151,15 @@ pub fn listed(pids: &[i32]) -> String {
 #[must_use]
 pub fn root_of(pid: i32) -> PathBuf {
     let theirs = PathBuf::from(format!("/proc/{pid}/root"));
-    let place = |path: &Path| {
-        fs::metadata(path)
-            .map(|found| (found.dev(), found.ino()))
-            .ok()
+    let own = PathBuf::from("/");
+    let Ok(root) = identity(&theirs) else {
+        return own;
     };
-    let mounts = |who: &str| fs::read_link(format!("/proc/{who}/ns/mnt")).ok();
-    let Some(root) = place(&theirs) else {
-        return PathBuf::from("/");
-    };
-    let same = Some(root) == place(Path::new("/")) && mounts(&pid.to_string()) == mounts("self");
-    if same { PathBuf::from("/") } else { theirs }
+    let same_root = identity(&own).is_ok_and(|own| own == root);
+    match same_root && processes::shares_namespace(pid, "mnt") {
+        true => own,
+        false => theirs,
+    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use itertools::Itertools;
 use serde::Deserialize;
 use tierwise_recording::ChainLink;
 
 use crate::host::mounts::{Mount, mount_of};
+use crate::host::paths::entries;
 use crate::host::processes::text;
-use crate::host::sysfs::{
-    below, device_number, kind, links_in, name_of, number_in, numbers_in, numbers_of, whole_disk,
-};
 
 /// Index of the device field in a device-mapper table line, for targets that keep the order of sectors.
 const WHERE_IN_TABLE: [(&str, usize); 2] = [("linear", 3), ("crypt", 6)];
@@ -22,13 +21,10 @@ const DEEPEST: u32 = 16;
 /// A contiguous range of a device's sectors, mapped to the device that block events name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Name of that device.
     pub name: String,
     /// Its number in block events, `(major << 20) | minor`.
     pub number: u32,
-    /// First sector on it.
     pub first_sector: u64,
-    /// Length.
     pub sectors: u64,
     /// Offset of the range on the mapped device.
     pub offset_sectors: u64,
@@ -63,19 +59,9 @@ pub struct EmulatedPartition {
 
 /// The block devices of a machine. A device is identified by its sysfs folder.
 pub struct BlockLayer {
-    sys: PathBuf,
-    dm_table: fn(&str) -> Option<String>,
-    emulated: Vec<EmulatedPartition>,
-}
-
-impl Default for BlockLayer {
-    fn default() -> Self {
-        Self {
-            sys: PathBuf::from("/sys"),
-            dm_table,
-            emulated: Vec::new(),
-        }
-    }
+    pub(super) sys: PathBuf,
+    pub(super) dm_table: fn(&str) -> Option<String>,
+    pub(super) emulated: Vec<EmulatedPartition>,
 }
 
 /// Lines of the device-mapper table of a device by its number, `MAJOR:MINOR`.
@@ -98,24 +84,13 @@ fn dm_table(number: &str) -> Option<String> {
 }
 
 impl BlockLayer {
-    /// Of a sysfs elsewhere, with tables that a test gives.
-    #[cfg(test)]
-    pub fn of_test(sys: PathBuf, dm_table: fn(&str) -> Option<String>) -> Self {
-        Self {
-            sys,
-            dm_table,
-            emulated: Vec::new(),
-        }
-    }
-
     /// Of this machine, with the emulated disks that it has.
     pub fn with_emulated(emulated: Vec<EmulatedPartition>) -> Self {
-        Self::default().with_partitions(emulated)
-    }
-
-    /// The same, with these emulated disks.
-    pub fn with_partitions(self, emulated: Vec<EmulatedPartition>) -> Self {
-        Self { emulated, ..self }
+        Self {
+            sys: PathBuf::from("/sys"),
+            dm_table,
+            emulated,
+        }
     }
 
     /// The partition of an emulated disk that a device of this name is.
@@ -126,10 +101,27 @@ impl BlockLayer {
 
     /// Kind and label of a device.
     fn kind_of(&self, folder: &Path) -> (String, Option<String>) {
-        match self.emulated(&name_of(folder)) {
-            Some(emulated) => ("emulated disk".to_owned(), Some(emulated.disk.clone())),
-            None => kind(folder),
-        }
+        let name = name_of(folder);
+        let label = |file: &str| Some(text(folder.join(file))).filter(|label| !label.is_empty());
+        let (kind, label) = if let Some(emulated) = self.emulated(&name) {
+            ("emulated disk", Some(emulated.disk.clone()))
+        } else if folder.join("partition").exists() {
+            ("partition", None)
+        } else if folder.join("dm").is_dir() {
+            let uuid = text(folder.join("dm/uuid"));
+            let kinds = DM_KINDS.iter().find(|(start, _)| uuid.starts_with(start));
+            let kind = kinds.map_or("device-mapper", |(_, kind)| kind);
+            (kind, label("dm/name"))
+        } else if folder.join("md").is_dir() {
+            return (format!("md {}", text(folder.join("md/level"))), None);
+        } else if folder.join("loop").is_dir() {
+            ("loop", Some(text(folder.join("loop/backing_file"))))
+        } else if name.starts_with("zram") || name.starts_with("ram") {
+            ("memory", label("device/model"))
+        } else {
+            ("disk", label("device/model"))
+        };
+        (kind.to_owned(), label)
     }
 
     /// Physical devices below a device. A loop device counts as physical: its requests are its own. Partitions of an
@@ -146,14 +138,12 @@ impl BlockLayer {
         }])
     }
 
-    /// The sysfs folder of a device by its number.
     fn folder(&self, (major, minor): (u32, u32)) -> Option<PathBuf> {
         fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}"))).ok()
     }
 
-    /// File systems and devices that hold a file with this `st_dev`.
-    ///
-    /// On btrfs and overlay, `st_dev` is not the number of a device: the mount tells it.
+    /// File systems and devices that hold a file with this `st_dev`. On btrfs and overlay, that is not the number of a
+    /// device: the mount tells it.
     pub fn under(&self, number: u64, mount: Option<&Mount>) -> Base {
         let file_system = mount.map(|mount| mount.file_system.clone());
         if let Some(upper) = mount.and_then(Mount::upper) {
@@ -178,12 +168,8 @@ impl BlockLayer {
 
     /// All devices of the btrfs that a device belongs to; of any other, itself.
     fn members(&self, folder: PathBuf) -> Vec<PathBuf> {
-        let all = fs::read_dir(self.sys.join("fs/btrfs"))
-            .into_iter()
-            .flatten();
-        let mut all = all
-            .flatten()
-            .map(|one| links_in(&one.path().join("devices")));
+        let all = entries(self.sys.join("fs/btrfs"));
+        let mut all = all.map(|one| links_in(&one.path().join("devices")));
         let with = all.find(|members| members.contains(&folder));
         with.unwrap_or_else(|| vec![folder])
     }
@@ -191,22 +177,19 @@ impl BlockLayer {
     /// File systems and devices that hold a path, as this process sees it; empty if it is missing.
     pub fn under_path(&self, path: &Path) -> Base {
         let found = fs::metadata(path).and_then(|found| Ok((found.dev(), mount_of(path, None)?)));
-        found.map_or_else(
-            |_| Base::default(),
-            |(number, mount)| self.under(number, mount.as_ref()),
-        )
+        let found = found.map(|(number, mount)| self.under(number, mount.as_ref()));
+        found.unwrap_or_default()
     }
 
     /// File systems and devices, each before those below it.
     pub fn chain(&self, base: &Base) -> Vec<ChainLink> {
         let systems = base.file_systems.iter().zip(0..);
-        let mut links: Vec<_> = systems
-            .map(|(kind, depth)| ChainLink {
-                depth,
-                kind: kind.clone(),
-                ..ChainLink::default()
-            })
-            .collect();
+        let systems = systems.map(|(kind, depth)| ChainLink {
+            depth,
+            kind: kind.clone(),
+            ..ChainLink::default()
+        });
+        let mut links: Vec<_> = systems.collect();
         let depth = links.len() as u32;
         for device in &base.devices {
             self.add_links(device, depth, &mut links);
@@ -221,7 +204,7 @@ impl BlockLayer {
             depth,
             name: Some(name_of(folder)),
             sectors: Some(number_in(&folder.join("size"))),
-            rotational: (kind == "disk").then(|| text(&folder.join("queue/rotational")) == "1"),
+            rotational: (kind == "disk").then(|| text(folder.join("queue/rotational")) == "1"),
             kind,
             label,
         });
@@ -275,13 +258,11 @@ impl BlockLayer {
         if !folder.join("dm").is_dir() {
             return None;
         }
-        let table = (self.dm_table)(&text(&folder.join("dev")))?;
+        let table = (self.dm_table)(&text(folder.join("dev")))?;
         let piece = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let known = WHERE_IN_TABLE
-                .iter()
-                .find(|(target, _)| words.get(2) == Some(target));
-            let at = known?.1;
+            let mut targets = WHERE_IN_TABLE.iter();
+            let &(_, at) = targets.find(|(target, _)| words.get(2) == Some(target))?;
             let (major, minor) = words.get(at)?.split_once(':')?;
             let device = self.folder((major.parse().ok()?, minor.parse().ok()?))?;
             let number = |at: usize| words.get(at)?.parse().ok();
@@ -291,6 +272,62 @@ impl BlockLayer {
     }
 }
 
-#[cfg(test)]
-#[path = "tests/block_layer.rs"]
-mod tests;
+/// Kind by the prefix of `dm/uuid`.
+const DM_KINDS: [(&str, &str); 4] = [
+    ("LVM-", "LVM volume"),
+    ("CRYPT-", "dm-crypt"),
+    ("mpath-", "multipath"),
+    ("part", "partition"),
+];
+
+/// Devices directly below a device, in order.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let whole = whole_disk(folder);
+    if whole != folder {
+        return vec![whole];
+    }
+    links_in(&folder.join("slaves"))
+}
+
+/// The disk of a partition; a disk is its own. Request queues belong to disks.
+pub fn whole_disk(folder: &Path) -> PathBuf {
+    match folder.parent() {
+        Some(disk) if folder.join("partition").exists() => disk.to_owned(),
+        _ => folder.to_owned(),
+    }
+}
+
+pub fn name_of(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The number in a sysfs file; 0 if there is none.
+pub fn number_in(file: &Path) -> u64 {
+    text(file).parse().unwrap_or(0)
+}
+
+/// The number of a device in a sysfs file.
+pub fn numbers_in(file: &Path) -> (u32, u32) {
+    let text = text(file);
+    let (major, minor) = text.split_once(':').unwrap_or_default();
+    (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
+}
+
+/// Major and minor number of an `st_dev`.
+fn numbers_of(number: u64) -> (u32, u32) {
+    (libc::major(number), libc::minor(number))
+}
+
+/// Number of the device that a special file stands for.
+fn device_number(source: &str) -> Option<(u32, u32)> {
+    let is_file = source.starts_with("/dev/");
+    let found = is_file.then(|| fs::metadata(source).ok())??;
+    (found.rdev() != 0).then(|| numbers_of(found.rdev()))
+}
+
+/// What the links in a directory lead to, in order.
+fn links_in(directory: &Path) -> Vec<PathBuf> {
+    let found = entries(directory).filter_map(|entry| fs::canonicalize(entry.path()).ok());
+    found.sorted().collect()
+}

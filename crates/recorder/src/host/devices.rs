@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use crate::timeline::DeviceRange;
 use tierwise_recording::{ChainLink, Device, Role};
 
-use crate::host::block_layer::{Base, BlockLayer, EmulatedPartition, Stretch};
+use crate::host::block_layer::{
+    Base, BlockLayer, EmulatedPartition, Stretch, name_of, number_in, numbers_in, whole_disk,
+};
 use crate::host::mounts::{self, Mount};
 use crate::host::processes::text;
-use crate::host::sysfs::{name_of, number_in, numbers_in, whole_disk};
+use crate::timeline::DeviceRange;
 
 const NEVER_WRITTEN: [&str; 3] = ["squashfs", "iso9660", "erofs"];
 /// File systems whose extents are their own addresses, not sectors of a device.
@@ -37,43 +38,40 @@ impl BlockDevice {
         &self.stretches
     }
 
-    /// Roles of the files that were seen on it.
-    pub fn roles(&self) -> &BTreeSet<Role> {
-        &self.roles
-    }
-
-    /// What is directly below the files.
-    pub fn first_link(&self) -> Option<&ChainLink> {
-        self.described.chain.first()
-    }
-
     /// Whether its file system reports the location of a file on it.
     pub fn tells_places(&self) -> bool {
-        let mut systems = self
-            .described
-            .chain
-            .iter()
-            .take_while(|link| link.name.is_none());
+        let chain = self.described.chain.iter();
+        let mut systems = chain.take_while(|link| link.name.is_none());
         !systems.any(|link| WITHOUT_PLACES.contains(&link.kind.as_str()))
     }
 
     /// Kind of the device that takes its requests, if the kernel does not trace them.
     pub fn untold(&self) -> Option<&str> {
-        let silent: Vec<_> = self
-            .stretches
-            .iter()
-            .filter(|stretch| !stretch.told)
-            .collect();
+        let silent = self.stretches.iter().filter(|stretch| !stretch.told);
+        let silent: Vec<&String> = silent.map(|stretch| &stretch.name).collect();
         if !self.stretches.is_empty() && silent.is_empty() {
             return None;
         }
         let chain = &self.described.chain;
-        let named = |link: &&ChainLink| {
-            let mut silent = silent.iter();
-            silent.any(|stretch| link.name.as_ref() == Some(&stretch.name))
-        };
-        let link = chain.iter().find(named).or_else(|| chain.first());
+        let is_silent = |link: &&ChainLink| link.name.iter().any(|name| silent.contains(&name));
+        let link = chain.iter().find(is_silent).or(chain.first());
         link.map(|link| link.kind.as_str())
+    }
+
+    fn warning(&self) -> Option<String> {
+        let roles = named(&self.roles);
+        if let Some(kind) = self.untold() {
+            return Some(format!(
+                "requests for {roles} are not recorded: the kernel tells none to {kind}, and what is below it has \
+                 other sectors"
+            ));
+        }
+        let kind = &self.described.chain.first()?.kind;
+        (!self.tells_places()).then(|| {
+            format!(
+                "requests for {roles} may be counted for wrong files: {kind} does not tell where a file lies"
+            )
+        })
     }
 }
 
@@ -82,7 +80,7 @@ pub struct Devices {
     /// Each once.
     pub known: Vec<BlockDevice>,
     /// Roles of files without a block device, by file system.
-    pub without: BTreeMap<String, BTreeSet<Role>>,
+    without: BTreeMap<String, BTreeSet<Role>>,
     /// The process whose mounts count; this one if none is given.
     pid: Option<i32>,
     layer: BlockLayer,
@@ -125,35 +123,28 @@ impl Devices {
         }
         let (index, file_system) = self.by_number.get(&number)?;
         if let Some(role) = role {
-            match index {
-                Some(index) => self.known[*index as usize].roles.insert(role),
-                None => self
-                    .without
-                    .entry(file_system.clone())
-                    .or_default()
-                    .insert(role),
+            let roles = match index {
+                Some(index) => &mut self.known[*index as usize].roles,
+                None => self.without.entry(file_system.clone()).or_default(),
             };
+            roles.insert(role);
         }
         *index
     }
 
     /// Sectors of the disks that block events name, with their devices.
     pub fn ranges(&self) -> Vec<DeviceRange> {
-        let numbered = self.known.iter().zip(0..);
-        let range = |device: u32, one: &Stretch| DeviceRange {
-            number: one.number,
-            first_sector: one.first_sector,
-            sectors: one.sectors,
-            offset_sectors: one.offset_sectors,
-            device,
-        };
-        let ranges = |(device, index): (&BlockDevice, u32)| {
-            let stretches = device.stretches.iter();
-            stretches
-                .map(move |one| range(index, one))
-                .collect::<Vec<_>>()
-        };
-        numbered.flat_map(ranges).collect()
+        let mut ranges = Vec::new();
+        for (known, device) in self.known.iter().zip(0..) {
+            ranges.extend(known.stretches.iter().map(|stretch| DeviceRange {
+                number: stretch.number,
+                first_sector: stretch.first_sector,
+                sectors: stretch.sectors,
+                offset_sectors: stretch.offset_sectors,
+                device,
+            }));
+        }
+        ranges
     }
 
     /// As `about.json` has them.
@@ -167,45 +158,59 @@ impl Devices {
         described.collect()
     }
 
+    /// Warnings that only the recorder can give and every use of the recording must repeat; free of names.
+    pub fn warnings(&self) -> Vec<String> {
+        if self.used().next().is_none() {
+            return vec!["no file of the database lies on a block device".to_owned()];
+        }
+        let nowhere = self.without.iter().map(|(kind, roles)| {
+            let roles = named(roles);
+            format!("files of {roles} lie on {kind}, which tierwise knows no block device of")
+        });
+        let of_devices = self.used().filter_map(BlockDevice::warning);
+        nowhere.chain(of_devices).collect()
+    }
+
     /// Servers of the emulated disks that hold files with roles.
     pub fn disk_servers(&self) -> Vec<i32> {
-        let used = self.known.iter().filter(|device| !device.roles.is_empty());
-        let pids: BTreeSet<i32> = used.filter_map(|device| device.server_pid).collect();
+        let pids: BTreeSet<i32> = self.used().filter_map(|device| device.server_pid).collect();
         pids.into_iter().collect()
+    }
+
+    /// Devices that hold files with roles.
+    fn used(&self) -> impl Iterator<Item = &BlockDevice> {
+        self.known.iter().filter(|device| !device.roles.is_empty())
     }
 
     /// A number for each device; devices that share a physical device have the same number.
     fn shared(&self) -> Vec<u32> {
-        let mut groups: Vec<BTreeSet<String>> = Vec::new();
-        for device in &self.known {
-            let meets = |group: &BTreeSet<String>| !group.is_disjoint(&device.disks);
-            let (joined, mut apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(meets);
-            let whole = joined.into_iter().flatten().chain(device.disks.clone());
-            apart.push(whole.collect());
-            groups = apart;
+        let mut groups: Vec<usize> = (0..self.known.len()).collect();
+        for (at, device) in self.known.iter().enumerate() {
+            for other in 0..at {
+                if !device.disks.is_disjoint(&self.known[other].disks) {
+                    let (joined, group) = (groups[at], groups[other]);
+                    for one in groups.iter_mut().filter(|one| **one == joined) {
+                        *one = group;
+                    }
+                }
+            }
         }
         let mut met: Vec<usize> = Vec::new();
-        let number = |device: &BlockDevice| {
-            let group = groups
-                .iter()
-                .position(|group| !group.is_disjoint(&device.disks));
-            let group = group.unwrap_or(groups.len());
-            let known = met.iter().position(|one| *one == group);
+        let numbers = groups.iter().map(|group| {
+            let known = met.iter().position(|one| one == group);
             known.unwrap_or_else(|| {
-                met.push(group);
+                met.push(*group);
                 met.len() - 1
             }) as u32
-        };
-        self.known.iter().map(number).collect()
+        });
+        numbers.collect()
     }
 
     fn meet(&mut self, number: u64, mount: Option<&Mount>) -> Option<u32> {
         let base = self.layer.under(number, mount);
         let name = name_of(base.devices.first()?);
-        let known = self
-            .known
-            .iter()
-            .position(|device| device.described.name == name);
+        let mut known = self.known.iter();
+        let known = known.position(|device| device.described.name == name);
         let index = known.unwrap_or_else(|| {
             let device = self.describe(&base, mount);
             self.known.push(device);
@@ -223,11 +228,9 @@ impl Devices {
         let lowest = stretches.first();
         let emulated = lowest.and_then(|lowest| self.layer.emulated(&lowest.name));
         let (major, minor) = numbers_in(&first.join("dev"));
-        let cache = text(&whole_disk(first).join("queue/write_cache"));
-        let sizes = base
-            .devices
-            .iter()
-            .map(|device| number_in(&device.join("size")));
+        let cache = text(whole_disk(first).join("queue/write_cache"));
+        let devices = base.devices.iter();
+        let sizes = devices.map(|device| number_in(&device.join("size")));
         let described = Device {
             name: name_of(first),
             major,
@@ -252,6 +255,7 @@ impl Devices {
     }
 }
 
-#[cfg(test)]
-#[path = "tests/devices.rs"]
-mod tests;
+fn named(roles: &BTreeSet<Role>) -> String {
+    let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
+    names.join(", ")
+}

@@ -4,25 +4,29 @@
 //! must not be able to rename what is in it. Under `sudo`, the user who called it counts as the caller; files are
 //! reached by descriptors all the same, since such a user may have no other right of root.
 
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, readlinkat, renameat, unlinkat};
+use rustix::process::geteuid;
 
 use crate::RecordError;
+use crate::host::paths::{MOST_LINKS, entries, reversed};
 
-const MOST_LINKS: u32 = 40;
 const STICKY: u32 = 0o1000;
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
-const WALKED: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
-const LISTED: i32 = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+const WALKED: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW);
+const LISTED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
 const FIX: &str = "name a directory of root's, to which nobody else may write";
 
-/// An open directory.
 #[derive(Debug)]
 pub struct Directory(File);
 
@@ -33,13 +37,8 @@ pub fn sudo_caller() -> Option<(u32, u32)> {
 }
 
 impl Directory {
-    /// Opens any directory.
     pub fn open_any(path: &Path) -> io::Result<Self> {
-        Self::open(
-            libc::AT_FDCWD,
-            path.as_os_str(),
-            libc::O_PATH | libc::O_DIRECTORY,
-        )
+        Self::open(CWD, path.as_os_str(), OFlags::PATH | OFlags::DIRECTORY)
     }
 
     /// Opens a directory of the caller's by an absolute path; a missing one at its end is made with `mode`.
@@ -48,24 +47,23 @@ impl Directory {
     /// If another user owns it or one above it, or can rename what is in it.
     pub fn open_own(path: &Path, mode: u32) -> Result<Self, RecordError> {
         let failed = |walked: &Path, error: io::Error| RecordError::at(walked, error, FIX);
-        let root = || Self::open(libc::AT_FDCWD, OsStr::new("/"), WALKED);
+        let root = || Self::open(CWD, OsStr::new("/"), WALKED);
         let (mut walked, mut links) = (PathBuf::from("/"), 0);
         let mut directory = root().map_err(|error| failed(&walked, error))?;
-        let mut left = names(path);
+        let mut left = reversed(path);
         directory.require_own(&walked)?;
         while let Some(name) = left.pop() {
             let below = walked.join(&name);
             let opened = directory.child(&name, WALKED);
             let next = match opened {
                 Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => {
-                    let target = directory
-                        .link(&name)
-                        .map_err(|error| failed(&below, error))?;
+                    let target = directory.link(&name);
+                    let target = target.map_err(|error| failed(&below, error))?;
                     links += 1;
                     if links > MOST_LINKS {
                         return Err(failed(&below, io::Error::from_raw_os_error(libc::ELOOP)));
                     }
-                    left.extend(names(&target));
+                    left.extend(reversed(&target));
                     if target.is_absolute() {
                         walked = PathBuf::from("/");
                         directory = root().map_err(|error| failed(&walked, error))?;
@@ -84,13 +82,10 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Makes a directory in this one.
     pub fn make(&self, name: &OsStr, mode: u32) -> io::Result<Self> {
-        let name_c = c_string(name)?;
-        // SAFETY: a descriptor that is open, and a string that ends with NUL.
-        check(unsafe { libc::mkdirat(self.0.as_raw_fd(), name_c.as_ptr(), mode & 0o700) })?;
+        mkdirat(&self.0, name, Mode::from_raw_mode(mode & 0o700))?;
         let made = self.child(name, LISTED)?;
-        if made.0.metadata()?.uid() != effective_user() {
+        if made.0.metadata()?.uid() != geteuid().as_raw() {
             return Err(io::Error::other("was replaced by another user"));
         }
         made.0.set_permissions(Permissions::from_mode(mode))?;
@@ -117,7 +112,6 @@ impl Directory {
         self.0.metadata()
     }
 
-    /// Whether an entry is this very directory.
     pub fn is_at(&self, parent: &Self, name: &OsStr) -> bool {
         let number = |one: &Self| Some((one.metadata().ok()?.dev(), one.metadata().ok()?.ino()));
         let there = parent.child(name, WALKED).ok();
@@ -126,15 +120,12 @@ impl Directory {
 
     /// Gives an entry another name in this directory; an empty directory of that name is replaced.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        let (from, to, own) = (c_string(from)?, c_string(to)?, self.0.as_raw_fd());
-        // SAFETY: a descriptor that is open, and strings that end with NUL.
-        check(unsafe { libc::renameat(own, from.as_ptr(), own, to.as_ptr()) })
+        Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Gives the directory and its files to a user.
     pub fn give(&self, owner: (u32, u32)) -> io::Result<()> {
         for entry in fs::read_dir(self.path())? {
-            let file = self.child(&entry?.file_name(), libc::O_RDONLY | libc::O_NOFOLLOW)?;
+            let file = self.child(&entry?.file_name(), OFlags::NOFOLLOW)?;
             fchown(&file.0, Some(owner.0), Some(owner.1))?;
         }
         fchown(&self.0, Some(owner.0), Some(owner.1))
@@ -145,62 +136,40 @@ impl Directory {
         let Ok(below) = self.listed(name) else {
             return;
         };
-        for entry in fs::read_dir(below.path()).into_iter().flatten().flatten() {
-            let _ = below.unlink(&entry.file_name(), 0);
+        for entry in entries(below.path()) {
+            let _ = unlinkat(&below.0, entry.file_name(), AtFlags::empty());
         }
-        let _ = self.unlink(name, libc::AT_REMOVEDIR);
+        let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
     }
 
-    fn unlink(&self, name: &OsStr, flags: i32) -> io::Result<()> {
-        let name = c_string(name)?;
-        // SAFETY: a descriptor that is open, and a string that ends with NUL.
-        check(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), flags) })
+    fn child(&self, name: &OsStr, flags: OFlags) -> io::Result<Self> {
+        Self::open(&self.0, name, flags)
     }
 
-    fn child(&self, name: &OsStr, flags: i32) -> io::Result<Self> {
-        Self::open(self.0.as_raw_fd(), name, flags)
-    }
-
-    fn open(parent: i32, name: &OsStr, flags: i32) -> io::Result<Self> {
-        let name = c_string(name)?;
-        // SAFETY: a string that ends with NUL; the descriptor is owned by nobody else.
-        unsafe {
-            let opened = libc::openat(parent, name.as_ptr(), flags | libc::O_CLOEXEC);
-            check(opened)?;
-            Ok(Self(File::from_raw_fd(opened)))
-        }
+    fn open(parent: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<Self> {
+        let opened = openat(parent, name, flags | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self(opened.into()))
     }
 
     /// Target of a link of root's or the caller's.
     fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
-        let link = self.child(name, libc::O_PATH | libc::O_NOFOLLOW)?;
+        let link = self.child(name, OFlags::PATH | OFlags::NOFOLLOW)?;
         if !is_callers(link.0.metadata()?.uid()) {
             return Err(io::Error::other("is a link of another user"));
         }
-        let mut target = vec![0_u8; libc::PATH_MAX as usize];
-        let empty: &CStr = c"";
-        // SAFETY: a descriptor of a link, and a buffer of the stated length.
-        let length = unsafe {
-            let buffer = target.as_mut_ptr().cast();
-            libc::readlinkat(link.0.as_raw_fd(), empty.as_ptr(), buffer, target.len())
-        };
         // The kernel says ENOENT of a descriptor that is no link.
-        let length = usize::try_from(length).map_err(|_| io::ErrorKind::NotADirectory)?;
-        target.truncate(length);
-        Ok(PathBuf::from(OsString::from_vec(target)))
+        let target = readlinkat(&link.0, c"", Vec::new());
+        let target = target.map_err(|_| io::ErrorKind::NotADirectory)?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
     /// Refuses a directory that another user owns, or in which he can rename files.
     pub fn require_own(&self, path: &Path) -> Result<(), RecordError> {
-        let found = self
-            .metadata()
-            .map_err(|error| RecordError::at(path, error, FIX))?;
+        let found = self.metadata();
+        let found = found.map_err(|error| RecordError::at(path, error, FIX))?;
         if !is_callers(found.uid()) {
-            return Err(RecordError::at(
-                path,
-                format!("belongs to user {}", found.uid()),
-                FIX,
-            ));
+            let problem = format!("belongs to user {}", found.uid());
+            return Err(RecordError::at(path, problem, FIX));
         }
         // A group of the owner's number is his private one.
         let by_group = found.mode() & GROUP_WRITES != 0 && found.gid() != found.uid();
@@ -212,35 +181,7 @@ impl Directory {
 }
 
 /// Whether a user is root, the caller, or who called `sudo`.
-pub fn is_callers(user: u32) -> bool {
-    user == 0
-        || user == effective_user()
-        || effective_user() == 0 && sudo_caller().is_some_and(|(sudo, _)| sudo == user)
-}
-
-pub fn effective_user() -> u32 {
-    // SAFETY: takes no pointers.
-    unsafe { libc::geteuid() }
-}
-
-/// Parts of a path, the last one first.
-fn names(path: &Path) -> Vec<OsString> {
-    let parts = path.components().rev().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        _ => None,
-    });
-    parts.collect()
-}
-
-/// A name for the kernel.
-pub fn c_string(name: &OsStr) -> io::Result<CString> {
-    CString::new(name.as_bytes()).map_err(|_| io::ErrorKind::InvalidFilename.into())
-}
-
-fn check(status: i32) -> io::Result<()> {
-    match status {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+fn is_callers(user: u32) -> bool {
+    let own = geteuid().as_raw();
+    user == 0 || user == own || own == 0 && sudo_caller().is_some_and(|(sudo, _)| sudo == user)
 }

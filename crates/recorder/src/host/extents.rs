@@ -131,18 +131,18 @@ mod tests {
 
     #[test]
     fn extents_cover_the_file() {
-        let path = std::env::temp_dir().join(format!("tierwise-extents-{}", std::process::id()));
-        let mut file = File::create(&path).unwrap();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&[1; 300_000]).unwrap();
-        file.sync_all().unwrap();
+        file.as_file().sync_all().unwrap();
+        let path = file.into_temp_path();
         let extents = extents_of(&path, 3);
-        std::fs::remove_file(&path).unwrap();
         if extents.is_empty() {
             return; // This file system tells no extents.
         }
         let sectors: u64 = extents.iter().map(|one| one.sectors).sum();
         assert!(sectors * SECTOR_BYTES >= 300_000);
         assert_eq!((extents[0].device, extents[0].offset_bytes), (3, 0));
+        std::fs::remove_file(&path).unwrap();
         assert!(extents_of(&path, 3).is_empty());
     }
 }

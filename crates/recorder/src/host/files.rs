@@ -1,6 +1,6 @@
 //! Facts about a recorded file: its role, device, size, and block locations.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,15 @@ use tierwise_recording::{Role, Rules};
 
 use crate::host::devices::Devices;
 use crate::host::extents::KnownExtents;
-use crate::host::paths::{TreeSizes, within, working_directory_sizes};
-use crate::host::plain_files;
-
-const DELETED: &str = " (deleted)";
+use crate::host::paths::{TreeSizes, beginning, tree_sizes, within};
 
 /// Roles of files by their paths, given by whoever knows them better than rules do.
 pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
 
 /// Answers the recorder's questions about files, by their paths as the recorded processes see them.
 pub struct Files {
-    /// Each device found.
     pub devices: Devices,
-    rules: Rules,
+    pub rules: Rules,
     /// In place of the rules' own roles.
     role_of: Option<RoleOf>,
     /// Root of the recorded processes' file system, `/proc/PID/root` for a container's.
@@ -31,55 +27,34 @@ pub struct Files {
 }
 
 impl Files {
-    /// By these rules.
-    pub fn new(devices: Devices, rules: Rules, root: PathBuf) -> Self {
+    /// By these rules, or by roles in place of theirs.
+    pub fn new(devices: Devices, rules: Rules, role_of: Option<RoleOf>, root: PathBuf) -> Self {
         Self {
             devices,
             rules,
-            role_of: None,
+            role_of,
             root,
             extents: KnownExtents::default(),
         }
     }
 
-    /// The same, with roles in place of those of the rules.
-    pub fn with_roles(self, role_of: Option<RoleOf>) -> Self {
-        Self { role_of, ..self }
-    }
-
-    /// Sizes in the working directory of a server, if that is the data directory; none if it is gone.
-    pub fn working_directory_sizes(&self, pid: i32) -> Option<TreeSizes> {
-        let works = self.rules.works_in_data_directory;
-        let sizes =
-            works.then(|| working_directory_sizes(pid, &self.root, |path| self.by_path(path)));
-        sizes.flatten()
-    }
-
-    /// Earlier facts where known, else current ones.
-    pub fn resolve(
-        &mut self,
-        paths: Vec<String>,
-        earlier: &HashMap<String, FileFacts>,
-    ) -> Vec<FileFacts> {
-        let facts = |path: String| match earlier.get(&path) {
-            Some(known) => known.clone(),
-            None => self.of(&path),
-        };
-        paths.into_iter().map(facts).collect()
+    /// Sizes in the data directory of a server; none if it is gone, or not known. Links in it lead to tablespaces or a
+    /// log elsewhere.
+    pub fn data_sizes(&self, pid: i32) -> Option<TreeSizes> {
+        let directory = within(&self.root, &data_directory(pid, &self.rules)?);
+        tree_sizes(&directory, &self.root, |path| self.by_path(path))
     }
 
     /// Current facts of these files: later they may be deleted, or other files may have their names.
-    pub fn snapshot(&mut self, paths: &[String]) -> HashMap<String, FileFacts> {
-        let named = |path: &String| {
-            let name = path.strip_suffix(DELETED).unwrap_or(path).to_owned();
-            (name, self.of(path))
-        };
-        paths.iter().map(named).collect()
+    pub fn snapshot(&mut self, paths: &BTreeSet<&str>) -> HashMap<String, FileFacts> {
+        let paths = paths.iter();
+        paths
+            .map(|path| ((*path).to_owned(), self.of(path)))
+            .collect()
     }
 
     /// Facts of one file; empty for a socket or any other file that is not regular.
-    pub fn of(&mut self, path: &str) -> FileFacts {
-        let seen = path.strip_suffix(DELETED).unwrap_or(path);
+    pub fn of(&mut self, seen: &str) -> FileFacts {
         let place = within(&self.root, Path::new(seen));
         let status = fs::metadata(&place).ok();
         let other = status.as_ref().is_some_and(|status| !status.is_file());
@@ -136,6 +111,12 @@ impl Files {
     }
 }
 
+/// Data directory of a server, as it sees it; none where the rules do not say where it is.
+pub fn data_directory(pid: i32, rules: &Rules) -> Option<PathBuf> {
+    let known = rules.works_in_data_directory;
+    known.then(|| fs::read_link(format!("/proc/{pid}/cwd")).ok())?
+}
+
 /// Role of a file whose name says nothing, by its first bytes; none if the rules know no such bytes.
 #[must_use]
 pub fn role_of_content(rules: &Rules, place: &Path) -> Option<Role> {
@@ -143,7 +124,7 @@ pub fn role_of_content(rules: &Rules, place: &Path) -> Option<Role> {
     // Files of /proc and /sys, which some effect may follow from reading, have no length.
     let long =
         bytes > 0 && fs::metadata(place).is_ok_and(|file| file.is_file() && file.len() >= bytes);
-    let known = long.then(|| plain_files::beginning(place, bytes))?;
+    let known = long.then(|| beginning(place, bytes))?;
     rules.role_of_content(&known?)
 }
 
@@ -153,7 +134,8 @@ mod tests {
 
     #[test]
     fn facts_of_files() {
-        let file = std::env::temp_dir().join(format!("tierwise-{}.log", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.log");
         fs::write(&file, [1; 1000]).unwrap();
         let rules = r#"
             engine = "toy"
@@ -166,25 +148,21 @@ mod tests {
         let mut files = Files::new(
             Devices::mounted(None, Vec::new()),
             rules,
+            None,
             PathBuf::from("/"),
         );
         let shown = file.to_string_lossy().into_owned();
         let here = files.of(&shown);
         assert_eq!((here.role, here.size_bytes), (Some(Role::Log), 1000));
         fs::remove_file(&file).unwrap();
-        let gone = files.of(&format!("{shown} (deleted)"));
-        assert_eq!(
-            (gone.role, gone.size_bytes, gone.device),
-            (Some(Role::Log), 0, here.device)
-        );
+        let gone = files.of(&shown);
+        let expected = (Some(Role::Log), 0, here.device);
+        assert_eq!((gone.role, gone.size_bytes, gone.device), expected);
         let odd = file.with_extension("odd");
         fs::write(&odd, "xAB").unwrap();
         assert_eq!(files.of(odd.to_str().unwrap()).role, Some(Role::Data));
-        fs::remove_file(&odd).unwrap();
         for path in ["socket:[1]", "/dev/null", "/tmp"] {
             assert_eq!(files.of(path), FileFacts::default());
         }
-        let earlier = HashMap::from([(shown.clone(), here.clone())]);
-        assert_eq!(files.resolve(vec![shown], &earlier), [here]);
     }
 }

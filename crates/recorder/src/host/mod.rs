@@ -9,20 +9,9 @@ pub mod files;
 pub mod machine;
 pub mod mounts;
 pub mod paths;
-pub mod plain_files;
 pub mod processes;
+pub mod socket_tables;
 pub mod sockets;
-pub mod sysfs;
-pub mod tcp_sockets;
-#[cfg(test)]
-pub mod tests;
-pub mod unix_sockets;
 
-pub use block_layer::{BlockLayer, EmulatedPartition};
-pub use devices::Devices;
-pub use extents::KnownExtents;
-pub use files::{RoleOf, role_of_content};
-pub use machine::memory_limit_bytes;
-pub use paths::within;
-pub use processes::first_processes;
-pub use sockets::{Peer, Sockets};
+#[cfg(test)]
+mod tests;

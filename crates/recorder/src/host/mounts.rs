@@ -6,18 +6,15 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::host::processes::number_after;
+
 /// One line of the kernel's mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's number of the mount.
     id: u64,
-    /// Where it is.
     pub point: PathBuf,
-    /// Major and minor number of the device.
     pub device: (u32, u32),
-    /// Type of the file system.
     pub file_system: String,
-    /// What is mounted.
     pub source: String,
     /// Options of the file system itself.
     options: String,
@@ -73,8 +70,7 @@ pub fn mount_of(path: &Path, pid: Option<i32>) -> io::Result<Option<Mount>> {
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_PATH).open(path)?;
     let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
-    let id = told.lines().find_map(|line| line.strip_prefix("mnt_id:"));
-    let id = id.and_then(|id| id.trim().parse().ok());
+    let id = number_after("mnt_id:", &told);
     Ok(mounts(pid).into_iter().find(|mount| Some(mount.id) == id))
 }
 
@@ -109,10 +105,8 @@ mod tests {
         let line = r"36 35 98:0 / /mnt/my\040disk rw shared:1 - ext4 /dev/sda1 rw,errors=continue";
         let mount = Mount::parse(line).unwrap();
         assert_eq!(mount.point, Path::new("/mnt/my disk"));
-        assert_eq!(
-            (mount.device, mount.file_system.as_str()),
-            ((98, 0), "ext4")
-        );
+        let expected = ((98, 0), "ext4");
+        assert_eq!((mount.device, mount.file_system.as_str()), expected);
         assert_eq!(mount.upper(), None);
         assert_eq!(Mount::parse("36 35"), None);
     }

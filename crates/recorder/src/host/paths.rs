@@ -1,14 +1,17 @@
-//! Paths as a process with another root has them, and the size of directory trees.
+//! Paths as a process with another root has them, files behind them, and the size of directory trees.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use tierwise_input::Links;
 use tierwise_recording::Role;
 
-const MOST_LINKS: u32 = 40;
+/// As the kernel has it.
+pub const MOST_LINKS: u32 = 40;
 
 /// Resolves a path as a process with that root would: the kernel resolves absolute links from ours.
 #[must_use]
@@ -40,8 +43,19 @@ pub fn within(root: &Path, path: &Path) -> PathBuf {
     resolved
 }
 
+/// Entries of a directory; none of one that cannot be read.
+pub fn entries(directory: impl AsRef<Path>) -> impl Iterator<Item = fs::DirEntry> {
+    fs::read_dir(directory).into_iter().flatten().flatten()
+}
+
+/// Device and number of the file that a path leads to.
+pub fn identity(path: impl AsRef<Path>) -> io::Result<(u64, u64)> {
+    let found = fs::metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
 /// Names in a path, the last one first.
-fn reversed(path: &Path) -> Vec<OsString> {
+pub fn reversed(path: &Path) -> Vec<OsString> {
     let named = |part: Component<'_>| match part {
         Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),
         _ => None,
@@ -49,32 +63,33 @@ fn reversed(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(named).collect()
 }
 
+/// Text of a regular file of another account, at most this many bytes of it; none if there is no such file. The path is
+/// as a process with that root has it.
+pub fn text_within(root: &Path, path: &Path, most_bytes: u64) -> Option<String> {
+    let bytes = beginning(&within(root, path), most_bytes)?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// First bytes of a regular file, at most this many; none if there is no such file.
+pub fn beginning(path: &Path, most_bytes: u64) -> Option<Vec<u8>> {
+    let file = tierwise_input::open(path, Links::Follow).ok()?;
+    let mut bytes = Vec::new();
+    file.take(most_bytes).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// Sizes of the files in a directory, links followed, each file once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeSizes {
-    /// Of all files.
     pub all_bytes: u64,
     /// Of those that have a role.
     pub role_bytes: BTreeMap<Role, u64>,
 }
 
-/// Sizes in the working directory of a server; none if it is gone.
-///
-/// The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
-#[must_use]
-pub fn working_directory_sizes(
-    pid: i32,
-    root: &Path,
-    role_of: impl FnMut(&str) -> Option<Role>,
-) -> Option<TreeSizes> {
-    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-    tree_sizes(&within(root, &directory), root, role_of)
-}
-
 /// Sizes in a directory; none if it cannot be read.
 ///
 /// `role_of` is asked with paths as a process with that root has them.
-fn tree_sizes(
+pub fn tree_sizes(
     directory: &Path,
     root: &Path,
     mut role_of: impl FnMut(&str) -> Option<Role>,
@@ -90,8 +105,7 @@ fn tree_sizes(
             continue;
         }
         if found.is_dir() {
-            let entries = fs::read_dir(&place).into_iter().flatten().flatten();
-            waiting.extend(entries.map(|entry| followed(&entry, root)));
+            waiting.extend(entries(&place).map(|entry| followed(&entry, root)));
         } else if found.is_file() {
             sizes.all_bytes += found.len();
             let path = Path::new("/").join(place.strip_prefix(root).unwrap_or(&place));
@@ -116,31 +130,34 @@ fn followed(entry: &fs::DirEntry, root: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
     use std::os::unix::fs::symlink;
 
-    fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("tierwise-{name}-{}", std::process::id()));
-        fs::create_dir_all(path.join("data/base")).unwrap();
-        path
+    /// A root with a folder `data/base`.
+    fn root() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("data/base")).unwrap();
+        folder
     }
 
     #[test]
     fn links_lead_where_they_lead_under_another_root() {
-        let root = folder("within");
+        let folder = root();
+        let root = folder.path();
         symlink("/data", root.join("link")).unwrap();
         symlink("../../../data/file", root.join("data/up")).unwrap();
         symlink("loop", root.join("loop")).unwrap();
-        let found = |path: &str| within(&root, Path::new(path));
+        let found = |path: &str| within(root, Path::new(path));
         assert_eq!(found("/link/file"), root.join("data/file"));
         assert_eq!(found("/link/up"), root.join("data/file"));
         assert_eq!(found("/../../etc/passwd"), root.join("etc/passwd"));
-        assert!(found("/loop").starts_with(&root));
-        fs::remove_dir_all(root).unwrap();
+        assert!(found("/loop").starts_with(root));
     }
 
     #[test]
     fn a_tree_is_measured_with_what_its_links_lead_to_each_file_once() {
-        let root = folder("tree");
+        let folder = root();
+        let root = folder.path();
         let data = root.join("data");
         fs::create_dir(root.join("elsewhere")).unwrap();
         fs::write(data.join("base/1"), [0; 1000]).unwrap();
@@ -149,10 +166,27 @@ mod tests {
         symlink("/elsewhere", data.join("pg_wal")).unwrap();
         symlink("/data", data.join("loop")).unwrap();
         let log = |path: &str| (path == "/elsewhere/log").then_some(Role::Log);
-        let sizes = tree_sizes(&data, &root, log).unwrap();
+        let sizes = tree_sizes(&data, root, log).unwrap();
         assert_eq!(sizes.all_bytes, 1500);
         assert_eq!(sizes.role_bytes, BTreeMap::from([(Role::Log, 500)]));
-        assert_eq!(tree_sizes(&root.join("none"), &root, |_| None), None);
-        fs::remove_dir_all(root).unwrap();
+        assert_eq!(tree_sizes(&root.join("none"), root, |_| None), None);
+    }
+
+    #[test]
+    fn only_regular_files_are_read_and_only_their_beginning() {
+        let folder = root();
+        fs::write(folder.path().join("file"), "0123456789").unwrap();
+        mknodat(
+            CWD,
+            folder.path().join("pipe"),
+            FileType::Fifo,
+            Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        let read = |path: &str| text_within(folder.path(), Path::new(path), 4);
+        assert_eq!(read("/file").as_deref(), Some("0123"));
+        assert_eq!((read("/pipe"), read("/data")), (None, None));
+        assert_eq!(beginning(Path::new("/dev/zero"), 4), None);
     }
 }

@@ -1,26 +1,28 @@
 //! Facts about processes from `/proc`: identity, parents, threads, open files, calls under way, memory, processor time.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
+
+use crate::host::paths::entries;
 
 /// Unique identity of a process; the kernel may reuse a pid. The ledger of tierwise has the same form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Its number.
     pub pid: i32,
     /// When it began, in ticks since the machine was started.
     pub start_ticks: u64,
-    /// Which start of the machine.
     pub boot_id: String,
 }
 
 impl Identity {
     /// Of a live process; a zombie is dead.
     pub fn of(pid: i32) -> Option<Self> {
-        let boot_id = text(Path::new("/proc/sys/kernel/random/boot_id"));
+        let boot_id = text("/proc/sys/kernel/random/boot_id");
         start_ticks(pid).map(|start_ticks| Self {
             pid,
             start_ticks,
@@ -28,7 +30,6 @@ impl Identity {
         })
     }
 
-    /// Whether this process still runs.
     pub fn alive(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self)
     }
@@ -37,9 +38,7 @@ impl Identity {
 /// What one line of the kernel says about a process or a thread; proc_pid_stat(5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// The process that started it.
     pub parent: i32,
-    /// Its name.
     pub name: String,
     /// Its processor time without that of its children, in ticks of `USER_HZ`.
     pub ticks: u64,
@@ -47,7 +46,6 @@ pub struct Stat {
     pub start_ticks: u64,
     /// Whether it runs or may yet run: a zombie does not.
     pub alive: bool,
-    /// Whether it is the kernel's own.
     pub of_kernel: bool,
 }
 
@@ -55,7 +53,7 @@ impl Stat {
     /// Of a process or a thread that is not yet reaped.
     pub fn of(pid: i32) -> Option<Self> {
         const PF_KTHREAD: u64 = 0x0020_0000;
-        let stat = text(&PathBuf::from(format!("/proc/{pid}/stat")));
+        let stat = text(format!("/proc/{pid}/stat"));
         // The name, in parentheses, may hold anything.
         let (before, fields) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -79,7 +77,7 @@ pub fn start_ticks(pid: i32) -> Option<u64> {
 
 /// Name of a process as the kernel shows it; empty if it is gone.
 pub fn program_of(pid: i32) -> String {
-    text(&PathBuf::from(format!("/proc/{pid}/comm")))
+    text(format!("/proc/{pid}/comm"))
 }
 
 /// All processes, in order.
@@ -101,9 +99,9 @@ pub fn first_processes(programs: &[String]) -> Vec<i32> {
 pub fn memory_bytes(pids: &[i32]) -> u64 {
     let (mut private, mut shared) = (0, 0);
     for pid in pids {
-        let status = text(&PathBuf::from(format!("/proc/{pid}/status")));
-        private += field(&status, "RssAnon:") << 10;
-        shared = shared.max(field(&status, "RssShmem:") << 10);
+        let status = text(format!("/proc/{pid}/status"));
+        private += number_after("RssAnon:", &status).unwrap_or(0) << 10;
+        shared = shared.max(number_after("RssShmem:", &status).unwrap_or(0) << 10);
     }
     private + shared
 }
@@ -117,36 +115,30 @@ pub struct Activity {
     pub cpu_ns: u64,
 }
 
-/// Activity of all live threads of some processes.
 pub fn activity(pids: &[i32]) -> Activity {
-    let tasks = pids.iter().flat_map(|pid| {
-        let folder = PathBuf::from(format!("/proc/{pid}/task"));
-        let numbers = thread_ids(*pid).into_iter();
-        numbers.map(move |tid| folder.join(tid.to_string()))
-    });
-    tasks.fold(Activity::default(), |sum, task| Activity {
-        waits: sum.waits + field(&text(&task.join("status")), "voluntary_ctxt_switches:"),
-        cpu_ns: sum.cpu_ns + field(&text(&task.join("schedstat")), ""),
-    })
+    let mut sum = Activity::default();
+    for pid in pids {
+        for tid in thread_ids(*pid) {
+            let task = format!("/proc/{pid}/task/{tid}");
+            let status = text(format!("{task}/status"));
+            sum.waits += number_after("voluntary_ctxt_switches:", &status).unwrap_or(0);
+            sum.cpu_ns += number_after("", &text(format!("{task}/schedstat"))).unwrap_or(0);
+        }
+    }
+    sum
 }
 
-/// The first number of the line that begins with a name; 0 if there is none.
-fn field(status: &str, name: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let word = line.and_then(|rest| rest.split_whitespace().next());
-    word.and_then(|word| word.parse().ok()).unwrap_or(0)
+/// The first number of the line that begins with a name.
+pub fn number_after(name: &str, text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
-/// A thread that is alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveThread {
-    /// Process.
     pub pid: i32,
-    /// Thread.
     pub tid: i32,
-    /// Its name.
     pub name: String,
-    /// The process's name.
     pub process: String,
     /// The process's command line, words separated by spaces.
     pub command_line: String,
@@ -155,23 +147,10 @@ pub struct LiveThread {
 /// A number of a process that stands for an open file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenFile {
-    /// Process.
     pub pid: i32,
-    /// Number.
     pub fd: i32,
     /// Path as the kernel writes it, `socket:[1]` where there is none.
     pub path: String,
-}
-
-/// A system call that a sleeping thread is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallUnderWay {
-    /// Thread.
-    pub tid: i32,
-    /// Which call.
-    pub number: u32,
-    /// Its arguments.
-    pub arguments: [u64; 6],
 }
 
 /// The process that started this one.
@@ -179,36 +158,35 @@ pub fn parent_of(pid: i32) -> Option<i32> {
     Stat::of(pid).map(|stat| stat.parent)
 }
 
-/// Process that a thread belongs to.
 pub fn process_of(tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
+    let pid = number_after("Tgid:", &text(format!("/proc/{tid}/status")))?;
+    i32::try_from(pid).ok()
 }
 
-/// Threads of a process.
 pub fn thread_ids(pid: i32) -> Vec<i32> {
-    numbers_in(&format!("/proc/{pid}/task"))
+    numbers_in(format!("/proc/{pid}/task"))
 }
 
-/// Threads of a process, with their names.
+pub fn thread_ids_of(pids: &[i32]) -> Vec<i32> {
+    pids.iter().flat_map(|&pid| thread_ids(pid)).collect()
+}
+
+/// Words of the command line of a process, and an empty one after them.
+pub fn command_line(pid: i32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = bytes.split(|byte| *byte == 0);
+    words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
 pub fn threads(pid: i32) -> Vec<LiveThread> {
-    let line = |path: String| {
-        fs::read_to_string(path)
-            .unwrap_or_default()
-            .trim_end()
-            .to_owned()
-    };
-    let process = line(format!("/proc/{pid}/comm"));
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let command_line = String::from_utf8_lossy(&words)
-        .replace('\0', " ")
-        .trim_end()
-        .to_owned();
+    let process = program_of(pid);
+    let command_line = command_line(pid).join(" ").trim_end().to_owned();
     let live = |tid| LiveThread {
         pid,
         tid,
-        name: line(format!("/proc/{pid}/task/{tid}/comm")),
+        name: text(format!("/proc/{pid}/task/{tid}/comm")),
         process: process.clone(),
         command_line: command_line.clone(),
     };
@@ -221,21 +199,35 @@ pub fn thread(tid: i32) -> Option<LiveThread> {
     threads(process_of(tid)?).into_iter().find(own)
 }
 
-/// Files that a process has open.
 pub fn open_files(pid: i32) -> Vec<OpenFile> {
-    let directory = PathBuf::from(format!("/proc/{pid}/fd"));
     let opened = |fd: i32| {
-        let path = fs::read_link(directory.join(fd.to_string())).ok()?;
-        let path = path.to_string_lossy().into_owned();
+        let path = file_behind(&format!("/proc/{pid}/fd/{fd}"))?;
         Some(OpenFile { pid, fd, path })
     };
-    let numbers = numbers_in(&directory.to_string_lossy());
-    numbers.into_iter().filter_map(opened).collect()
+    let numbers = numbers_in(format!("/proc/{pid}/fd")).into_iter();
+    numbers.filter_map(opened).collect()
 }
 
-/// The call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
-pub fn call_under_way(pid: i32, tid: i32) -> Option<CallUnderWay> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+/// The path that a link in `/proc` leads to, without a mark.
+pub fn file_behind(link: &str) -> Option<String> {
+    let path = fs::read_link(link).ok()?;
+    Some(without_mark(&path.to_string_lossy()).to_owned())
+}
+
+/// The path of a file, without the mark by which the kernel says that it was removed.
+pub fn without_mark(path: &str) -> &str {
+    path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
+/// Whether a process is in the same namespace of a kind as this one: `mnt`, `pid`.
+pub fn shares_namespace(pid: i32, kind: &str) -> bool {
+    let namespace = |who: &str| fs::read_link(format!("/proc/{who}/ns/{kind}")).ok();
+    namespace(&pid.to_string()) == namespace("self")
+}
+
+/// Number and arguments of the call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
+pub fn call_under_way(pid: i32, tid: i32) -> Option<(u32, [u64; 6])> {
+    let text = text(format!("/proc/{pid}/task/{tid}/syscall"));
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;
     let mut arguments = [0; 6];
@@ -243,37 +235,97 @@ pub fn call_under_way(pid: i32, tid: i32) -> Option<CallUnderWay> {
         let digits = words.next()?.strip_prefix("0x")?;
         *argument = u64::from_str_radix(digits, 16).ok()?;
     }
-    Some(CallUnderWay {
-        tid,
-        number,
-        arguments,
-    })
+    Some((number, arguments))
 }
 
-/// Processor time of a thread.
 pub fn cpu_ns(tid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok()
+    number_after("", &text(format!("/proc/{tid}/schedstat")))
 }
 
-/// Whether a thread is the kernel's own.
 pub fn is_kernel_thread(tid: i32) -> bool {
     Stat::of(tid).is_none_or(|stat| stat.of_kernel)
 }
 
 /// Names of a directory's entries that are numbers, in order.
-pub fn numbers_in<T: FromStr + Ord>(directory: &str) -> Vec<T> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut numbers: Vec<T> =
-        (entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())).collect();
-    numbers.sort_unstable();
-    numbers
+pub fn numbers_in<T: FromStr + Ord>(directory: impl AsRef<Path>) -> Vec<T> {
+    let numbers = entries(directory);
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.sorted_unstable().collect()
 }
 
 /// Text of a file without white space at its ends; empty if it cannot be read.
-pub fn text(file: &Path) -> String {
+pub fn text(file: impl AsRef<Path>) -> String {
     let bytes = fs::read(file).unwrap_or_default();
     String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+/// The kernel's thread that starts all other kernel threads.
+const KERNEL_PARENT: i32 = 2;
+
+/// All processes, and the kernel's own threads, at one instant. Reading a process takes some 20 µs of kernel time, so
+/// one reading serves all queries about that instant.
+pub struct Family {
+    members: BTreeMap<i32, Stat>,
+}
+
+impl Family {
+    pub fn now() -> Self {
+        let pids = all().into_iter();
+        Self {
+            members: pids.filter_map(|pid| Some((pid, Stat::of(pid)?))).collect(),
+        }
+    }
+
+    /// The processes that are alive, with everything they started, in order.
+    pub fn with_descendants(&self, roots: &[i32]) -> Vec<i32> {
+        let mut waiting = roots.to_vec();
+        waiting.retain(|pid| self.members.contains_key(pid));
+        let mut found = BTreeSet::new();
+        while let Some(pid) = waiting.pop() {
+            if found.insert(pid) {
+                let children = self.members.iter().filter(|(_, of)| of.parent == pid);
+                waiting.extend(children.map(|(&child, _)| child));
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// First process of the program that a process is of: its last ancestor in a row whose name fits; none if its own
+    /// does not.
+    pub fn first_of(&self, pid: i32, fits: impl Fn(&str) -> bool) -> Option<i32> {
+        let is_one = |pid: i32| self.members.get(&pid).filter(|stat| fits(&stat.name));
+        let mut stat = is_one(pid)?;
+        let mut first = pid;
+        while let Some(above) = is_one(stat.parent).filter(|_| stat.parent != first) {
+            (first, stat) = (stat.parent, above);
+        }
+        Some(first)
+    }
+
+    /// The kernel's own threads; none where they cannot be seen, as in a container.
+    pub fn kernel_threads(&self) -> Vec<i32> {
+        if !self.members.contains_key(&KERNEL_PARENT) || !is_kernel_thread(KERNEL_PARENT) {
+            return Vec::new();
+        }
+        let members = self.members.iter();
+        let own = members.filter(|(_, stat)| stat.parent == KERNEL_PARENT);
+        own.map(|(&pid, _)| pid).collect()
+    }
+
+    /// Processor time of each program since an earlier instant, in ticks: its pid, its name. Those that began since
+    /// then count whole; kernel threads do not count.
+    pub fn ran_since(&self, earlier: &Self) -> Vec<(i32, String, u64)> {
+        let of_kernel = |pid: i32, stat: &Stat| [pid, stat.parent].contains(&KERNEL_PARENT);
+        let members = self.members.iter();
+        let programs = members.filter(|&(&pid, stat)| !of_kernel(pid, stat));
+        let ran = programs.map(|(&pid, stat)| {
+            let before = earlier.members.get(&pid).map_or(0, |before| before.ticks);
+            // A pid that was used again has had less.
+            let ticks = stat.ticks.checked_sub(before).unwrap_or(stat.ticks);
+            (pid, stat.name.clone(), ticks)
+        });
+        ran.filter(|(_, _, ticks)| *ticks > 0).collect()
+    }
 }
 
 #[cfg(test)]
@@ -305,5 +357,64 @@ mod tests {
             after.waits > before.waits && after.cpu_ns > before.cpu_ns
         };
         assert!((0..100).any(|_| rises()));
+    }
+
+    /// Processes with their parents, names and ticks.
+    fn family(members: &[(i32, i32, &str, u64)]) -> Family {
+        let stat = |&(pid, parent, name, ticks): &(i32, i32, &str, u64)| {
+            let stat = Stat {
+                parent,
+                name: name.to_owned(),
+                ticks,
+                ..Stat::default()
+            };
+            (pid, stat)
+        };
+        Family {
+            members: members.iter().map(stat).collect(),
+        }
+    }
+
+    #[test]
+    fn programs_ran_what_they_had_more_of() {
+        let before = family(&[
+            (7, 1, "cc1", 10),
+            (8, 1, "idle", 5),
+            (9, KERNEL_PARENT, "kworker", 1),
+            (11, 1, "old", 90),
+        ]);
+        let after = family(&[
+            (7, 1, "cc1", 40),
+            (8, 1, "idle", 5),
+            (9, KERNEL_PARENT, "kworker", 9),
+            (10, 1, "new", 3),
+            (11, 1, "again", 2),
+        ]);
+        let ran = after.ran_since(&before);
+        let expected = [(7, "cc1", 30), (10, "new", 3), (11, "again", 2)];
+        let expected = expected.map(|(pid, name, ticks)| (pid, name.to_owned(), ticks));
+        assert_eq!(ran, expected);
+    }
+
+    #[test]
+    fn descendants_of_descendants_belong_to_it_each_once() {
+        let parents = [(1, 0), (7, 1), (9, 7), (8, 9), (10, 1)];
+        let family = family(&parents.map(|(pid, parent)| (pid, parent, "", 0)));
+        assert_eq!(family.with_descendants(&[9, 7]), [7, 8, 9]);
+    }
+
+    #[test]
+    fn who_ended_has_no_descendants() {
+        assert_eq!(family(&[(1, 0, "", 0)]).with_descendants(&[5]), [0; 0]);
+    }
+
+    #[test]
+    fn a_removed_file_that_is_open_has_its_old_path() {
+        use std::os::fd::AsRawFd;
+        let (file, path) = tempfile::NamedTempFile::new().unwrap().into_parts();
+        let path = path.keep().unwrap();
+        fs::remove_file(&path).unwrap();
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        assert_eq!(file_behind(&link).as_deref(), path.to_str());
     }
 }

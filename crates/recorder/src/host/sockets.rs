@@ -5,23 +5,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::host::processes;
-use crate::host::tcp_sockets::tcp_line;
-use crate::host::unix_sockets;
-
-/// One socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Socket {
-    Unix {
-        path: Option<String>,
-        peer: Option<u64>,
-        listens: bool,
-    },
-    Tcp {
-        local: SocketAddr,
-        remote: SocketAddr,
-        listens: bool,
-    },
-}
+use crate::host::socket_tables::{Ends, Socket, in_namespace_of};
 
 /// All sockets at one instant, with the processes that have them open.
 #[derive(Debug, Default)]
@@ -67,98 +51,50 @@ impl Sockets {
                 sockets.owned.entry(pid).or_default().push(inode);
             }
         }
-        for (number, pid) in namespaces.into_values().enumerate() {
-            sockets.add_namespace(number, pid);
+        for (namespace, pid) in namespaces.into_values().enumerate() {
+            for (inode, socket) in in_namespace_of(pid) {
+                if let (Ends::Tcp { local, remote }, false) = (&socket.ends, socket.listens) {
+                    let pair = sockets.pairs.entry((*local, *remote)).or_default();
+                    pair.push((namespace, inode));
+                }
+                sockets.all.insert(inode, (namespace, socket));
+            }
         }
         sockets
     }
 
-    fn add_namespace(&mut self, namespace: Namespace, pid: i32) {
-        for table in ["tcp", "tcp6"] {
-            let text = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
-            for (inode, local, remote, listens) in text.lines().filter_map(tcp_line) {
-                if !listens {
-                    let pair = self.pairs.entry((local, remote)).or_default();
-                    pair.push((namespace, inode));
-                }
-                let socket = Socket::Tcp {
-                    local,
-                    remote,
-                    listens,
-                };
-                self.all.insert(inode, (namespace, socket));
-            }
-        }
-        for one in unix_sockets::in_namespace_of(pid) {
-            let socket = Socket::Unix {
-                path: one.path,
-                peer: one.peer,
-                listens: one.listens,
-            };
-            self.all.insert(one.inode, (namespace, socket));
-        }
-    }
-
-    /// Where processes take connections.
-    pub fn listening(&self, pids: &[i32]) -> Listening {
+    pub(crate) fn listening(&self, pids: &[i32]) -> Listening {
         let mut found = Listening::default();
-        for inode in self.of(pids) {
-            match self.all.get(&inode) {
-                Some((
-                    _,
-                    Socket::Unix {
-                        path: Some(path),
-                        listens: true,
-                        ..
-                    },
-                )) => {
-                    found.paths.insert(path.clone());
-                }
-                Some((
-                    _,
-                    Socket::Tcp {
-                        local,
-                        listens: true,
-                        ..
-                    },
-                )) => {
-                    found.ports.insert(local.port());
-                }
-                _ => {}
+        for (_, socket) in self.of(pids).filter(|(_, socket)| socket.listens) {
+            match &socket.ends {
+                Ends::Unix { path, .. } => found.paths.extend(path.clone()),
+                Ends::Tcp { local, .. } => _ = found.ports.insert(local.port()),
             }
         }
         found
     }
 
     /// Connections that processes accepted, each with its other end; not those among themselves.
-    pub fn accepted(&self, pids: &[i32]) -> Vec<Peer> {
+    pub(crate) fn accepted(&self, pids: &[i32]) -> Vec<Peer> {
         let listening = self.listening(pids);
-        let inbound = |socket: &Socket| match socket {
-            Socket::Unix { path, .. } => {
-                path.as_ref().is_some_and(|it| listening.paths.contains(it))
-            }
-            Socket::Tcp { local, .. } => listening.ports.contains(&local.port()),
-        };
-        self.connections(pids, inbound)
+        self.connections(pids, |ends| match ends {
+            Ends::Unix { path, .. } => path.as_ref().is_some_and(|it| listening.paths.contains(it)),
+            Ends::Tcp { local, .. } => listening.ports.contains(&local.port()),
+        })
     }
 
     /// Connections that processes opened, each with its other end; not those among themselves.
-    pub fn opened(&self, pids: &[i32]) -> Vec<Peer> {
+    pub(crate) fn opened(&self, pids: &[i32]) -> Vec<Peer> {
         let listening = self.listening(pids);
-        let outbound = |socket: &Socket| match socket {
-            Socket::Unix { path, .. } => path.is_none(),
-            Socket::Tcp { local, .. } => !listening.ports.contains(&local.port()),
-        };
-        self.connections(pids, outbound)
+        self.connections(pids, |ends| match ends {
+            Ends::Unix { path, .. } => path.is_none(),
+            Ends::Tcp { local, .. } => !listening.ports.contains(&local.port()),
+        })
     }
 
-    fn connections(&self, pids: &[i32], wanted: impl Fn(&Socket) -> bool) -> Vec<Peer> {
-        let inodes = self.of(pids).into_iter();
-        let wanted = inodes.filter(|inode| {
-            let known = self.all.get(inode);
-            known.is_some_and(|(_, socket)| wanted(socket))
-        });
-        let peers = wanted.filter_map(|inode| self.peer(inode));
+    fn connections(&self, pids: &[i32], wanted: impl Fn(&Ends) -> bool) -> Vec<Peer> {
+        let sockets = self.of(pids).filter(|(_, socket)| wanted(&socket.ends));
+        let peers = sockets.filter_map(|(inode, _)| self.peer(inode));
         let strangers = |peer: &Peer| match peer {
             Peer::Processes(there) => !there.iter().any(|pid| pids.contains(pid)),
             Peer::Address(..) => true,
@@ -169,20 +105,15 @@ impl Sockets {
     /// The other end of a connection; none of a socket that listens, or whose peer nobody has open.
     pub fn peer(&self, inode: u64) -> Option<Peer> {
         let (namespace, socket) = self.all.get(&inode)?;
-        match socket {
-            Socket::Unix {
-                peer,
-                listens: false,
-                ..
-            } => {
+        if socket.listens {
+            return None;
+        }
+        match &socket.ends {
+            Ends::Unix { peer, .. } => {
                 let pids = self.owners.get(&(*peer)?)?;
                 Some(Peer::Processes(pids.clone()))
             }
-            Socket::Tcp {
-                local,
-                remote,
-                listens: false,
-            } => {
+            Ends::Tcp { local, remote } => {
                 let ends = self.pairs.get(&(*remote, *local));
                 let ends = ends.map_or(&[][..], Vec::as_slice);
                 // The same pair of loopback addresses may exist in several namespaces.
@@ -194,29 +125,27 @@ impl Sockets {
                     None => Peer::Address(remote.ip(), remote.port()),
                 })
             }
-            _ => None,
         }
     }
 
-    /// Sockets that processes have open, each once.
-    fn of(&self, pids: &[i32]) -> BTreeSet<u64> {
+    /// Sockets that processes have open and the kernel tells of, each once.
+    fn of(&self, pids: &[i32]) -> impl Iterator<Item = (u64, &Socket)> {
         let owned = pids.iter().filter_map(|pid| self.owned.get(pid));
-        owned.flatten().copied().collect()
+        let inodes: BTreeSet<u64> = owned.flatten().copied().collect();
+        let known = |inode| Some((inode, &self.all.get(&inode)?.1));
+        inodes.into_iter().filter_map(known)
     }
 }
 
 /// Sockets among the open files of a process.
 pub fn inodes_of(pid: i32) -> Vec<u64> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let inode = |entry: fs::DirEntry| {
-        let link = fs::read_link(entry.path()).ok()?;
-        let number = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-        number.parse().ok()
-    };
-    entries.filter_map(inode).collect()
+    let opened = processes::open_files(pid).into_iter();
+    opened
+        .filter_map(|file| {
+            let number = file.path.strip_prefix("socket:[")?.strip_suffix(']')?;
+            number.parse().ok()
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -239,7 +168,8 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let (accepted, _) = listener.accept().unwrap();
-        let place = std::env::temp_dir().join(format!("tierwise-sockets-{own}"));
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("socket");
         let unix = UnixListener::bind(&place).unwrap();
         let connected = UnixStream::connect(&place).unwrap();
         let _served = unix.accept().unwrap();
@@ -252,6 +182,5 @@ mod tests {
         assert!(found.ports.contains(&port));
         assert!(found.paths.contains(place.to_str().unwrap()));
         assert!(sockets.accepted(&[own]).is_empty(), "both ends are its own");
-        fs::remove_file(place).unwrap();
     }
 }

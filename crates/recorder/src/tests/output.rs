@@ -1,13 +1,16 @@
 //! The directory of a recording, and other users of the machine who would have it elsewhere.
 
-use std::fs::{DirBuilder, Permissions};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
 use super::*;
-use crate::host::directory::c_string;
 
 const NOBODY: u32 = 65534;
 const NAME: &str = "tierwise-record-1";
@@ -19,18 +22,18 @@ static ENVIRONMENT: Mutex<()> = Mutex::new(());
 /// A directory that every user can enter, with a ledger in it; removed when it is dropped.
 struct Home {
     path: PathBuf,
+    _folder: TempDir,
     _environment: MutexGuard<'static, ()>,
 }
 
 impl Home {
-    fn new(what: &str) -> Self {
+    fn new() -> Self {
         let environment = ENVIRONMENT.lock().unwrap_or_else(|one| one.into_inner());
-        let path = std::env::temp_dir().join(format!("tierwise-{what}-{}", std::process::id()));
-        let mut make = DirBuilder::new();
-        make.recursive(true)
-            .mode(0o755)
-            .create(path.join("run"))
-            .unwrap();
+        let mut open = tempfile::Builder::new();
+        let folder = open.permissions(Permissions::from_mode(0o755)).tempdir();
+        let folder = folder.unwrap();
+        let path = folder.path().to_owned();
+        fs::create_dir(path.join("run")).unwrap();
         // SAFETY: the lock is held; no other test of this crate reads or writes these variables.
         unsafe {
             std::env::set_var("TIERWISE_RUN_DIR", path.join("run"));
@@ -39,8 +42,14 @@ impl Home {
         }
         Self {
             path,
+            _folder: folder,
             _environment: environment,
         }
+    }
+
+    /// None where the test runs as another user, who cannot make what it needs.
+    fn of_root() -> Option<Self> {
+        geteuid().is_root().then(Self::new)
     }
 
     fn folder(&self, name: &str, owner: u32, mode: u32) -> PathBuf {
@@ -52,20 +61,8 @@ impl Home {
     }
 }
 
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
 fn shown(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().count()
-}
-
-/// Whether only root can make what a test needs; then it passes without a word.
-fn without_root() -> bool {
-    // SAFETY: takes no pointers.
-    unsafe { libc::geteuid() != 0 }
 }
 
 fn refusal(out: &Path) -> String {
@@ -74,7 +71,7 @@ fn refusal(out: &Path) -> String {
 
 #[test]
 fn a_recording_gets_its_name_last_and_leaves_nothing_when_it_is_given_up() {
-    let home = Home::new("output");
+    let home = Home::new();
     let (home, run) = (&home.path, home.path.join("run"));
     let begin = || Output::begin(&home.join("out"), NAME).unwrap();
     let output = begin();
@@ -91,37 +88,30 @@ fn a_recording_gets_its_name_last_and_leaves_nothing_when_it_is_given_up() {
 
 #[test]
 fn a_directory_in_which_others_rename_files_is_refused() {
-    if without_root() {
+    let Some(home) = Home::of_root() else {
         return;
-    }
-    let home = Home::new("foreign");
+    };
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let open = home.folder("open", 0, 0o777);
-    assert_eq!(
-        refusal(&theirs.join("out")),
-        format!("{}: belongs to user 65534", theirs.display())
-    );
-    assert_eq!(
-        refusal(&open.join("out")),
-        format!("{}: can be written by others", open.display())
-    );
+    let (foreign, shared) = (theirs.display(), open.display());
+    let expected = format!("{foreign}: belongs to user 65534");
+    assert_eq!(refusal(&theirs.join("out")), expected);
+    let expected = format!("{shared}: can be written by others");
+    assert_eq!(refusal(&open.join("out")), expected);
     assert!(refusal(&theirs).ends_with("belongs to user 65534"));
     symlink(home.path.join("run"), open.join("link")).unwrap();
     std::os::unix::fs::lchown(open.join("link"), Some(NOBODY), None).unwrap();
     fs::set_permissions(&open, Permissions::from_mode(0o1777)).unwrap();
     assert!(refusal(&open.join("link/out")).ends_with("is a link of another user"));
-    assert_eq!(
-        (shown(&theirs), shown(&open), shown(&home.path.join("run"))),
-        (0, 1, 0)
-    );
+    let run = home.path.join("run");
+    assert_eq!((shown(&theirs), shown(&open), shown(&run)), (0, 1, 0));
 }
 
 #[test]
 fn a_name_that_another_user_gives_to_a_link_leads_nowhere() {
-    if without_root() {
+    let Some(home) = Home::of_root() else {
         return;
-    }
-    let home = Home::new("raced");
+    };
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let victim = home.folder("victim", 0, 0o755);
     fs::write(victim.join("secret"), "x").unwrap();
@@ -152,10 +142,9 @@ fn a_name_that_another_user_gives_to_a_link_leads_nowhere() {
 
 #[test]
 fn a_dead_recorders_directory_is_not_removed_through_a_link() {
-    if without_root() {
+    let Some(home) = Home::of_root() else {
         return;
-    }
-    let home = Home::new("left");
+    };
     let theirs = home.folder("theirs", NOBODY, 0o755);
     let victim = home.folder("victim", 0, 0o755);
     fs::write(victim.join("secret"), "x").unwrap();
@@ -199,25 +188,13 @@ fn swap(theirs: &Path, victim: &Path, stop: &AtomicBool) {
     // SAFETY: the plain system call changes this thread alone, and takes no pointers.
     let status = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
     assert_eq!(status, 0);
-    let link = theirs.join("link");
-    let [work_c, link_c] =
-        [&theirs.join(NAME), &link].map(|path| c_string(path.as_os_str()).unwrap());
+    let (work, link) = (theirs.join(NAME), theirs.join("link"));
     for round in 0.. {
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let cwd = libc::AT_FDCWD;
-        // SAFETY: both strings end with NUL.
-        let exchanged = unsafe {
-            libc::renameat2(
-                cwd,
-                work_c.as_ptr(),
-                cwd,
-                link_c.as_ptr(),
-                libc::RENAME_EXCHANGE,
-            )
-        };
-        if exchanged != 0 && !link.is_symlink() {
+        let exchanged = renameat_with(CWD, &work, CWD, &link, RenameFlags::EXCHANGE);
+        if exchanged.is_err() && !link.is_symlink() {
             let _ = fs::rename(&link, theirs.join(format!("aside-{round}")));
             let _ = symlink(victim, &link);
         }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use tierwise_recording::{Block, BlockOp, NONE};
 
+use crate::event::Request;
+
 /// Maps sectors of a recorded device to those in block events; a volume may lie in several places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceRange {
@@ -47,7 +49,6 @@ impl DeviceRange {
     }
 }
 
-/// What the kernel's letters say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Letters {
     op: BlockOp,
@@ -91,16 +92,6 @@ pub(crate) fn operation(flags: [u8; 8]) -> Option<BlockOp> {
     letters(flags).map(|letters| letters.op)
 }
 
-/// A request as its event tells it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    pub time_ns: u64,
-    pub device: u32,
-    pub sector: u64,
-    pub sectors: u32,
-    pub flags: [u8; 8],
-}
-
 /// Requests of one burst.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -111,9 +102,13 @@ pub(super) struct Blocks {
 }
 
 /// What issue and completion of a request have in common; a flush has another sector in each.
-fn key(told: &Told, op: BlockOp) -> (u32, u64, BlockOp) {
-    let sector = if op == BlockOp::Flush { 0 } else { told.sector };
-    (told.device, sector, op)
+fn key(request: &Request, op: BlockOp) -> (u32, u64, BlockOp) {
+    let sector = if op == BlockOp::Flush {
+        0
+    } else {
+        request.sector
+    };
+    (request.device, sector, op)
 }
 
 impl Blocks {
@@ -129,21 +124,21 @@ impl Blocks {
     }
 
     /// A request was given to a device; its index if the device is a recorded one.
-    pub(super) fn issue(&mut self, told: Told, thread: u32) -> Option<usize> {
-        let letters = letters(told.flags)?;
-        let range = self.range(&told, letters.op)?;
+    pub(super) fn issue(&mut self, time_ns: u64, request: &Request, thread: u32) -> Option<usize> {
+        let letters = letters(request.flags)?;
+        let range = self.range(request, letters.op)?;
         let index = self.rows.len();
-        self.underway.insert(key(&told, letters.op), index);
+        self.underway.insert(key(request, letters.op), index);
         self.rows.push(Block {
             device: range.device,
-            sector: range.within(told.sector),
-            sectors: told.sectors,
+            sector: range.within(request.sector),
+            sectors: request.sectors,
             op: letters.op,
             fua: letters.fua,
             preflush: letters.preflush && letters.op != BlockOp::Flush,
             sync: letters.sync,
             meta: letters.meta,
-            issued_ns: told.time_ns,
+            issued_ns: time_ns,
             completed_ns: 0,
             thread,
             file: NONE,
@@ -151,19 +146,16 @@ impl Blocks {
         Some(index)
     }
 
-    fn range(&self, told: &Told, op: BlockOp) -> Option<DeviceRange> {
-        DeviceRange::of(&self.ranges, told.device, told.sector, op)
+    fn range(&self, request: &Request, op: BlockOp) -> Option<DeviceRange> {
+        DeviceRange::of(&self.ranges, request.device, request.sector, op)
     }
 
-    pub(super) fn complete(&mut self, told: Told) {
-        let Some(letters) = letters(told.flags) else {
-            return;
-        };
-        if self.range(&told, letters.op).is_none() {
-            return;
-        }
-        if let Some(index) = self.underway.remove(&key(&told, letters.op)) {
-            self.rows[index].completed_ns = told.time_ns;
+    pub(super) fn complete(&mut self, time_ns: u64, request: &Request) {
+        if let Some(op) = operation(request.flags)
+            && self.range(request, op).is_some()
+            && let Some(index) = self.underway.remove(&key(request, op))
+        {
+            self.rows[index].completed_ns = time_ns;
         }
     }
 
@@ -195,14 +187,13 @@ mod tests {
         };
         let mut blocks = Blocks::new(vec![place(5000, 0), place(2000, 100)]);
         let mut sector_of = |sector| {
-            let told = Told {
-                time_ns: 1,
+            let request = Request {
                 device: 8 << 20,
                 sector,
                 sectors: 8,
                 flags: *b"W\0\0\0\0\0\0\0",
             };
-            let row = blocks.issue(told, 0)?;
+            let row = blocks.issue(1, &request, 0)?;
             Some((blocks.rows[row].device, blocks.rows[row].sector))
         };
         assert_eq!(sector_of(5008), Some((3, 8)));

@@ -4,35 +4,7 @@ use tierwise_recording::{Call, CallKind, NONE, TransactionStatus, UNKNOWN};
 
 use super::files::{Descriptors, Files};
 use super::syscalls::{self, Change, Offset, Shape, Size};
-use super::track::Track;
-
-/// A call under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Underway {
-    number: u32,
-    arguments: [u64; 6],
-    shape: Shape,
-    /// Where it lies among the calls of its thread.
-    pub index: u32,
-    /// File number whose path the tracer reported in this call.
-    opened: Option<i32>,
-}
-
-impl Underway {
-    /// Whether it is the call of this number.
-    pub(super) fn is(&self, number: u32) -> bool {
-        self.number == number
-    }
-
-    fn fd(&self, argument: usize) -> i32 {
-        self.arguments[argument] as i32
-    }
-
-    /// Whether requests to devices that are made in it go on after it.
-    pub(super) fn submits(&self) -> bool {
-        self.shape.submits
-    }
-}
+use super::track::{Track, Underway};
 
 /// The files and numbers of all processes, which calls use and change.
 #[derive(Debug, Default)]
@@ -42,7 +14,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// A call begins: its row, not yet ended.
+    /// A call begins: its row, not yet ended, as far as its arguments tell.
     pub(super) fn enter(
         &mut self,
         track: &mut Track,
@@ -50,7 +22,7 @@ impl Tables {
         time_ns: u64,
         number: u32,
         arguments: [u64; 6],
-    ) -> Underway {
+    ) {
         let mut call = Underway {
             number,
             arguments,
@@ -58,90 +30,90 @@ impl Tables {
             index: track.calls.len() as u32,
             opened: None,
         };
-        track.call = call.index;
-        let row = self.row(&mut call, track.thread, pid, time_ns);
-        track.calls.push(row);
-        self.release(&call, pid);
-        call
-    }
-
-    /// The row of a call as far as its arguments tell.
-    fn row(&mut self, call: &mut Underway, thread: u32, pid: i32, time_ns: u64) -> Call {
         let descriptor = call.shape.descriptor.map(|argument| call.fd(argument));
         let known = descriptor.and_then(|fd| self.descriptors.get(pid, fd).copied());
         let file = known.map_or(NONE, |known| known.file);
-        let offset_bytes = match call.shape.offset {
-            Offset::None => UNKNOWN,
-            Offset::Argument(argument) => call.arguments[argument],
-            Offset::Position => known.map_or(UNKNOWN, |known| known.position),
-        };
         call.shape.kind = self.kind_of(&call.shape, file);
-        Call {
-            thread,
-            start_ns: time_ns,
-            end_ns: time_ns,
-            kind: call.shape.kind,
+        track.calls.push(Call {
             file,
-            offset_bytes,
-            size_bytes: 0,
-            asynchronous: false,
-            failed: false,
-            transaction_status: None,
+            offset_bytes: match call.shape.offset {
+                Offset::None => UNKNOWN,
+                Offset::Argument(argument) => arguments[argument],
+                Offset::Position => known.map_or(UNKNOWN, |known| known.position),
+            },
+            ..call_at(time_ns, track.thread, call.shape.kind)
+        });
+        track.underway = Some(call);
+        // Numbers are free as soon as a close begins: another thread may get them before it ends.
+        match call.shape.change {
+            Change::Close => self.descriptors.close(pid, call.fd(0)),
+            Change::CloseRange => self
+                .descriptors
+                .close_range(pid, arguments[0], arguments[1]),
+            _ => {}
         }
     }
 
     /// Every open of a file is known, so a number that is not known is a pipe or the like, unless the call
     /// takes an offset.
     fn kind_of(&self, shape: &Shape, file: u32) -> CallKind {
-        let stream = shape.offset == Offset::Position && self.files.is_stream(file);
-        match shape.kind {
-            CallKind::Read if stream => CallKind::Receive,
-            CallKind::Write if stream => CallKind::Send,
-            kind => kind,
-        }
-    }
-
-    /// Numbers are free as soon as a close begins: another thread may get them before it ends.
-    fn release(&mut self, call: &Underway, pid: i32) {
-        match call.shape.change {
-            Change::Close => self.descriptors.close(pid, call.fd(0)),
-            Change::CloseRange => {
-                self.descriptors
-                    .close_range(pid, call.arguments[0], call.arguments[1]);
-            }
-            _ => {}
+        match shape.offset {
+            Offset::Position if self.files.is_stream(file) => of_stream(shape.kind),
+            _ => shape.kind,
         }
     }
 
     /// The tracer tells the path of the file that a call under way opens, or names if the number is negative.
-    pub(super) fn opened(&mut self, call: &mut Underway, calls: &mut [Call], fd: i32, path: &str) {
-        let file = self.files.intern(path);
-        if let Some(row) = calls.get_mut(call.index as usize) {
-            row.file = file;
+    pub(super) fn opened(&mut self, track: &mut Track, pid: i32, fd: i32, path: &str) {
+        match &mut track.underway {
+            Some(call) => {
+                let file = self.files.intern(path);
+                if let Some(row) = track.calls.get_mut(call.index as usize) {
+                    row.file = file;
+                }
+                call.opened = Some(fd);
+            }
+            None if fd >= 0 => {
+                let file = self.files.intern(path);
+                self.descriptors.set(pid, fd, file, UNKNOWN);
+            }
+            None => {}
         }
-        call.opened = Some(fd);
     }
 
-    /// A call ends.
     pub(super) fn exit(
         &mut self,
         track: &mut Track,
         pid: i32,
         time_ns: u64,
-        call: &Underway,
+        number: u32,
         result: i64,
     ) {
-        track.call = NONE;
+        let Some(call) = track.underway.take() else {
+            return exit_unentered(track, time_ns, number, result);
+        };
         let Some(row) = track.calls.get_mut(call.index as usize) else {
             return;
         };
         row.end_ns = time_ns;
         row.failed = result < 0;
-        finish_row(row, call, result);
+        row.size_bytes = match call.shape.size {
+            Size::None => 0,
+            Size::Result => result.max(0) as u64,
+            Size::Argument(argument) => call.arguments[argument],
+        };
+        if syscalls::shortens(number) {
+            row.offset_bytes = call.arguments[1];
+        }
+        if syscalls::unlinks(number) && row.file != NONE && result == 0 {
+            row.kind = CallKind::Resize;
+            row.offset_bytes = 0;
+        }
         row.transaction_status = status(track.replied, row.kind);
         let row = *row;
-        self.change(&row, call, pid, result);
-        if call.shape.is_bookkeeping() && !waited_in(track, call.index) {
+        self.change(&row, &call, pid, result);
+        let waited = (track.states.last()).is_some_and(|state| state.call == call.index);
+        if call.shape.is_bookkeeping() && !waited {
             track.drop_last_call(call.index);
         }
     }
@@ -158,21 +130,29 @@ impl Tables {
             }
             Change::Open => self.descriptors.close(pid, new),
             Change::Create(what) => {
-                let file = self.files.intern(&stream_name(what, pid, new));
+                // The kernel's name of a socket has a number that is not told; ours tells whose it is.
+                let file = match what {
+                    "socket" => self.files.intern(&format!("socket:[pid {pid} fd {new}]")),
+                    what => self.files.intern(what),
+                };
                 self.descriptors.set(pid, new, file, UNKNOWN);
             }
             Change::Duplicate => self.descriptors.duplicate(pid, call.fd(0), new),
             Change::Control if duplicates(call.arguments[1]) => {
                 self.descriptors.duplicate(pid, call.fd(0), new);
             }
-            Change::Seek => self.move_to(pid, call.fd(0), |_| result as u64),
+            Change::Seek => {
+                if let Some(open) = self.descriptors.get(pid, call.fd(0)) {
+                    open.position = result as u64;
+                }
+            }
             Change::None if call.shape.offset == Offset::Position => {
-                let moved = row.size_bytes;
                 let fd = call.shape.descriptor.map_or(-1, |at| call.fd(at));
-                self.move_to(pid, fd, |position| match position {
-                    UNKNOWN => UNKNOWN,
-                    position => position.saturating_add(moved),
-                });
+                if let Some(open) = self.descriptors.get(pid, fd)
+                    && open.position != UNKNOWN
+                {
+                    open.position = open.position.saturating_add(row.size_bytes);
+                }
             }
             _ => {}
         }
@@ -180,16 +160,10 @@ impl Tables {
             self.files.touch(row.file);
         }
     }
-
-    fn move_to(&mut self, pid: i32, fd: i32, position: impl Fn(u64) -> u64) {
-        if let Some(open) = self.descriptors.get(pid, fd) {
-            open.position = position(open.position);
-        }
-    }
 }
 
-/// A call ends whose entry was before the burst, or is not traced.
-pub(super) fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
+/// A call whose entry was before the burst, or is not traced, ends.
+fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
     let shape = syscalls::shape(number);
     let (begun_ns, in_call) = if !shape.is_entered() {
         let wait = track.waited.unwrap_or(track.states.len());
@@ -203,31 +177,49 @@ pub(super) fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, resul
     } else {
         return;
     };
-    let kind = match shape.kind {
-        CallKind::Read if shape.offset == Offset::Position => CallKind::Receive,
-        CallKind::Write if shape.offset == Offset::Position => CallKind::Send,
-        kind => kind,
+    let kind = match shape.offset {
+        Offset::Position => of_stream(shape.kind),
+        _ => shape.kind,
     };
     let index = track.calls.len() as u32;
     for state in &mut track.states[in_call..] {
         state.call = index;
     }
     track.calls.push(Call {
-        thread: track.thread,
-        start_ns: begun_ns,
         end_ns: time_ns,
+        size_bytes: match shape.size {
+            Size::Result => result.max(0) as u64,
+            _ => 0,
+        },
+        failed: result < 0,
+        transaction_status: status(track.replied, kind),
+        ..call_at(begun_ns, track.thread, kind)
+    });
+}
+
+/// A call of which only its begin is known.
+pub(super) fn call_at(start_ns: u64, thread: u32, kind: CallKind) -> Call {
+    Call {
+        thread,
+        start_ns,
+        end_ns: start_ns,
         kind,
         file: NONE,
         offset_bytes: UNKNOWN,
-        size_bytes: if shape.size == Size::Result {
-            result.max(0) as u64
-        } else {
-            0
-        },
+        size_bytes: 0,
         asynchronous: false,
-        failed: result < 0,
-        transaction_status: status(track.replied, kind),
-    });
+        failed: false,
+        transaction_status: None,
+    }
+}
+
+/// What a call does whose bytes are exchanged with a peer rather than a file.
+fn of_stream(kind: CallKind) -> CallKind {
+    match kind {
+        CallKind::Read => CallKind::Receive,
+        CallKind::Write => CallKind::Send,
+        kind => kind,
+    }
 }
 
 /// How the data that a call sent ends; a file that is written has no such status.
@@ -236,35 +228,8 @@ fn status(replied: Option<(u64, TransactionStatus)>, kind: CallKind) -> Option<T
     Some(status)
 }
 
-fn finish_row(row: &mut Call, call: &Underway, result: i64) {
-    row.size_bytes = match call.shape.size {
-        Size::None => 0,
-        Size::Result => result.max(0) as u64,
-        Size::Argument(argument) => call.arguments[argument],
-    };
-    if syscalls::shortens(call.number) {
-        row.offset_bytes = call.arguments[1];
-    }
-    if syscalls::unlinks(call.number) && row.file != NONE && result == 0 {
-        row.kind = CallKind::Resize;
-        row.offset_bytes = 0;
-    }
-}
-
-fn waited_in(track: &Track, call: u32) -> bool {
-    track.states.last().is_some_and(|state| state.call == call)
-}
-
 /// Whether a command of `fcntl` gives another number for the same file.
 fn duplicates(command: u64) -> bool {
     let command = command as i32;
     command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC
-}
-
-/// The kernel's name of a stream has a number that is not told; ours tells whose it is.
-fn stream_name(what: &str, pid: i32, fd: i32) -> String {
-    match what {
-        "socket" => format!("socket:[pid {pid} fd {fd}]"),
-        what => what.to_owned(),
-    }
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, BlockOp, CallKind, Check, NONE, StateKind};
 
-use super::cores::Cores;
 use super::join::Hint;
-use super::track::{Phase, Track};
+use super::track::{Cores, Phase, Track};
 
 /// Deviation of a thread's parts from its wall time that is allowed.
 const SUM_BOUND: f64 = 0.001;
@@ -24,15 +23,26 @@ pub(super) struct Totals {
     /// Time in bursts, and in `Cpu` states of each core.
     span_ns: u64,
     busy_ns: BTreeMap<u16, u64>,
-    /// Requests that recorded threads made in calls on files, and those whose file is known.
-    requests: u64,
-    named_requests: u64,
-    /// Requests of others, such as write-back, whose file is known, and whose is not.
-    others_named: u64,
-    others: u64,
-    /// Calls that move or sync a file's bytes, and those whose file is known.
-    calls: u64,
-    named_calls: u64,
+    /// Requests that recorded threads made in calls on files.
+    requests: Named,
+    /// Requests of others, such as write-back.
+    others: Named,
+    /// Calls that move or sync a file's bytes.
+    calls: Named,
+}
+
+/// A number of calls or requests, and of those whose file is known.
+#[derive(Debug, Default)]
+struct Named {
+    all: u64,
+    named: u64,
+}
+
+impl Named {
+    fn count(&mut self, file: u32) {
+        self.all += 1;
+        self.named += u64::from(file != NONE);
+    }
 }
 
 impl Totals {
@@ -58,8 +68,7 @@ impl Totals {
                 CallKind::Read | CallKind::Write | CallKind::Sync | CallKind::Resize
             );
             if moves && !call.failed {
-                self.calls += 1;
-                self.named_calls += u64::from(call.file != NONE);
+                self.calls.count(call.file);
             }
         }
     }
@@ -72,13 +81,9 @@ impl Totals {
             if block.meta || !matches!(block.op, BlockOp::Read | BlockOp::Write) {
                 continue;
             }
-            let named = u64::from(block.file != NONE);
-            if hint.is_of_file_call() {
-                self.requests += 1;
-                self.named_requests += named;
-            } else {
-                self.others += 1;
-                self.others_named += named;
+            match hint.is_of_file_call() {
+                true => self.requests.count(block.file),
+                false => self.others.count(block.file),
             }
         }
     }
@@ -89,27 +94,24 @@ impl Totals {
             silent_cores(cores),
             self.overfull_cores(),
             self.contradicting(),
-            named("calls name their file", self.named_calls, self.calls),
+            named("calls name their file", &self.calls),
             self.requests_named(),
         ]
     }
 
     fn sums(&self) -> Check {
+        let (worst, bound) = (self.worst_sum * 100.0, SUM_BOUND * 100.0);
         Check {
             name: "parts of each thread sum to its time".to_owned(),
             passed: self.worst_sum <= SUM_BOUND,
-            detail: format!(
-                "off by {:.4} % at most; bound {:.1} %",
-                self.worst_sum * 100.0,
-                SUM_BOUND * 100.0
-            ),
+            detail: format!("off by {worst:.4} % at most; bound {bound:.1} %"),
         }
     }
 
     fn requests_named(&self) -> Check {
         let name = "block requests made in calls name their file";
-        let mut check = named(name, self.named_requests, self.requests);
-        let others = format!("; of others {} of {}", self.others_named, self.others);
+        let mut check = named(name, &self.requests);
+        let others = format!("; of others {} of {}", self.others.named, self.others.all);
         check.detail.push_str(&others);
         check
     }
@@ -117,27 +119,23 @@ impl Totals {
     fn overfull_cores(&self) -> Check {
         let busiest = self.busy_ns.values().copied().max().unwrap_or(0);
         let share = busiest as f64 / self.span_ns.max(1) as f64;
+        let percent = share * 100.0;
         Check {
             name: "no core runs two threads at once".to_owned(),
             passed: share <= 1.0 + SUM_BOUND,
             detail: format!(
-                "recorded threads ran on one core for {:.1} % of the time at most",
-                share * 100.0
+                "recorded threads ran on one core for {percent:.1} % of the time at most"
             ),
         }
     }
 
     fn contradicting(&self) -> Check {
-        let share = self.contradictions as f64 / self.states.max(1) as f64;
+        let (wrong, states) = (self.contradictions, self.states);
+        let bound = CONTRADICTION_BOUND * 100.0;
         Check {
             name: "events do not contradict each other".to_owned(),
-            passed: share <= CONTRADICTION_BOUND,
-            detail: format!(
-                "{} of {} states; bound {:.1} %",
-                self.contradictions,
-                self.states,
-                CONTRADICTION_BOUND * 100.0
-            ),
+            passed: wrong as f64 / states.max(1) as f64 <= CONTRADICTION_BOUND,
+            detail: format!("{wrong} of {states} states; bound {bound:.1} %"),
         }
     }
 }
@@ -170,15 +168,11 @@ fn silent_cores(cores: &Cores) -> Check {
     }
 }
 
-fn named(name: &str, known: u64, all: u64) -> Check {
-    let share = if all == 0 {
-        1.0
-    } else {
-        known as f64 / all as f64
-    };
+fn named(name: &str, counted: &Named) -> Check {
+    let (named, all) = (counted.named, counted.all);
     Check {
         name: name.to_owned(),
-        passed: share >= NAMED_BOUND,
-        detail: format!("{known} of {all}; bound {:.0} %", NAMED_BOUND * 100.0),
+        passed: all == 0 || named as f64 / all as f64 >= NAMED_BOUND,
+        detail: format!("{named} of {all}; bound {:.0} %", NAMED_BOUND * 100.0),
     }
 }

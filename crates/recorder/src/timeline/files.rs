@@ -1,19 +1,65 @@
-//! Files by path, and the numbers that processes have for them.
+//! Files by path, where they lie on devices, and the numbers that processes have for them.
 
 use std::collections::{BTreeSet, HashMap};
 
+use rangemap::RangeMap;
 use tierwise_recording::{File, NONE, Role, UNKNOWN};
 
-use super::extents::{Extent, Extents};
+/// Bytes of a file that lie together on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Index of the device among those of the recording.
+    pub device: u32,
+    /// First sector, counted from the start of the partition.
+    pub sector: u64,
+    /// Length in sectors.
+    pub sectors: u64,
+    /// Where in the file it begins.
+    pub offset_bytes: u64,
+}
+
+/// A sector's file and the place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub file: u32,
+    pub offset_bytes: u64,
+}
+
+/// All extents, without overlap; the latest one added wins.
+#[derive(Debug, Default)]
+pub(crate) struct Extents {
+    /// By device and sector: the file, and the distance from a sector's place on the device to its place in the file,
+    /// in bytes, modulo 2^64.
+    devices: HashMap<u32, RangeMap<u64, (u32, u64)>>,
+}
+
+impl Extents {
+    pub(crate) fn insert(&mut self, file: u32, extent: Extent) {
+        let end = extent.sector.saturating_add(extent.sectors);
+        if end > extent.sector {
+            let place_bytes = extent.sector.wrapping_mul(512);
+            let distance_bytes = extent.offset_bytes.wrapping_sub(place_bytes);
+            let device = self.devices.entry(extent.device).or_default();
+            device.insert(extent.sector..end, (file, distance_bytes));
+        }
+    }
+
+    /// The file that a sector belongs to.
+    pub(crate) fn find(&self, device: u32, sector: u64) -> Option<Place> {
+        let &(file, distance_bytes) = self.devices.get(&device)?.get(&sector)?;
+        Some(Place {
+            file,
+            offset_bytes: distance_bytes.wrapping_add(sector.wrapping_mul(512)),
+        })
+    }
+}
 
 /// Facts about a file from outside of the trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileFacts {
-    /// Its role.
     pub role: Option<Role>,
     /// Index of its device among those of the recording.
     pub device: Option<u32>,
-    /// Its size.
     pub size_bytes: u64,
     /// Where it lies; what was known before about the same sectors is replaced.
     pub extents: Vec<Extent>,
@@ -34,7 +80,6 @@ pub(super) struct Files {
 impl Files {
     /// The index of a path, new or known.
     pub(super) fn intern(&mut self, path: &str) -> u32 {
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
         if let Some(&file) = self.by_path.get(path) {
             return file;
         }
@@ -79,9 +124,8 @@ impl Files {
         let newest = *self.unplaced.iter().rev().find(on_it)?;
         let role = |file: u32| self.rows[file as usize].role;
         let mut others = self.unplaced.iter().filter(on_it);
-        others
-            .all(|&file| role(file) == role(newest))
-            .then_some(newest)
+        let one_role = others.all(|&file| role(file) == role(newest));
+        one_role.then_some(newest)
     }
 
     /// Devices that matter to the database.
@@ -131,10 +175,8 @@ impl Descriptors {
 
     pub(super) fn set(&mut self, pid: i32, fd: i32, file: u32, position: u64) {
         let descriptor = Descriptor { file, position };
-        self.processes
-            .entry(pid)
-            .or_default()
-            .insert(fd, descriptor);
+        let open = self.processes.entry(pid).or_default();
+        open.insert(fd, descriptor);
     }
 
     /// `copy` stands for the same as `fd`; for nothing known if that is not known.
@@ -166,5 +208,37 @@ impl Descriptors {
 
     pub(super) fn forget(&mut self, pid: i32) {
         self.processes.remove(&pid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(sector: u64, sectors: u64, offset_bytes: u64) -> Extent {
+        Extent {
+            device: 3,
+            sector,
+            sectors,
+            offset_bytes,
+        }
+    }
+
+    #[test]
+    fn the_latest_wins_and_what_it_covers_is_cut() {
+        let mut extents = Extents::default();
+        extents.insert(1, extent(100, 100, 0));
+        extents.insert(2, extent(120, 10, 8192));
+        let found = |sector| {
+            let place = extents.find(3, sector)?;
+            Some((place.file, place.offset_bytes))
+        };
+        assert_eq!(found(99), None);
+        assert_eq!(found(100), Some((1, 0)));
+        assert_eq!(found(119), Some((1, 19 * 512)));
+        assert_eq!(found(121), Some((2, 8192 + 512)));
+        assert_eq!(found(130), Some((1, 30 * 512)));
+        assert_eq!(found(200), None);
+        assert_eq!(extents.find(2, 121), None);
     }
 }

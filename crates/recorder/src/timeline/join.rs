@@ -1,15 +1,18 @@
 //! The file of each block request, and the request of each asynchronous call.
 //!
-//! Known are: where each file lies (exact, unless a file was moved or removed since), the call that the issuing
-//! thread was in (exact for reads; a write or flush is often issued by a kernel thread), and which syncs
-//! were under way.
+//! Known are: where each file lies (exact, unless a file was moved or removed since), the call that the issuing thread
+//! was in (exact for reads; a write or flush is often issued by a kernel thread), and which syncs were under way.
 
 use std::collections::HashMap;
 
+use itertools::Itertools;
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, UNKNOWN};
 
 use super::blocks::DeviceRange;
+use super::calls::call_at;
 use super::files::Files;
+use super::syscalls;
+use super::track::Track;
 
 /// Facts about a request when it was issued.
 #[derive(Clone, Copy, Debug)]
@@ -105,23 +108,16 @@ fn only(files: &mut impl Iterator<Item = u32>) -> Option<u32> {
 ///
 /// The kernel does not tell which request belongs to which call. Both complete in the same order, and a
 /// request that was issued and completed within the call and has its length is taken for it.
-pub(super) fn place_submitted<'a>(
-    calls: impl Iterator<Item = &'a mut Call>,
-    blocks: &[Block],
-    files: &Files,
-) {
-    let mut calls: Vec<&mut Call> = calls
-        .filter(|call| matches!(call.kind, CallKind::Read | CallKind::Write) && call.file == NONE)
-        .collect();
+fn place_submitted<'a>(calls: impl Iterator<Item = &'a mut Call>, blocks: &[Block], files: &Files) {
+    let moves = |kind: CallKind| matches!(kind, CallKind::Read | CallKind::Write);
+    let calls = calls.filter(|call| moves(call.kind) && call.file == NONE);
+    let calls = calls.sorted_by_key(|call| call.end_ns).collect_vec();
     if calls.is_empty() {
         return;
     }
-    calls.sort_by_key(|call| call.end_ns);
-    let mut done: Vec<&Block> = blocks
-        .iter()
-        .filter(|block| block.file != NONE && block.completed_ns > 0)
-        .collect();
-    done.sort_by_key(|block| block.completed_ns);
+    let done = blocks.iter();
+    let done = done.filter(|block| block.file != NONE && block.completed_ns > 0);
+    let done = done.sorted_by_key(|block| block.completed_ns).collect_vec();
     let mut free = vec![true; done.len()];
     for call in calls {
         let begun = done.partition_point(|block| block.completed_ns < call.start_ns);
@@ -145,11 +141,94 @@ fn is_request_of(block: &Block, call: &Call) -> bool {
 }
 
 /// A call asked what a request did.
-pub(super) fn place(call: &mut Call, block: &Block, files: &Files) {
+fn place(call: &mut Call, block: &Block, files: &Files) {
     call.file = block.file;
     call.size_bytes = u64::from(block.sectors) * 512;
     call.offset_bytes = match files.extents.find(block.device, block.sector) {
         Some(place) if place.file == block.file => place.offset_bytes,
         _ => UNKNOWN,
     };
+}
+
+/// An asynchronous call: its thread's track, and its index there.
+#[derive(Clone, Copy, Debug)]
+struct Submitted {
+    track: usize,
+    index: u32,
+}
+
+impl Submitted {
+    fn call(self, tracks: &mut [Track]) -> &mut Call {
+        &mut tracks[self.track].calls[self.index as usize]
+    }
+}
+
+/// Asynchronous calls of the present burst, whose callers go on before they are done: requests of io_urings, and aio.
+#[derive(Debug, Default)]
+pub(super) struct Asynchronous {
+    /// Requests of io_urings under way, by the kernel's number.
+    urings: HashMap<u64, Submitted>,
+    /// Calls that are known only as block requests (aio), with the index of those.
+    direct: Vec<(usize, Submitted)>,
+}
+
+impl Asynchronous {
+    pub(super) fn submit(
+        &mut self,
+        tracks: &mut [Track],
+        at: usize,
+        time_ns: u64,
+        request: u64,
+        operation: u8,
+    ) {
+        let kind = syscalls::uring_kind(operation);
+        let submitted = add(tracks, at, time_ns, kind);
+        self.urings.insert(request, submitted);
+    }
+
+    pub(super) fn done(&mut self, tracks: &mut [Track], time_ns: u64, request: u64, result: i64) {
+        if let Some(submitted) = self.urings.remove(&request) {
+            let call = submitted.call(tracks);
+            call.end_ns = time_ns;
+            call.size_bytes = result.max(0) as u64;
+            call.failed = result < 0;
+        }
+    }
+
+    /// A thread made a block request in a call that does not wait for it.
+    pub(super) fn issued(&mut self, tracks: &mut [Track], at: usize, index: usize, block: &Block) {
+        let kind = match block.op {
+            BlockOp::Read => CallKind::Read,
+            BlockOp::Write => CallKind::Write,
+            BlockOp::Flush | BlockOp::Discard => CallKind::Other,
+        };
+        let submitted = add(tracks, at, block.issued_ns, kind);
+        self.direct.push((index, submitted));
+    }
+
+    /// Ends the burst: gives calls the file and offset of their requests, which know both by now.
+    pub(super) fn place(&mut self, tracks: &mut [Track], blocks: &[Block], files: &Files) {
+        self.urings.clear();
+        for (index, submitted) in self.direct.drain(..) {
+            let block = &blocks[index];
+            let call = submitted.call(tracks);
+            place(call, block, files);
+            if block.completed_ns > 0 {
+                call.end_ns = block.completed_ns;
+            }
+        }
+        let calls = tracks.iter_mut().flat_map(|track| &mut track.calls);
+        place_submitted(calls.filter(|call| call.asynchronous), blocks, files);
+    }
+}
+
+fn add(tracks: &mut [Track], at: usize, time_ns: u64, kind: CallKind) -> Submitted {
+    let track = &mut tracks[at];
+    let index = track.calls.len() as u32;
+    track.calls.push(Call {
+        end_ns: u64::MAX,
+        asynchronous: true,
+        ..call_at(time_ns, track.thread, kind)
+    });
+    Submitted { track: at, index }
 }

@@ -7,226 +7,251 @@
 //! Not modelled: descriptors passed over sockets, files of an executed program that were to be closed, and
 //! devices stacked on others (their requests are told of the lowest one).
 
-mod asynchronous;
 mod blocks;
-mod burst;
 mod calls;
 mod checks;
-mod classes;
-mod cores;
-mod extents;
 mod files;
 mod join;
-mod syscalls;
+pub(crate) mod syscalls;
 #[cfg(test)]
 mod tests;
 mod track;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use tierwise_recording::{BurstRows, Check, File, Thread, ThreadClass};
+use tierwise_recording::{
+    Block, BurstRows, Call, CallKind, Check, File, NONE, State, Thread, ThreadClass, UNKNOWN,
+};
 
-use crate::{Event, EventKind, SwitchState};
+use crate::event::{Event, EventKind, Request, SwitchState};
 
+use blocks::Blocks;
 pub use blocks::DeviceRange;
-use blocks::Told;
 pub(crate) use blocks::operation;
-use burst::Burst;
 use calls::Tables;
 use checks::Totals;
-use classes::Presumed;
-use cores::Cores;
-pub use extents::Extent;
-pub(crate) use extents::Extents;
-pub use files::FileFacts;
+pub use files::Extent;
+pub(crate) use files::{Extents, FileFacts};
+use join::{Asynchronous, Hint};
+use track::{Cores, Phase, Track};
 
 /// Makes rows of events, a burst at a time.
 ///
 /// A burst: [`Timeline::see_thread`] and [`Timeline::see_open`] for what is known when it begins (a thread that
 /// is not seen again since the last burst counts only if an event shows it); [`Timeline::push`] its events;
 /// [`Timeline::describe_file`] for [`Timeline::paths_to_resolve`]; [`Timeline::finish_burst`].
-#[derive(Debug)]
-pub struct Timeline {
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
     threads: Vec<Thread>,
     /// The latest thread of each id.
     by_tid: HashMap<i32, u32>,
+    /// Threads of class `Other`, which were taken for background threads until they are seen to talk.
+    presumed: BTreeSet<u32>,
     tables: Tables,
     cores: Cores,
-    burst: Burst,
     totals: Totals,
-    presumed: Presumed,
+    /// Begin and end of the present burst, to which all that follows belongs.
+    start_ns: u64,
+    end_ns: u64,
+    tracks: Vec<Track>,
+    track_of: HashMap<i32, usize>,
+    blocks: Blocks,
+    /// For each block request, the facts known when it was issued.
+    hints: Vec<Hint>,
+    /// Threads with a sync under way and its file, the oldest first.
+    syncing: Vec<(i32, u32)>,
+    asynchronous: Asynchronous,
 }
 
 impl Timeline {
     /// Begins with devices whose block requests are wanted.
-    #[must_use]
-    pub fn new(devices: Vec<DeviceRange>) -> Self {
+    pub(crate) fn new(devices: Vec<DeviceRange>) -> Self {
         Self {
-            threads: Vec::new(),
-            by_tid: HashMap::new(),
-            tables: Tables::default(),
-            cores: Cores::default(),
-            burst: Burst::new(devices),
-            totals: Totals::default(),
-            presumed: Presumed::default(),
+            blocks: Blocks::new(devices),
+            ..Self::default()
         }
     }
 
     /// A thread lives when the next burst begins. Gives its index. One of class `Other` is judged by what it does.
-    pub fn see_thread(&mut self, pid: i32, tid: i32, name: &str, class: ThreadClass) -> u32 {
+    pub(crate) fn see_thread(
+        &mut self,
+        pid: i32,
+        tid: i32,
+        name: &str,
+        class: ThreadClass,
+    ) -> usize {
         let known = self.by_tid.get(&tid).copied();
         let thread = match known.filter(|&thread| self.threads[thread as usize].pid == pid) {
             Some(thread) => {
-                let row = &mut self.threads[thread as usize];
-                name.clone_into(&mut row.name);
-                if class != ThreadClass::Other {
-                    row.class = class;
-                }
+                name.clone_into(&mut self.threads[thread as usize].name);
+                self.set_class(thread as usize, class);
                 thread
             }
-            None => self.add_thread(pid, tid, name, class),
+            None => self.add_thread(pid, tid, name.to_owned(), class),
         };
-        self.burst.see(thread, tid);
-        thread
+        match self.track_of.get(&tid) {
+            Some(&at) if self.tracks[at].thread == thread => self.tracks[at].alive = true,
+            _ => _ = self.appear(thread, tid),
+        }
+        thread as usize
     }
 
-    fn add_thread(&mut self, pid: i32, tid: i32, name: &str, class: ThreadClass) -> u32 {
+    fn add_thread(&mut self, pid: i32, tid: i32, name: String, class: ThreadClass) -> u32 {
         let thread = self.threads.len() as u32;
         self.threads.push(Thread {
             pid,
             tid,
-            name: name.to_owned(),
+            name,
             class,
         });
         self.by_tid.insert(tid, thread);
         thread
     }
 
+    /// A thread is there without having been announced. Gives the index of its track.
+    fn appear(&mut self, thread: u32, tid: i32) -> usize {
+        self.add_track(Track::new(thread, tid, Phase::Unseen, self.start_ns))
+    }
+
+    fn add_track(&mut self, track: Track) -> usize {
+        let at = self.tracks.len();
+        self.track_of.insert(track.tid, at);
+        self.tracks.push(track);
+        at
+    }
+
     /// A process has a file open; the path as the kernel shows it, `socket:[1]` for a socket.
-    pub fn see_open(&mut self, pid: i32, fd: i32, path: &str) {
+    pub(crate) fn see_open(&mut self, pid: i32, fd: i32, path: &str) {
         let file = self.tables.files.intern(path);
-        let unknown = tierwise_recording::UNKNOWN;
-        self.tables.descriptors.set(pid, fd, file, unknown);
+        self.tables.descriptors.set(pid, fd, file, UNKNOWN);
     }
 
     /// Forgets which files a process has open, before they are told anew.
-    pub fn forget_opens(&mut self, pid: i32) {
+    pub(crate) fn forget_opens(&mut self, pid: i32) {
         self.tables.descriptors.forget(pid);
     }
 
-    /// Files that were first seen, written or resized since they were last described.
-    #[must_use]
-    pub fn paths_to_resolve(&self) -> Vec<(u32, String)> {
+    /// Files that were first seen, written or resized since they were last described, in the order of their index.
+    pub(crate) fn paths_to_resolve(&self) -> Vec<(u32, String)> {
         self.tables.files.to_resolve()
     }
 
     /// Sets the role of a file and its place on a device.
-    pub fn describe_file(&mut self, file: u32, facts: FileFacts) {
+    pub(crate) fn describe_file(&mut self, file: u32, facts: FileFacts) {
         self.tables.files.describe(file, facts);
     }
 
     /// Sets the class of a thread; `Other` leaves it to its calls.
-    pub fn set_class(&mut self, thread: u32, class: ThreadClass) {
-        if let Some(row) = self.threads.get_mut(thread as usize)
-            && class != ThreadClass::Other
-        {
-            row.class = class;
+    pub(crate) fn set_class(&mut self, thread: usize, class: ThreadClass) {
+        if class != ThreadClass::Other {
+            self.threads[thread].class = class;
         }
     }
 
-    /// Threads that were seen so far.
-    #[must_use]
-    pub fn threads(&self) -> &[Thread] {
+    pub(crate) fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// Files that were seen so far.
-    #[must_use]
-    pub fn files(&self) -> &[File] {
+    pub(crate) fn files(&self) -> &[File] {
         &self.tables.files.rows
     }
 
     /// Checks of how far the rows can be trusted.
-    #[must_use]
-    pub fn checks(&self) -> Vec<Check> {
+    pub(crate) fn checks(&self) -> Vec<Check> {
         self.totals.checks(&self.cores)
     }
 
-    /// Ends the burst: its rows.
-    pub fn finish_burst(&mut self) -> BurstRows {
-        let rows = self.burst.finish(&self.tables.files, &mut self.totals);
-        self.cores.forget();
-        self.presumed.judge(&mut self.threads, &rows.calls);
-        rows
-    }
-
     /// Takes the next event, in order of time.
-    pub fn push(&mut self, event: &Event) {
-        let time_ns = event.time_ns;
-        match &event.kind {
-            EventKind::BurstStart => self.burst.begin(time_ns),
-            EventKind::BurstEnd => self.burst.end(time_ns),
+    pub(crate) fn push(&mut self, event: Event) {
+        let Event {
+            time_ns,
+            cpu,
+            tid,
+            kind,
+        } = event;
+        match kind {
+            EventKind::BurstStart => self.begin(time_ns),
+            EventKind::BurstEnd => self.end_ns = self.end_ns.max(time_ns),
             EventKind::Switch {
                 previous,
                 state,
                 next,
-            } => self.switch(event, *previous, *state, *next),
+            } => self.switch(time_ns, cpu, (previous, state), next),
             EventKind::Waking {
                 woken,
                 target,
                 interrupt,
             } => {
-                let waker = if *interrupt { 0 } else { event.tid };
-                let waker = self.burst.thread_of(waker);
-                if let Some(track) = self.burst.track(*woken) {
-                    track.woken(time_ns, *target, waker);
+                let waker = self.thread_of(if interrupt { 0 } else { tid });
+                if let Some(track) = self.track(woken) {
+                    track.woken(time_ns, target, waker);
                 }
             }
             EventKind::Fork {
                 child,
                 name,
                 thread,
-            } => self.fork(event, *child, name, *thread),
+            } => self.fork(time_ns, tid, child, name, thread),
             EventKind::Rename { name } => {
-                if let Some(&thread) = self.by_tid.get(&event.tid) {
-                    name.clone_into(&mut self.threads[thread as usize].name);
+                if let Some(&thread) = self.by_tid.get(&tid) {
+                    self.threads[thread as usize].name = name;
                 }
             }
-            EventKind::Ended => self.burst.ended(event.tid, time_ns),
-            EventKind::Issue { .. } | EventKind::Complete { .. } => self.block(event),
+            EventKind::Ended => {
+                if let Some(&at) = self.track_of.get(&tid) {
+                    self.close_call(at, time_ns);
+                    self.tracks[at].dies(time_ns);
+                }
+            }
+            EventKind::Issue(request) => self.issue(time_ns, tid, &request),
+            EventKind::Complete(request) => self.blocks.complete(time_ns, &request),
             EventKind::UringSubmit { request, operation } => {
-                self.burst.submit(event.tid, time_ns, *request, *operation);
+                if let Some(&at) = self.track_of.get(&tid) {
+                    let tracks = &mut self.tracks;
+                    self.asynchronous
+                        .submit(tracks, at, time_ns, request, operation);
+                }
             }
             EventKind::UringComplete { request, result } => {
-                self.burst.submitted_done(time_ns, *request, *result);
+                self.asynchronous
+                    .done(&mut self.tracks, time_ns, request, result);
             }
-            EventKind::Enter { .. }
-            | EventKind::Exit { .. }
-            | EventKind::Opened(_)
-            | EventKind::Replied { .. } => self.act(event),
+            EventKind::Enter { number, arguments } => {
+                let (at, pid) = self.acting(time_ns, cpu, tid);
+                self.enter(at, pid, time_ns, number, arguments);
+            }
+            EventKind::Exit { number, result } => {
+                let (at, pid) = self.acting(time_ns, cpu, tid);
+                self.exit(at, pid, time_ns, number, result);
+            }
+            EventKind::Opened { fd, path } => {
+                let (at, pid) = self.acting(time_ns, cpu, tid);
+                self.tables.opened(&mut self.tracks[at], pid, fd, &path);
+            }
+            EventKind::Replied { begun_ns, status } => {
+                let (at, _) = self.acting(time_ns, cpu, tid);
+                self.tracks[at].replied = Some((begun_ns.max(self.start_ns), status));
+            }
         }
     }
 
-    fn switch(&mut self, event: &Event, previous: i32, state: SwitchState, next: i32) {
-        let (time_ns, cpu) = (event.time_ns, event.cpu);
-        if let Some(track) = self.burst.track(previous) {
-            track.runs(time_ns, cpu, &mut self.cores);
-            track.leaves(time_ns, state);
-        }
-        self.cores.switch(time_ns, cpu, previous, next);
-        if let Some(track) = self.burst.track(next) {
-            track.arrives(time_ns, cpu);
+    fn begin(&mut self, time_ns: u64) {
+        self.start_ns = time_ns;
+        self.end_ns = time_ns;
+        for track in &mut self.tracks {
+            track.begin(time_ns);
         }
     }
 
-    fn fork(&mut self, event: &Event, child: i32, name: &str, is_thread: bool) {
-        let parent = self.pid_of(event.tid);
-        let pid = if is_thread { parent } else { child };
-        if !is_thread {
-            self.tables.descriptors.fork(parent, child);
-        }
-        let thread = self.add_thread(pid, child, name, ThreadClass::Other);
-        self.burst.born(thread, child, event.time_ns);
+    fn track(&mut self, tid: i32) -> Option<&mut Track> {
+        let at = *self.track_of.get(&tid)?;
+        Some(&mut self.tracks[at])
+    }
+
+    /// Index of the thread, or [`NONE`] if it is not ours.
+    fn thread_of(&self, tid: i32) -> u32 {
+        let at = self.track_of.get(&tid);
+        at.map_or(NONE, |&at| self.tracks[at].thread)
     }
 
     fn pid_of(&self, tid: i32) -> i32 {
@@ -234,51 +259,194 @@ impl Timeline {
         thread.map_or(tid, |&thread| self.threads[thread as usize].pid)
     }
 
-    /// An event that only a recorded thread causes itself: it is one, and it runs.
-    fn act(&mut self, event: &Event) {
-        if self.burst.track(event.tid).is_none() {
-            let known = self.by_tid.get(&event.tid).copied();
-            let thread = known.unwrap_or_else(|| {
-                self.add_thread(event.tid, event.tid, "unknown", ThreadClass::Other)
+    fn switch(&mut self, time_ns: u64, cpu: u16, left: (i32, SwitchState), next: i32) {
+        let (previous, state) = left;
+        if let Some(&at) = self.track_of.get(&previous) {
+            let track = &mut self.tracks[at];
+            track.runs(time_ns, cpu, &mut self.cores);
+            track.leaves(time_ns, state);
+        }
+        self.cores.switch(time_ns, cpu, previous, next);
+        if let Some(track) = self.track(next) {
+            track.arrives(time_ns, cpu);
+        }
+    }
+
+    fn fork(&mut self, time_ns: u64, tid: i32, child: i32, name: String, is_thread: bool) {
+        let parent = self.pid_of(tid);
+        let pid = if is_thread { parent } else { child };
+        if !is_thread {
+            self.tables.descriptors.fork(parent, child);
+        }
+        let thread = self.add_thread(pid, child, name, ThreadClass::Other);
+        let mut track = Track::new(thread, child, Phase::Runnable, time_ns);
+        track.born = true;
+        self.add_track(track);
+    }
+
+    /// The track and the process of a thread in an event that only a recorded thread causes itself: it is one, and it
+    /// runs.
+    fn acting(&mut self, time_ns: u64, cpu: u16, tid: i32) -> (usize, i32) {
+        let known = self.track_of.get(&tid).copied();
+        let at = known.unwrap_or_else(|| {
+            let thread = self.by_tid.get(&tid).copied();
+            let thread = thread.unwrap_or_else(|| {
+                self.add_thread(tid, tid, "unknown".to_owned(), ThreadClass::Other)
             });
-            self.burst.appear(thread, event.tid);
+            self.appear(thread, tid)
+        });
+        let track = &mut self.tracks[at];
+        let told_at_start = track.phase == Phase::Unseen && time_ns == self.start_ns;
+        if !told_at_start {
+            track.runs(time_ns, cpu, &mut self.cores);
         }
-        let pid = self.pid_of(event.tid);
-        self.burst
-            .act(event, pid, &mut self.tables, &mut self.cores);
+        (at, self.pid_of(tid))
     }
 
-    fn block(&mut self, event: &Event) {
-        match event.kind {
-            EventKind::Issue {
-                device,
-                sector,
-                sectors,
-                flags,
-            } => {
-                let told = told(event.time_ns, device, sector, sectors, flags);
-                self.burst.issue(event.tid, told);
-            }
-            EventKind::Complete {
-                device,
-                sector,
-                sectors,
-                flags,
-            } => {
-                let told = told(event.time_ns, device, sector, sectors, flags);
-                self.burst.complete(told);
-            }
-            _ => {}
+    fn enter(&mut self, at: usize, pid: i32, time_ns: u64, number: u32, arguments: [u64; 6]) {
+        self.close_call(at, time_ns);
+        let track = &mut self.tracks[at];
+        track.acts();
+        self.tables.enter(track, pid, time_ns, number, arguments);
+        if track.phase == Phase::Unseen {
+            track.was_in_call();
+        }
+        if let Some((CallKind::Sync, file)) = track.kind_and_file() {
+            self.syncing.push((track.tid, file));
         }
     }
-}
 
-fn told(time_ns: u64, device: u32, sector: u64, sectors: u32, flags: [u8; 8]) -> Told {
-    Told {
-        time_ns,
-        device,
-        sector,
-        sectors,
-        flags,
+    fn exit(&mut self, at: usize, pid: i32, time_ns: u64, number: u32, result: i64) {
+        let underway = self.tracks[at].underway;
+        if underway.is_some_and(|call| call.number != number) {
+            self.close_call(at, time_ns);
+        }
+        let track = &mut self.tracks[at];
+        self.tables.exit(track, pid, time_ns, number, result);
+        track.acts();
+        self.stop_syncing(at);
+    }
+
+    /// Ends a call whose exit is never reported.
+    fn close_call(&mut self, at: usize, time_ns: u64) {
+        let track = &mut self.tracks[at];
+        if let Some(call) = track.underway.take() {
+            if let Some(row) = track.calls.get_mut(call.index as usize) {
+                row.end_ns = time_ns;
+            }
+            self.stop_syncing(at);
+        }
+    }
+
+    fn stop_syncing(&mut self, at: usize) {
+        let tid = self.tracks[at].tid;
+        self.syncing.retain(|&(other, _)| other != tid);
+    }
+
+    fn issue(&mut self, time_ns: u64, tid: i32, request: &Request) {
+        let thread = self.thread_of(tid);
+        let Some(index) = self.blocks.issue(time_ns, request, thread) else {
+            return;
+        };
+        let mut syncing = [NONE; 4];
+        for (slot, &(_, file)) in syncing.iter_mut().zip(&self.syncing) {
+            *slot = file;
+        }
+        let at = self.track_of.get(&tid).copied();
+        let call = at.and_then(|at| self.tracks[at].kind_and_file());
+        self.hints.push(Hint { call, syncing });
+        if let Some(at) = at
+            && let Some(call) = self.tracks[at].underway
+            && call.shape.submits
+        {
+            let block = &self.blocks.rows[index];
+            self.asynchronous.issued(&mut self.tracks, at, index, block);
+        }
+    }
+
+    /// Ends the burst: its rows, by thread and time. The next burst begins with the threads that still live.
+    pub(crate) fn finish_burst(&mut self) -> BurstRows {
+        self.stop_all();
+        let files = &self.tables.files;
+        let mut blocks = self.blocks.take();
+        join::name_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
+        self.asynchronous.place(&mut self.tracks, &blocks, files);
+        let ours = files.devices_with_roles();
+        let matters = |block: &Block| block.completed_ns > 0 && ours.contains(&block.device);
+        let asked = blocks.iter().zip(&self.hints);
+        let asked = asked.filter(|(block, _)| matters(block));
+        self.totals.count_blocks(asked);
+        blocks.retain(matters);
+        self.tracks.sort_by_key(|track| track.thread);
+        let span_ns = self.end_ns - self.start_ns;
+        self.totals.count_tracks(&self.tracks, span_ns);
+        let (states, calls) = self.number_rows();
+        self.clear();
+        self.judge(&calls);
+        BurstRows {
+            states,
+            calls,
+            blocks,
+        }
+    }
+
+    fn stop_all(&mut self) {
+        let end_ns = self.end_ns;
+        for at in 0..self.tracks.len() {
+            self.tracks[at].end(end_ns);
+            self.close_call(at, end_ns);
+            for call in &mut self.tracks[at].calls {
+                call.end_ns = call.end_ns.min(end_ns);
+            }
+        }
+    }
+
+    /// Puts the rows of all threads one after the other, and numbers calls through.
+    fn number_rows(&mut self) -> (Vec<State>, Vec<Call>) {
+        let tracks = &mut self.tracks;
+        let mut states = Vec::with_capacity(tracks.iter().map(|track| track.states.len()).sum());
+        let mut calls = Vec::with_capacity(tracks.iter().map(|track| track.calls.len()).sum());
+        for track in tracks {
+            let first = calls.len() as u32;
+            states.extend(track.states.drain(..).map(|mut state| {
+                if state.call != NONE {
+                    state.call += first;
+                }
+                state
+            }));
+            calls.append(&mut track.calls);
+        }
+        (states, calls)
+    }
+
+    fn clear(&mut self) {
+        self.cores.forget();
+        self.hints.clear();
+        self.syncing.clear();
+        self.tracks.retain(|track| track.phase != Phase::Gone);
+        self.track_of.clear();
+        for (at, track) in self.tracks.iter_mut().enumerate() {
+            track.alive = false;
+            self.track_of.insert(track.tid, at);
+        }
+    }
+
+    /// Classifies threads that no rule knows by the calls of a burst, which are in order of threads: a thread that
+    /// receives and sends serves a client; any other works in the background.
+    fn judge(&mut self, calls: &[Call]) {
+        for (thread, index) in self.threads.iter_mut().zip(0..) {
+            if thread.class == ThreadClass::Other {
+                thread.class = ThreadClass::Background;
+                self.presumed.insert(index);
+            }
+        }
+        for calls in calls.chunk_by(|one, other| one.thread == other.thread) {
+            let does = |kind| calls.iter().any(|call| call.kind == kind && !call.failed);
+            let thread = calls[0].thread;
+            let talks = does(CallKind::Receive) && does(CallKind::Send);
+            if talks && self.presumed.remove(&thread) {
+                self.threads[thread as usize].class = ThreadClass::Session;
+            }
+        }
     }
 }

@@ -11,30 +11,23 @@ const IO_PGETEVENTS: libc::c_long = 292;
 
 /// Where in the file a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Offset {
-    /// The call has none.
+pub(crate) enum Offset {
     None,
     /// The descriptor's own position, which the call moves.
     Position,
-    /// An argument.
     Argument(usize),
 }
 
-/// How many bytes a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
-    /// None.
+pub(crate) enum Size {
     None,
-    /// What it returns.
     Result,
-    /// An argument.
     Argument(usize),
 }
 
 /// Effect of a call on the numbers of open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// Nothing.
+pub(crate) enum Change {
     None,
     /// The result is a new number; The tracer tells its path.
     Open,
@@ -54,16 +47,13 @@ pub(super) enum Change {
 
 /// How a call's arguments are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// What it asks; of a socket or pipe, `Read` is `Receive` and `Write` is `Send`.
     pub kind: CallKind,
     /// The argument that is a descriptor.
     pub descriptor: Option<usize>,
-    /// Where.
     pub offset: Offset,
-    /// How much.
     pub size: Size,
-    /// Its effect on descriptors.
     pub change: Change,
     /// Whether requests to devices that are made in it go on after it (aio).
     pub submits: bool,
@@ -111,7 +101,7 @@ impl Shape {
     }
 
     /// Whether its entry is traced; of messages and polls, the tracer takes exits alone.
-    pub(super) fn is_entered(&self) -> bool {
+    pub(crate) fn is_entered(&self) -> bool {
         let message_or_poll = matches!(
             self.kind,
             CallKind::Receive | CallKind::Send | CallKind::Poll
@@ -120,13 +110,13 @@ impl Shape {
     }
 
     /// Whether the call matters only if the thread waited in it.
-    pub(super) fn is_bookkeeping(&self) -> bool {
+    pub(crate) fn is_bookkeeping(&self) -> bool {
         self.kind == CallKind::Other
     }
 }
 
 /// The shape of a call; `Other` for those that are not known here.
-pub(super) fn shape(number: u32) -> Shape {
+pub(crate) fn shape(number: u32) -> Shape {
     let number = libc::c_long::from(number);
     moving(number)
         .or_else(|| waiting(number))
@@ -164,7 +154,6 @@ fn moving(number: libc::c_long) -> Option<Shape> {
     })
 }
 
-/// Calls that wait.
 fn waiting(number: libc::c_long) -> Option<Shape> {
     use CallKind::{Await, Lock, Poll, Sleep};
     Some(match number {
@@ -219,12 +208,12 @@ fn naming(number: libc::c_long) -> Option<Shape> {
 }
 
 /// Whether a call cuts or extends a file to the length in argument 1.
-pub(super) fn shortens(number: u32) -> bool {
+pub(crate) fn shortens(number: u32) -> bool {
     libc::c_long::from(number) == libc::SYS_ftruncate
 }
 
 /// Whether a call takes a name away.
-pub(super) fn unlinks(number: u32) -> bool {
+pub(crate) fn unlinks(number: u32) -> bool {
     match libc::c_long::from(number) {
         libc::SYS_unlinkat => true,
         #[cfg(target_arch = "x86_64")]
@@ -234,7 +223,7 @@ pub(super) fn unlinks(number: u32) -> bool {
 }
 
 /// Kind of a request handed to an io_uring, by its `IORING_OP_…`.
-pub(super) fn uring_kind(operation: u8) -> CallKind {
+pub(crate) fn uring_kind(operation: u8) -> CallKind {
     match operation {
         1 | 4 | 22 => CallKind::Read,
         2 | 5 | 23 => CallKind::Write,

@@ -1,9 +1,29 @@
-//! States of one thread, without a gap.
+//! States of one thread, without a gap, and the thread on each core, by its switches.
 
-use tierwise_recording::{Call, NONE, State, StateKind, TransactionStatus};
+use std::collections::BTreeMap;
+use std::mem;
 
-use super::cores::Cores;
-use crate::SwitchState;
+use tierwise_recording::{Call, CallKind, NONE, State, StateKind, TransactionStatus};
+
+use super::syscalls::Shape;
+use crate::event::SwitchState;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Underway {
+    pub number: u32,
+    pub arguments: [u64; 6],
+    pub shape: Shape,
+    /// Where it lies among the calls of its thread.
+    pub index: u32,
+    /// File number whose path the tracer reported in this call.
+    pub opened: Option<i32>,
+}
+
+impl Underway {
+    pub(super) fn fd(&self, argument: usize) -> i32 {
+        self.arguments[argument] as i32
+    }
+}
 
 /// State of a thread at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +50,7 @@ pub(super) struct Track {
     pub cpu: u16,
     pub states: Vec<State>,
     pub calls: Vec<Call>,
-    /// The call it is in, or [`NONE`].
-    pub call: u32,
+    pub underway: Option<Underway>,
     /// The call it was in when the present phase began.
     call_before: u32,
     /// A waking that came while it was still on its core, by this thread.
@@ -53,16 +72,17 @@ pub(super) struct Track {
 }
 
 impl Track {
-    pub(super) fn new(thread: u32, tid: i32) -> Self {
+    /// Of a thread that is in this phase from now on.
+    pub(super) fn new(thread: u32, tid: i32, phase: Phase, time_ns: u64) -> Self {
         Self {
             thread,
             tid,
-            phase: Phase::Gone,
-            since_ns: 0,
+            phase,
+            since_ns: time_ns,
             cpu: 0,
             states: Vec::new(),
             calls: Vec::new(),
-            call: NONE,
+            underway: None,
             call_before: NONE,
             woken_early: None,
             acted: false,
@@ -75,31 +95,32 @@ impl Track {
         }
     }
 
-    /// A burst begins: nothing is known.
+    /// A burst begins: nothing is known but where the thread ran last.
     pub(super) fn begin(&mut self, time_ns: u64) {
-        self.enter_phase(Phase::Unseen, time_ns);
-        self.call = NONE;
-        self.call_before = NONE;
-        self.woken_early = None;
-        self.acted = false;
-        self.for_device = false;
-        self.waited = None;
-        self.replied = None;
-        self.born = false;
-        self.contradictions = 0;
+        *self = Self {
+            cpu: self.cpu,
+            alive: self.alive,
+            states: mem::take(&mut self.states),
+            calls: mem::take(&mut self.calls),
+            ..Self::new(self.thread, self.tid, Phase::Unseen, time_ns)
+        };
     }
 
-    /// Born just now: it can run.
-    pub(super) fn born(&mut self, time_ns: u64) {
-        self.begin(time_ns);
-        self.phase = Phase::Runnable;
-        self.born = true;
+    /// The call it is in, or [`NONE`].
+    fn call(&self) -> u32 {
+        self.underway.map_or(NONE, |call| call.index)
+    }
+
+    /// What the call that it is in asks, and of which file.
+    pub(super) fn kind_and_file(&self) -> Option<(CallKind, u32)> {
+        let row = self.calls.get(self.underway?.index as usize)?;
+        Some((row.kind, row.file))
     }
 
     fn enter_phase(&mut self, phase: Phase, time_ns: u64) {
         self.phase = phase;
         self.since_ns = time_ns;
-        self.call_before = self.call;
+        self.call_before = self.call();
     }
 
     /// Ends the present phase, as `kind`.
@@ -107,8 +128,9 @@ impl Track {
         if end_ns <= self.since_ns {
             return;
         }
-        let whole = self.call_before == self.call;
-        if kind == StateKind::Blocked && whole && self.call == NONE && !self.for_device {
+        let call = self.call();
+        let whole = self.call_before == call;
+        if kind == StateKind::Blocked && whole && call == NONE && !self.for_device {
             self.waited = Some(self.states.len());
         }
         self.states.push(State {
@@ -118,7 +140,7 @@ impl Track {
             kind,
             cpu: self.cpu,
             waker,
-            call: if whole { self.call } else { NONE },
+            call: if whole { call } else { NONE },
         });
         self.since_ns = end_ns;
     }
@@ -210,7 +232,7 @@ impl Track {
 
     /// The call just entered began before the burst.
     pub(super) fn was_in_call(&mut self) {
-        self.call_before = self.call;
+        self.call_before = self.call();
     }
 
     /// Takes back a call that turned out to matter to nobody, if none came after it.
@@ -223,7 +245,6 @@ impl Track {
         }
     }
 
-    /// It ends.
     pub(super) fn dies(&mut self, time_ns: u64) {
         if self.phase != Phase::Gone {
             self.push(StateKind::Cpu, time_ns, NONE);
@@ -231,7 +252,6 @@ impl Track {
         }
     }
 
-    /// The burst ends.
     pub(super) fn end(&mut self, time_ns: u64) {
         match self.phase {
             Phase::Cpu => self.push(StateKind::Cpu, time_ns, NONE),
@@ -243,5 +263,71 @@ impl Track {
             Phase::Unseen if self.alive => self.push(StateKind::Blocked, time_ns, NONE),
             Phase::Unseen | Phase::Gone => {}
         }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Core {
+    /// Thread that runs, if the last switch named it; 0 is the idle one.
+    running: Option<i32>,
+    /// When that switch was.
+    since_ns: u64,
+    /// Switches to threads that were seen, and those away from the idle thread among them.
+    arrivals: u64,
+    seen: u64,
+    /// Switches that must have happened, but were not seen.
+    missing: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Cores {
+    cores: BTreeMap<u16, Core>,
+}
+
+impl Cores {
+    /// Forgets which threads run.
+    pub(super) fn forget(&mut self) {
+        for core in self.cores.values_mut() {
+            core.running = None;
+        }
+    }
+
+    pub(super) fn switch(&mut self, time_ns: u64, cpu: u16, previous: i32, next: i32) {
+        let core = self.cores.entry(cpu).or_default();
+        core.running = Some(next);
+        core.since_ns = time_ns;
+        core.arrivals += u64::from(next != 0);
+        core.seen += u64::from(previous == 0);
+    }
+
+    /// Infers when a thread that could run from `ready_ns` on got the core where it is seen running at
+    /// `now_ns` without a switch. A switch from another recorded thread would have been seen, so the core was
+    /// idle: the thread got it as soon as both were ready.
+    pub(super) fn infer_arrival(&mut self, cpu: u16, tid: i32, ready_ns: u64, now_ns: u64) -> u64 {
+        let core = self.cores.entry(cpu).or_default();
+        core.missing += 1;
+        let arrival = match core.running {
+            Some(0) => core.since_ns.max(ready_ns),
+            _ => ready_ns,
+        };
+        core.running = Some(tid);
+        core.since_ns = arrival.min(now_ns);
+        core.since_ns
+    }
+
+    /// Cores without a reported switch away from the idle thread, though there must have been many. A few are
+    /// missing on any core: events are switched on one by one when a burst begins.
+    pub(super) fn without_switches(&self) -> Vec<u16> {
+        let silent = self.cores.iter().filter(|(_, core)| {
+            let many = core.missing > 10 && core.missing * 20 > core.arrivals;
+            many && core.missing > core.seen * 9
+        });
+        silent.map(|(&cpu, _)| cpu).collect()
+    }
+
+    /// Arrivals that were inferred, and those that were seen.
+    pub(super) fn arrivals(&self) -> (u64, u64) {
+        let missing = self.cores.values().map(|core| core.missing).sum();
+        (missing, self.cores.values().map(|core| core.seen).sum())
     }
 }

@@ -1,15 +1,13 @@
 //! A record of a tracepoint becomes an event.
 
-use super::format::{Field, Format};
-use super::tracepoints::Meaning;
-use crate::{Event, EventKind, SwitchState};
+use super::tracepoints::{Field, Format, Meaning};
+use crate::event::{Event, EventKind, Request, SwitchState};
 
 /// Flag of a record made in a hardware interrupt, and of one made in a software interrupt.
 const HARD_INTERRUPT: u8 = 0x08;
 const SOFT_INTERRUPT: u8 = 0x10;
 const IN_NMI: u8 = 0x40;
 
-/// `CLONE_THREAD`.
 const SAME_PROCESS: u64 = 0x1_0000;
 
 /// Where in a system call's record the arguments begin.
@@ -113,18 +111,8 @@ impl Layout {
                 name: self.fields[0]?.text(record)?,
             },
             Meaning::Ended => EventKind::Ended,
-            Meaning::Issue => EventKind::Issue {
-                device: u32::try_from(self.number(0, record)?).ok()?,
-                sector: self.number(1, record)?,
-                sectors: u32::try_from(self.number(2, record)?).ok()?,
-                flags: self.letters(record)?,
-            },
-            Meaning::Complete => EventKind::Complete {
-                device: u32::try_from(self.number(0, record)?).ok()?,
-                sector: self.number(1, record)?,
-                sectors: u32::try_from(self.number(2, record)?).ok()?,
-                flags: self.letters(record)?,
-            },
+            Meaning::Issue => EventKind::Issue(self.block_request(record)?),
+            Meaning::Complete => EventKind::Complete(self.block_request(record)?),
             Meaning::UringSubmit => EventKind::UringSubmit {
                 request: self.request(record)?,
                 operation: u8::try_from(self.number(1, record)?).ok()?,
@@ -144,15 +132,19 @@ impl Layout {
         i32::try_from(self.number(field, record)?.cast_signed()).ok()
     }
 
-    fn letters(&self, record: &[u8]) -> Option<[u8; 8]> {
-        let bytes = self.fields[3]?.bytes(record)?;
-        let mut letters = [0; 8];
-        let told = bytes.iter().take_while(|&&byte| byte != 0);
-        letters
-            .iter_mut()
-            .zip(told)
-            .for_each(|(to, &from)| *to = from);
-        Some(letters)
+    fn block_request(&self, record: &[u8]) -> Option<Request> {
+        let letters = self.fields[3]?.bytes(record)?;
+        let letters = letters.iter().take_while(|&&letter| letter != 0);
+        let mut flags = [0; 8];
+        for (slot, &letter) in flags.iter_mut().zip(letters) {
+            *slot = letter;
+        }
+        Some(Request {
+            device: u32::try_from(self.number(0, record)?).ok()?,
+            sector: self.number(1, record)?,
+            sectors: u32::try_from(self.number(2, record)?).ok()?,
+            flags,
+        })
     }
 
     /// The kernel's request; where the record lacks that (before 5.17), the program's name for it.

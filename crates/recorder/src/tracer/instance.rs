@@ -1,36 +1,46 @@
-//! One private instance of the kernel's tracer: a ring buffer and switches of its own, removed at the end.
+//! Private instances of the kernel's tracer: each has a ring buffer and switches of its own, and is removed at the end.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Sub;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::TracerError;
+use rustix::param::page_size;
+use rustix::system::sysinfo;
+
+use super::burst_tracer::Places;
 use super::decode::Decoder;
-use super::format::Format;
-use super::tracepoints::Meaning;
+use super::reader;
+use super::spool::Records;
+use super::tracepoints::{COMPLETION, DEVICES, Format, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS};
+use crate::RecordError;
+use crate::event::{EventKind, Request};
+
+const OTHER_KERNEL: &str =
+    "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)";
 
 /// One instance; what it switched on is off again when this is dropped.
-pub struct Instance {
+struct Instance {
     directory: PathBuf,
     enabled: Vec<PathBuf>,
     pipes: Vec<Pipe>,
 }
 
-/// The records of one core.
+#[derive(Clone)]
 pub struct Pipe {
-    /// Which.
     pub cpu: u16,
     /// `trace_pipe_raw`: every read gives a page, or would block.
-    pub file: File,
+    pub file: Arc<File>,
 }
 
 impl Instance {
     /// Makes one that is switched off, with `buffer_bytes` a core.
-    pub fn create(tracefs: &Path, name: &str, buffer_bytes: u64) -> Result<Self, TracerError> {
+    fn create(tracefs: &Path, name: &str, buffer_bytes: u64) -> Result<Self, RecordError> {
         let directory = tracefs.join("instances").join(name);
-        fs::create_dir(&directory).map_err(|error| TracerError::tracefs(&directory, &error))?;
+        fs::create_dir(&directory).map_err(|error| refused(&directory, &error))?;
         let mut instance = Self {
             directory,
             enabled: Vec::new(),
@@ -47,110 +57,102 @@ impl Instance {
         Ok(instance)
     }
 
-    fn open_pipe(&mut self, cpu: u16) -> Result<(), TracerError> {
+    fn open_pipe(&mut self, cpu: u16) -> Result<(), RecordError> {
         let path = self.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let mut options = OpenOptions::new();
         let opened = options
             .read(true)
             .custom_flags(libc::O_NONBLOCK)
             .open(&path);
-        let file = opened.map_err(|error| TracerError::tracefs(&path, &error))?;
+        let file = Arc::new(opened.map_err(|error| refused(&path, &error))?);
         self.pipes.push(Pipe { cpu, file });
         Ok(())
     }
 
     /// Plans to switch on a tracepoint `SYSTEM/NAME`; false if this kernel lacks it.
-    pub fn add(&mut self, event: &str, meaning: Meaning, decoder: &mut Decoder) -> bool {
-        let directory = self.path("events").join(event);
-        let text = fs::read_to_string(directory.join("format")).unwrap_or_default();
-        let known = Format::parse(&text).is_some_and(|format| decoder.learn(meaning, &format));
+    fn add(&mut self, event: &str, meaning: Meaning, decoder: &mut Decoder) -> bool {
+        let format = Format::read(&self.directory, event);
+        let known = format.is_some_and(|format| decoder.learn(meaning, &format));
         if known {
-            self.enabled.push(directory.join("enable"));
+            self.enabled
+                .push(self.path(&format!("events/{event}/enable")));
         }
         known
     }
 
-    /// Records only those events of a tracepoint that an expression over its fields holds for.
-    pub fn filter(&self, event: &str, expression: &str) -> Result<(), TracerError> {
-        self.set(&format!("events/{event}/filter"), expression)
+    /// System calls by tracepoints of their own; they cost less than one for all with a filter.
+    fn add_calls(&mut self, decoder: &mut Decoder) -> Result<(), RecordError> {
+        let mut known = 0;
+        for call in SYSTEM_CALLS.split(' ') {
+            let entry = format!("syscalls/sys_enter_{call}");
+            let exit = format!("syscalls/sys_exit_{call}");
+            known += usize::from(self.add(&entry, Meaning::Enter, decoder));
+            self.add(&exit, Meaning::Exit, decoder);
+        }
+        if known == 0 {
+            return Err(lacks("syscalls"));
+        }
+        for (calls, filter) in RESULTS {
+            for call in calls.split(' ') {
+                let exit = format!("syscalls/sys_exit_{call}");
+                if self.add(&exit, Meaning::Exit, decoder) {
+                    self.set(&format!("events/{exit}/filter"), filter)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Follows the threads that followed ones start.
-    pub fn follow_forks(&self) -> Result<(), TracerError> {
+    fn follow_forks(&self) -> Result<(), RecordError> {
         self.set("options/event-fork", "1")
     }
 
     /// Traces these threads besides those that it traces already; the kernel drops the ones that end.
-    pub fn follow(&self, tids: &[i32]) -> Result<(), TracerError> {
+    fn follow(&self, tids: &[i32]) -> Result<(), RecordError> {
         let path = self.path("set_event_pid");
         let told = fs::read_to_string(&path).unwrap_or_default();
-        let known: HashSet<i32> = told
-            .lines()
-            .filter_map(|line| line.trim().parse().ok())
-            .collect();
+        let known = told.lines().filter_map(|line| line.trim().parse().ok());
+        let known: HashSet<i32> = known.collect();
         let missing = tids.iter().filter(|tid| !known.contains(tid));
         let list: String = missing.map(|tid| format!("{tid}\n")).collect();
-        // Each write waits for all cores to see it, some 30 ms, so all threads share one write.
-        let append = |file: io::Result<File>| file?.write_all(list.as_bytes());
         if list.is_empty() {
             return Ok(());
         }
-        append(OpenOptions::new().append(true).open(&path))
-            .map_err(|error| TracerError::tracefs(&path, &error))
+        // Each write waits for all cores to see it, some 30 ms, so all threads share one write.
+        let opened = OpenOptions::new().append(true).open(&path);
+        opened
+            .and_then(|mut file| file.write_all(list.as_bytes()))
+            .map_err(|error| refused(&path, &error))
     }
 
     /// Switches all planned tracepoints on; nothing is recorded before [`Self::record`].
-    pub fn enable(&self) -> Result<(), TracerError> {
+    fn enable(&self) -> Result<(), RecordError> {
         for path in &self.enabled {
-            fs::write(path, "1").map_err(|error| TracerError::tracefs(path, &error))?;
+            fs::write(path, "1").map_err(|error| refused(path, &error))?;
         }
         Ok(())
     }
 
     /// Switches all tracepoints off and follows no thread, so that tracing has no cost for the machine.
     ///
-    /// As long as threads are followed, the kernel checks at every switch and wake-up whether it is one of
-    /// theirs.
-    pub fn disable(&self) -> Result<(), TracerError> {
+    /// As long as threads are followed, the kernel checks at every switch and wake-up whether it is one of theirs.
+    fn disable(&self) -> Result<(), RecordError> {
         self.set("events/enable", "0")?;
         self.set("set_event_pid", "")
     }
 
-    /// Starts or stops recording into the buffer.
-    pub fn record(&self, on: bool) -> Result<(), TracerError> {
+    fn record(&self, on: bool) -> Result<(), RecordError> {
         self.set("tracing_on", if on { "1" } else { "0" })
-    }
-
-    /// The records, by core.
-    pub fn pipes(&self) -> Result<Vec<Pipe>, TracerError> {
-        let cloned = self.pipes.iter().map(|pipe| {
-            let file = pipe.file.try_clone()?;
-            Ok(Pipe {
-                cpu: pipe.cpu,
-                file,
-            })
-        });
-        let cloned: io::Result<Vec<_>> = cloned.collect();
-        cloned.map_err(|error| TracerError::tracefs(&self.directory, &error))
-    }
-
-    /// Counts since the instance was made.
-    fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for pipe in &self.pipes {
-            let path = self.path(&format!("per_cpu/cpu{}/stats", pipe.cpu));
-            counts.add(&fs::read_to_string(path).unwrap_or_default());
-        }
-        counts
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    fn set(&self, name: &str, value: &str) -> Result<(), TracerError> {
+    fn set(&self, name: &str, value: &str) -> Result<(), RecordError> {
         let path = self.path(name);
-        fs::write(&path, value).map_err(|error| TracerError::tracefs(&path, &error))
+        fs::write(&path, value).map_err(|error| refused(&path, &error))
     }
 }
 
@@ -164,26 +166,31 @@ impl Drop for Instance {
     }
 }
 
-/// Events of some instances.
+fn refused(path: &Path, error: &io::Error) -> RecordError {
+    let fix = match error.kind() {
+        io::ErrorKind::PermissionDenied => "record as root",
+        io::ErrorKind::NotFound => OTHER_KERNEL,
+        _ => "see whether another tracer holds it, or the kernel locks tracing down",
+    };
+    RecordError::new(format!("tracing: {}: {error}", path.display()), fix)
+}
+
+fn lacks(event: &str) -> RecordError {
+    RecordError::new(
+        format!("this kernel has no tracepoint {event}"),
+        OTHER_KERNEL,
+    )
+}
+
+/// Events of some instances since they were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Events that were read.
     pub read: u64,
     /// Events that were dropped.
     pub lost: u64,
 }
 
 impl Counts {
-    /// Of these instances together.
-    pub fn of(instances: &[&Instance]) -> Self {
-        let each = instances.iter().map(|instance| instance.counts());
-        each.fold(Self::default(), |sum, one| Self {
-            read: sum.read + one.read,
-            lost: sum.lost + one.lost,
-        })
-    }
-
-    /// Adds a core's `stats`.
     fn add(&mut self, stats: &str) {
         for (name, figure) in stats.lines().filter_map(|line| line.split_once(':')) {
             let figure: u64 = figure.trim().parse().unwrap_or_default();
@@ -196,8 +203,18 @@ impl Counts {
     }
 }
 
-/// Cores that are online, in order.
-pub fn online_cpus() -> Vec<u16> {
+impl Sub for Counts {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            read: self.read - before.read,
+            lost: self.lost - before.lost,
+        }
+    }
+}
+
+fn online_cpus() -> Vec<u16> {
     let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     parse_cpus(list.trim()).unwrap_or_else(|| vec![0])
 }
@@ -210,4 +227,137 @@ fn parse_cpus(list: &str) -> Option<Vec<u16>> {
         cpus.extend(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?);
     }
     Some(cpus)
+}
+
+/// The three instances that a tracer needs, as one: calls of the recorded threads; scheduling of these and of their
+/// clients; requests of the whole machine, since they complete under any thread.
+pub struct Tracers {
+    calls: Instance,
+    scheduling: Instance,
+    devices: Instance,
+}
+
+/// Fraction of the others' buffer size for the events of devices: requests are far fewer than calls and switches;
+/// allocated memory costs time, used or not.
+const DEVICES_SHARE: u64 = 4;
+
+impl Tracers {
+    /// Makes them, switched off; `decoder` learns their records.
+    pub fn create(places: &Places, decoder: &mut Decoder) -> Result<Self, RecordError> {
+        let memory = sysinfo();
+        let memory_bytes = memory.totalram as u64 * u64::from(memory.mem_unit);
+        let most = memory_bytes / 16 / (3 * online_cpus().len() as u64);
+        let room = places.buffer_bytes.min(most);
+        let create = |kind: &str, bytes: u64| {
+            let name = format!("{}-{kind}", places.instance);
+            Instance::create(&places.tracefs, &name, bytes)
+        };
+        let mut calls = create("calls", room)?;
+        calls.add_calls(decoder)?;
+        calls.follow_forks()?;
+        let mut scheduling = create("sched", room)?;
+        for (event, meaning) in SCHEDULING {
+            if !scheduling.add(event, meaning, decoder) {
+                return Err(lacks(event));
+            }
+        }
+        scheduling.follow_forks()?;
+        let mut devices = create("block", room / DEVICES_SHARE)?;
+        for (event, meaning) in DEVICES {
+            // A kernel without io_uring, or with its older names, has fewer.
+            devices.add(event, meaning, decoder);
+        }
+        Ok(Self {
+            calls,
+            scheduling,
+            devices,
+        })
+    }
+
+    fn all(&self) -> [&Instance; 3] {
+        [&self.calls, &self.scheduling, &self.devices]
+    }
+
+    /// Traces these threads; of clients, the scheduling alone.
+    pub fn follow(&self, tids: &[i32], clients: &[i32]) -> Result<(), RecordError> {
+        self.calls.follow(tids)?;
+        self.scheduling.follow(&[tids, clients].concat())
+    }
+
+    /// Switches the tracepoints on; nothing is recorded before [`Self::record`].
+    pub fn enable(&self) -> Result<(), RecordError> {
+        self.all().into_iter().try_for_each(Instance::enable)
+    }
+
+    pub fn record(&self) -> Result<(), RecordError> {
+        let mut all = self.all().into_iter();
+        all.try_for_each(|instance| instance.record(true))
+    }
+
+    pub fn switch_off(&self) -> Result<(), RecordError> {
+        let mut all = self.all().into_iter();
+        all.try_for_each(|instance| instance.record(false))?;
+        self.all().into_iter().try_for_each(Instance::disable)
+    }
+
+    pub fn pipes(&self) -> Vec<Pipe> {
+        let pipes = self.all().into_iter().flat_map(|instance| &instance.pipes);
+        pipes.cloned().collect()
+    }
+
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for instance in self.all() {
+            for pipe in &instance.pipes {
+                let path = instance.path(&format!("per_cpu/cpu{}/stats", pipe.cpu));
+                counts.add(&fs::read_to_string(path).unwrap_or_default());
+            }
+        }
+        counts
+    }
+}
+
+/// Completed requests to block devices, of the whole machine, read on demand.
+pub struct Completions {
+    instance: Instance,
+    decoder: Decoder,
+}
+
+/// Buffer for each core: some 70,000 requests, between two reads.
+const COMPLETIONS_BYTES: u64 = 4 << 20;
+
+impl Completions {
+    /// Makes the instance of this name; nothing is recorded yet.
+    pub fn attach(tracefs: &Path, name: &str) -> Result<Self, RecordError> {
+        let mut decoder = Decoder::default();
+        let mut instance = Instance::create(tracefs, name, COMPLETIONS_BYTES)?;
+        if !instance.add(COMPLETION, Meaning::Complete, &mut decoder) {
+            return Err(lacks(COMPLETION));
+        }
+        instance.enable()?;
+        Ok(Self { instance, decoder })
+    }
+
+    /// Starts or stops recording; recorded events stay until they are drained.
+    pub fn record(&self, on: bool) -> Result<(), RecordError> {
+        self.instance.record(on)
+    }
+
+    /// Returns the requests recorded since the last time, core by core.
+    pub fn drain(&self, mut sink: impl FnMut(Request)) -> Result<(), RecordError> {
+        let mut page = vec![0; page_size()];
+        for pipe in &self.instance.pipes {
+            let drained = reader::drain(&pipe.file, &mut page, |page| {
+                for (time_ns, record) in Records::of(page) {
+                    let event = self.decoder.decode(pipe.cpu, time_ns, record);
+                    if let Some(EventKind::Complete(request)) = event.map(|event| event.kind) {
+                        sink(request);
+                    }
+                }
+                Ok(())
+            });
+            drained.map_err(|error| reader::unreadable(&error))?;
+        }
+        Ok(())
+    }
 }

@@ -5,39 +5,22 @@
 
 mod bpf;
 mod burst_tracer;
-mod clients;
-mod completions;
 mod decode;
-mod error;
-mod family;
-mod foreign;
-mod format;
 mod instance;
-mod mapping;
-mod merge;
-mod open_program;
-mod open_watch;
 mod opens;
-mod options;
-mod page;
 mod paths;
 mod raw_burst;
 mod reader;
 mod replies;
-mod reply_program;
-mod reply_watch;
 mod spool;
 #[cfg(test)]
 mod tests;
-mod tracepoints;
-mod tracers;
+pub(crate) mod tracepoints;
 
-pub use burst_tracer::BurstTracer;
-pub use clients::clients_in;
-pub use completions::Completions;
-pub use decode::Decoder;
-pub use error::TracerError;
-pub use family::Family;
-pub use foreign::CpuTime;
-pub use options::Options;
-pub use raw_burst::{Decoded, RawBurst};
+/// Users of the request counter know its errors by this name.
+pub use crate::RecordError as TracerError;
+pub(crate) use burst_tracer::BurstTracer;
+pub use burst_tracer::Places;
+pub(crate) use decode::Decoder;
+pub(crate) use instance::Completions;
+pub(crate) use raw_burst::{BurstSummary, RawBurst, clients_in};

@@ -1,67 +1,141 @@
-//! The file of each open: recorded at the open itself, and reported before the end of its call.
+//! The file of each open and each removal: caught by BPF programs at those calls, and reported before the end of the
+//! call.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::path::Path;
 
-use super::open_watch::OpenWatch;
+use super::bpf::{Assembler, Helper, Map, Register::*, Watch};
 use super::paths::Paths;
-use crate::{Event, EventKind, Opened};
+use super::tracepoints::Format;
+use crate::event::{Event, EventKind};
+use crate::timeline::syscalls::{self, Change};
+
+/// Calls that open or remove a file by its name.
+const CALLS: [&str; 5] = ["openat", "openat2", "open", "unlink", "unlinkat"];
+
+/// Buffer for unread records; some two thousand, as each may hold the longest path.
+const RING_BYTES: u32 = 8 << 20;
+/// Calls that may be under way at once.
+const CALLS_UNDER_WAY: u32 = 16_384;
+/// Length of the record that the entry keeps for the exit: address and directory.
+const KEPT_BYTES: u32 = 16;
+/// Length of the key: process and thread.
+const KEY_BYTES: u32 = 8;
+/// Longest path, with its zero.
+const PATH_BYTES: i32 = 4096;
+const PATH_OFFSET: i32 = 40;
+
+/// Loads the programs for the calls that this kernel has. The entry of a call keeps the path's address, the exit copies
+/// the path: by then the kernel has read the path itself, so that its page is in memory.
+pub fn load(tracefs: &Path) -> io::Result<Watch> {
+    let kept = || Map::hash(KEY_BYTES, KEPT_BYTES, CALLS_UNDER_WAY);
+    let mut watch = Watch::new(RING_BYTES, kept)?;
+    for call in CALLS {
+        let format = |edge: &str| Format::read(tracefs, &format!("syscalls/sys_{edge}_{call}"));
+        let (Some(enter), Some(exit)) = (format("enter"), format("exit")) else {
+            continue;
+        };
+        let path = enter.offset("filename").or(enter.offset("pathname"));
+        let (Some(path), Some(result)) = (path, exit.offset("ret")) else {
+            continue;
+        };
+        let directory = enter.offset("dfd");
+        // The exit first: so an entry that is caught always finds it.
+        watch.load(exit.id, |kept, ring| exit_code(result, kept, ring))?;
+        watch.load(enter.id, |kept, _| entry_code(path, directory, kept))?;
+    }
+    Ok(watch)
+}
+
+/// The program of the entry, by where its record has the path's address and the directory's number.
+fn entry_code(path: i16, directory: Option<i16>, kept: &Map) -> Assembler {
+    let mut code = Assembler::default();
+    code.copy(R6, R1);
+    code.call(Helper::CurrentThread);
+    code.store(R10, -8, R0);
+    code.load(R1, R6, path);
+    code.store(R10, -24, R1);
+    match directory {
+        Some(offset) => code.load(R1, R6, offset),
+        None => code.set(R1, libc::AT_FDCWD),
+    }
+    code.store(R10, -16, R1);
+    code.set_stack(R3, -24);
+    code.set(R4, 0);
+    code.call_with_key(Helper::MapUpdate, kept);
+    code.exit();
+    code
+}
+
+/// The program of the exit, whose record has its result at `result`.
+fn exit_code(result: i16, kept: &Map, ring: &Map) -> Assembler {
+    let mut code = Assembler::default();
+    code.load(R7, R1, result);
+    code.call(Helper::CurrentThread);
+    code.copy(R8, R0);
+    code.store(R10, -8, R0);
+    code.call_with_key(Helper::MapLookup, kept);
+    let unknown = code.if_zero(R0);
+    code.load(R9, R0, 0);
+    code.load(R1, R0, 8);
+    code.store(R10, -16, R1);
+    let failed = code.if_negative(R7);
+    let full = code.reserve(ring, PATH_OFFSET + PATH_BYTES);
+    code.store(R6, 8, R8);
+    code.store(R6, 16, R7);
+    code.load(R1, R10, -16);
+    code.store(R6, 24, R1);
+    code.call(Helper::Time);
+    code.store(R6, 0, R0);
+    code.copy(R1, R6);
+    code.add(R1, PATH_OFFSET);
+    code.set(R2, PATH_BYTES);
+    code.copy(R3, R9);
+    code.call(Helper::ReadUserText);
+    code.store(R6, 32, R0);
+    code.submit(0);
+    code.land(failed);
+    code.land(full);
+    code.call_with_key(Helper::MapDelete, kept);
+    code.land(unknown);
+    code.exit();
+    code
+}
 
 /// A call that opened or removed a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
     /// When it ended, monotonic clock.
     pub time_ns: u64,
-    /// Process.
     pub pid: i32,
-    /// Thread.
     pub tid: i32,
     /// The call's result: the number of the file, or 0 for a removal.
     pub result: i64,
-    /// Absolute path.
     pub path: String,
 }
 
-/// Collects the opens of a burst while their processes live.
-pub struct Listener {
-    watch: Arc<Mutex<OpenWatch>>,
-    paths: Paths,
-    opens: Vec<Open>,
-}
-
-impl Listener {
-    /// Listens to these processes and their descendants.
-    pub fn new(watch: Arc<Mutex<OpenWatch>>, pids: &[i32]) -> Self {
-        Self {
-            watch,
-            paths: Paths::of(pids),
-            opens: Vec::new(),
+impl Open {
+    /// Reads a record of the exit while its process lives; none of a stranger's, or if the path is not known.
+    pub fn heard(record: &[u8], paths: &mut Paths) -> Option<Self> {
+        let word = |at: usize| Some(u64::from_ne_bytes(*record.get(at..)?.first_chunk()?));
+        let (thread, result, directory) = (word(8)?, word(16)?.cast_signed(), word(24)? as i32);
+        let (pid, tid) = ((thread >> 32) as i32, thread as i32);
+        // With its zero; an error is a number below zero, which no length is.
+        let length = usize::try_from(word(32)?).ok()?.checked_sub(1)?;
+        let start = PATH_OFFSET as usize;
+        let path = String::from_utf8_lossy(record.get(start..start.checked_add(length)?)?);
+        if !paths.is_ours(pid) {
+            return None;
         }
-    }
-
-    /// Takes the records since the last time.
-    pub fn hear(&mut self) {
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        watch.drain(|told| {
-            if !self.paths.is_ours(told.pid) {
-                return;
-            }
-            let path = self.paths.resolve(told.pid, told.directory, &told.path);
-            let path = path.map(|path| Paths::of_opened(told.pid, told.result, path));
-            self.opens.extend(path.map(|path| Open {
-                time_ns: told.time_ns,
-                pid: told.pid,
-                tid: told.tid,
-                result: told.result,
-                path,
-            }));
-        });
-    }
-
-    /// The opens, in order of time.
-    pub fn into_opens(mut self) -> Vec<Open> {
-        self.opens.sort_by_key(|open| open.time_ns);
-        self.opens
+        let path = paths.resolve(pid, directory, &path)?;
+        Some(Self {
+            time_ns: word(0)?,
+            pid,
+            tid,
+            result,
+            path: Paths::of_opened(pid, result, path),
+        })
     }
 }
 
@@ -78,7 +152,6 @@ pub struct Opens<'a> {
 }
 
 impl<'a> Opens<'a> {
-    /// Of these, in order of time.
     pub fn new(opens: &'a [Open]) -> Self {
         let mut waiting: HashMap<_, VecDeque<_>> = HashMap::new();
         for open in opens {
@@ -97,24 +170,20 @@ impl<'a> Opens<'a> {
         let EventKind::Exit { result, number } = event.kind else {
             return None;
         };
-        let opens = opens_a_file(number);
-        if result < 0 || !(opens || removes_a_file(number)) {
+        let opens = syscalls::shape(number).change == Change::Open;
+        if result < 0 || !(opens || syscalls::unlinks(number)) {
             return None;
         }
         let path = self.path(event.tid, result, event.time_ns);
         self.seen += u64::from(opens);
         self.unresolved += u64::from(opens && path.is_none());
-        let opened = Opened {
-            fd: if opens {
-                i32::try_from(result).ok()?
-            } else {
-                -1
-            },
-            path: path?,
-        };
+        let fd = if opens { result } else { -1 };
         Some(Event {
-            kind: EventKind::Opened(opened),
-            ..event.clone()
+            kind: EventKind::Opened {
+                fd: i32::try_from(fd).ok()?,
+                path: path?,
+            },
+            ..*event
         })
     }
 
@@ -127,30 +196,4 @@ impl<'a> Opens<'a> {
         waiting.front_mut().filter(near)?;
         waiting.pop_front().map(|open| open.path.clone())
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn opens_a_file(number: u32) -> bool {
-    let calls = [
-        libc::SYS_openat,
-        libc::SYS_openat2,
-        libc::SYS_open,
-        libc::SYS_creat,
-    ];
-    calls.contains(&number.into())
-}
-
-#[cfg(target_arch = "x86_64")]
-fn removes_a_file(number: u32) -> bool {
-    [libc::SYS_unlinkat, libc::SYS_unlink].contains(&number.into())
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn opens_a_file(number: u32) -> bool {
-    [libc::SYS_openat, libc::SYS_openat2].contains(&number.into())
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn removes_a_file(number: u32) -> bool {
-    libc::SYS_unlinkat == libc::c_long::from(number)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::host::processes;
+use crate::host::processes::{self, without_mark};
 
 /// Resolves paths of opens while their processes live; caches constant facts.
 #[derive(Default)]
@@ -39,8 +39,7 @@ impl Paths {
         ours
     }
 
-    /// The absolute path, without symbolic links on the way; none if the process ended before it could be
-    /// resolved.
+    /// The absolute path, without symbolic links on the way; none if the process ended before it could be resolved.
     pub fn resolve(&mut self, pid: i32, directory: i32, path: &str) -> Option<String> {
         let base = match directory {
             _ if path.starts_with('/') => PathBuf::new(),
@@ -63,7 +62,9 @@ impl Paths {
         }
         let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok();
         let shown = link.and_then(|link| link.into_os_string().into_string().ok());
-        shown.filter(|shown| is_unnamed(shown)).unwrap_or(path)
+        shown
+            .filter(|shown| is_unnamed(shown))
+            .map_or(path, |shown| without_mark(&shown).to_owned())
     }
 
     /// Working directory of a process. Of one that ended: that of all others if they share one, as a server's
@@ -87,7 +88,8 @@ impl Paths {
             return known.clone();
         }
         let root = fs::read_link(format!("/proc/{pid}/root"));
-        let same_root = root.is_ok_and(|root| root == Path::new("/")) && same_mounts(pid);
+        let same_root = root.is_ok_and(|root| root == Path::new("/"))
+            && processes::shares_namespace(pid, "mnt");
         let real = match fs::canonicalize(folder) {
             Ok(real) if same_root => real,
             _ => return folder.to_owned(),
@@ -97,18 +99,11 @@ impl Paths {
     }
 }
 
-fn same_mounts(pid: i32) -> bool {
-    let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
-    mounts(&pid.to_string()) == mounts("self")
-}
-
 /// Whether a file is one that never had a name.
 fn is_unnamed(shown: &str) -> bool {
-    let gone = shown.strip_suffix(" (deleted)");
-    let inode = gone.and_then(|path| path.rsplit_once("/#"));
-    inode.is_some_and(|(_, inode)| {
-        !inode.is_empty() && inode.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    let name = without_mark(shown);
+    let inode = name.rsplit_once("/#").map_or("", |(_, inode)| inode);
+    name != shown && !inode.is_empty() && inode.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Without `.` and `..`.
@@ -146,7 +141,8 @@ mod tests {
         let asked = folder.to_string_lossy().into_owned();
         let (here, fd) = (std::process::id() as i32, file.as_raw_fd().into());
         let told = Paths::of_opened(here, fd, asked.clone());
-        assert!(told.starts_with(&asked) && is_unnamed(&told), "{told}");
+        assert!(told.starts_with(&asked), "{told}");
+        assert!(is_unnamed(&format!("{told} (deleted)")), "{told}");
         assert_eq!(Paths::of_opened(here, 1_000_000, asked.clone()), asked);
         assert!(!is_unnamed("/tmp/#sql-1 (deleted)") && !is_unnamed("/tmp/#12"));
     }
@@ -159,10 +155,8 @@ mod tests {
         let told = paths
             .resolve(here, libc::AT_FDCWD, "./new")
             .expect("we live");
-        assert_eq!(
-            Path::new(&told),
-            fs::canonicalize(folder).expect("it exists").join("new")
-        );
+        let expected = fs::canonicalize(folder).expect("it exists").join("new");
+        assert_eq!(Path::new(&told), expected);
         let nobody = i32::MAX;
         assert_eq!(paths.resolve(nobody, libc::AT_FDCWD, "./new"), Some(told));
         assert_eq!(paths.resolve(nobody, 5, "new"), None);

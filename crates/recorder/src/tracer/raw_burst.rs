@@ -1,22 +1,23 @@
 //! One burst in raw form: pages, the facts from `/proc` at its start, and the opens.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+
+use itertools::Itertools;
 
 use super::decode::{self, Decoder};
-use super::foreign::CpuTime;
-use super::merge::Merge;
 use super::opens::{Open, Opens};
 use super::replies::{Replies, Reply};
 use super::spool::Stream;
-use crate::host::processes::{CallUnderWay, LiveThread, OpenFile};
-use crate::{Event, EventKind};
+use crate::event::{Event, EventKind};
+use crate::host::cpu::CpuTime;
+use crate::host::processes::{self, LiveThread, OpenFile};
 
 /// A burst that is not decoded yet.
 #[derive(Default)]
 pub struct RawBurst {
     /// From, monotonic clock.
     pub start_ns: u64,
-    /// To.
     pub end_ns: u64,
     /// Events from the kernel; a few just before the start and after the end are not decoded.
     pub events: u64,
@@ -32,7 +33,8 @@ pub struct RawBurst {
     pub clients: Vec<i32>,
     /// Files open when it began.
     pub files: Vec<OpenFile>,
-    pub(super) calls: Vec<CallUnderWay>,
+    /// Calls that threads were in when it began.
+    pub(super) calls: Vec<(i32, EventKind)>,
     pub(super) opens: Vec<Open>,
     pub(super) replies: Vec<Reply>,
     pub(super) streams: Vec<Stream>,
@@ -41,28 +43,45 @@ pub struct RawBurst {
 /// Counts from decoding a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Events.
     pub events: u64,
-    /// Files that were opened.
     pub opens: u64,
     /// Those among them whose path is not known.
     pub unresolved_opens: u64,
 }
 
+/// A burst that has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BurstSummary {
+    /// Clients of the database.
+    pub clients: usize,
+    /// Events taken.
+    pub events: u64,
+    /// Bytes from the kernel.
+    pub bytes: u64,
+    /// How long it was: on a busy machine longer than asked for.
+    pub length: Duration,
+}
+
 impl RawBurst {
-    /// Number of bytes from the kernel.
+    /// With this number of clients.
+    pub fn summary(&self, clients: usize) -> BurstSummary {
+        BurstSummary {
+            clients,
+            events: self.events,
+            bytes: self.bytes(),
+            length: Duration::from_nanos(self.end_ns.saturating_sub(self.start_ns)),
+        }
+    }
+
     pub fn bytes(&self) -> u64 {
         self.streams.iter().map(Stream::bytes).sum()
     }
 
     /// Files that were open when it began or were opened in it, each once; no sockets and the like.
-    pub fn paths(&self) -> BTreeSet<String> {
-        let open = self.files.iter().map(|file| &file.path);
-        let paths = open.chain(self.opens.iter().map(|open| &open.path));
-        paths
-            .filter(|path| path.starts_with('/'))
-            .cloned()
-            .collect()
+    pub fn paths(&self) -> BTreeSet<&str> {
+        let open = self.files.iter().map(|file| &file.path[..]);
+        let paths = open.chain(self.opens.iter().map(|open| &open.path[..]));
+        paths.filter(|path| path.starts_with('/')).collect()
     }
 
     /// Processes whose open files are known.
@@ -77,8 +96,7 @@ impl RawBurst {
             .into_iter()
             .partition(|open| open.time_ns < self.start_ns);
         self.opens = during;
-        // A stranger that has ended cannot be told from a recorded process by then, but it has no thread
-        // here.
+        // A stranger that has ended cannot be told from a recorded process by then, but it has no thread here.
         let targets = self.targets();
         let ours = |open: &Open| targets.binary_search(&open.tid).is_ok();
         let open_file = |open: Open| {
@@ -99,14 +117,20 @@ impl RawBurst {
         let mut replies = Replies::new(&self.replies);
         let targets = self.targets();
         let mut count = 0;
-        sink(edge(self.start_ns, EventKind::BurstStart));
-        self.calls.iter().for_each(|call| sink(self.entered(call)));
-        let streams = self.streams.iter().map(Stream::records).collect();
-        for (stream, time_ns, record) in Merge::new(streams) {
+        let untraced = |time_ns: u64, tid: i32, kind: EventKind| Event {
+            time_ns,
+            cpu: 0,
+            tid,
+            kind,
+        };
+        sink(untraced(self.start_ns, 0, EventKind::BurstStart));
+        for (tid, entered) in &self.calls {
+            sink(untraced(self.start_ns, *tid, entered.clone()));
+        }
+        for (time_ns, cpu, record) in merged(&self.streams) {
             if !(self.start_ns..=self.end_ns).contains(&time_ns) {
                 continue;
             }
-            let cpu = self.streams[stream].cpu;
             if let Some(mut event) = decoder.decode(cpu, time_ns, record) {
                 count += 1;
                 attribute(&mut event, record, &targets, &self.clients);
@@ -117,7 +141,7 @@ impl RawBurst {
                 sink(event);
             }
         }
-        sink(edge(self.end_ns, EventKind::BurstEnd));
+        sink(untraced(self.end_ns, 0, EventKind::BurstEnd));
         Decoded {
             events: count,
             opens: opens.seen,
@@ -133,28 +157,16 @@ impl RawBurst {
         tids.sort_unstable();
         tids
     }
-
-    fn entered(&self, call: &CallUnderWay) -> Event {
-        let kind = EventKind::Enter {
-            number: call.number,
-            arguments: call.arguments,
-        };
-        Event {
-            time_ns: self.start_ns,
-            cpu: 0,
-            tid: call.tid,
-            kind,
-        }
-    }
 }
 
-fn edge(time_ns: u64, kind: EventKind) -> Event {
-    Event {
-        time_ns,
-        cpu: 0,
-        tid: 0,
-        kind,
-    }
+/// The records of all streams by time, each with its core; of equal times, those of the earlier stream first.
+pub(super) fn merged(streams: &[Stream]) -> impl Iterator<Item = (u64, u16, &[u8])> {
+    let numbered = streams.iter().enumerate().map(|(number, stream)| {
+        let records = stream.records();
+        records.map(move |(time_ns, record)| ((time_ns, number), stream.cpu, record))
+    });
+    let merged = numbered.kmerge_by(|one, other| one.0 < other.0);
+    merged.map(|((time_ns, _), cpu, record)| (time_ns, cpu, record))
 }
 
 /// A sender on the loopback wakes the receiver in a software interrupt, but by its own doing. This holds
@@ -173,4 +185,41 @@ fn attribute(event: &mut Event, record: &[u8], targets: &[i32], clients: &[i32])
         let loopback = pair(*woken, event.tid) || pair(event.tid, *woken);
         *interrupt = *interrupt && !(loopback && decode::in_soft_interrupt(record));
     }
+}
+
+/// A thread that wakes once may be no client: a parent, a timer's owner.
+const LEAST_WAKES: u32 = 2;
+
+/// A thread that wakes this many times less than the busiest was interrupted, or has no part in the work.
+const BUSIEST_OVER_LEAST: u32 = 20;
+
+/// Ids of the clients on the same machine that a burst shows, sorted: threads that wake the target's threads and are
+/// woken by them, and belong neither to it nor to the kernel.
+///
+/// Both, since an interrupt may use any thread's time to wake a session whose request is done.
+pub fn clients_in(burst: &RawBurst, decoder: &Decoder) -> Vec<i32> {
+    let own = burst.targets();
+    let is_own = |tid: i32| own.binary_search(&tid).is_ok();
+    let (mut asked, mut answered) = (HashMap::<i32, u32>::new(), HashSet::new());
+    burst.decode(decoder, |event| {
+        if let EventKind::Waking {
+            woken,
+            interrupt: false,
+            ..
+        } = event.kind
+        {
+            match (is_own(event.tid), is_own(woken)) {
+                (false, true) => *asked.entry(event.tid).or_default() += 1,
+                (true, false) => _ = answered.insert(woken),
+                _ => {}
+            }
+        }
+    });
+    let most = asked.values().copied().max().unwrap_or(0);
+    let least = LEAST_WAKES.max(most / BUSIEST_OVER_LEAST);
+    asked.retain(|&tid, wakes| {
+        let talks = *wakes >= least && answered.contains(&tid);
+        tid != 0 && talks && !processes::is_kernel_thread(tid)
+    });
+    asked.into_keys().sorted_unstable().collect()
 }

@@ -2,19 +2,28 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::param::page_size;
+use rustix::thread::gettid;
+
+use super::bpf::Watch;
 use super::instance::Pipe;
-use super::opens::{self, Open};
-use super::options::Options;
-use super::replies::{self, Reply};
+use super::opens::Open;
+use super::paths::Paths;
+use super::replies::Reply;
 use super::spool::{Spool, Stream};
+use crate::RecordError;
 
 /// Largest memory of a burst; a longer one is kept in a file.
 const MEMORY_BYTES: usize = 64 << 20;
+/// How often the kernel's buffers are emptied.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Reads until it is told to finish, or dropped.
 pub struct Reader {
@@ -26,44 +35,43 @@ pub struct Reader {
 
 /// Watches for facts that the events lack; none where the kernel takes no programs.
 #[derive(Default)]
-pub struct Listeners {
-    /// Of opens.
-    pub opens: Option<opens::Listener>,
-    /// Of replies.
-    pub replies: Option<replies::Listener>,
+pub struct Watches {
+    pub opens: Option<(Arc<Watch>, Paths)>,
+    pub replies: Option<Arc<Watch>>,
 }
 
-impl Listeners {
-    fn hear(&mut self) {
-        self.opens.iter_mut().for_each(opens::Listener::hear);
-        self.replies.iter_mut().for_each(replies::Listener::hear);
-    }
-}
-
-/// Data from a reader.
+/// Data from a reader, each in order of time.
 #[derive(Default)]
 pub struct Heard {
     /// Pages by pipe.
     pub streams: Vec<Stream>,
-    /// Files that were opened.
     pub opens: Vec<Open>,
-    /// Replies of sessions.
     pub replies: Vec<Reply>,
+}
+
+impl Heard {
+    fn hear(&mut self, watches: &mut Watches) {
+        if let Some((watch, paths)) = &mut watches.opens {
+            watch.drain(|record| self.opens.extend(Open::heard(record, paths)));
+        }
+        if let Some(watch) = &watches.replies {
+            watch.drain(|record| self.replies.extend(Reply::heard(record)));
+        }
+    }
 }
 
 impl Reader {
     /// Begins to read these pipes, and to listen, again and again.
-    pub fn start(pipes: Vec<Pipe>, listeners: Listeners, options: &Options) -> io::Result<Self> {
-        let spool = Spool::new(MEMORY_BYTES, &options.spool_dir)?;
-        let poll = options.poll;
+    pub fn start(pipes: Vec<Pipe>, watches: Watches, spool_dir: &Path) -> io::Result<Self> {
+        let spool = Spool::new(MEMORY_BYTES, spool_dir)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("tierwise-reader".into())
             .spawn(move || {
-                let _ = tell.send(current_tid());
-                read_until(&stopped, &pipes, listeners, spool, poll)
+                let _ = tell.send(gettid().as_raw_nonzero().get());
+                read_until(&stopped, &pipes, watches, spool)
             })?;
         Ok(Self {
             stop,
@@ -99,34 +107,33 @@ impl Drop for Reader {
 fn read_until(
     stopped: &AtomicBool,
     pipes: &[Pipe],
-    mut listeners: Listeners,
+    mut watches: Watches,
     mut spool: Spool,
-    poll: Duration,
 ) -> io::Result<Heard> {
-    let mut streams: Vec<_> = pipes.iter().map(|pipe| Stream::new(pipe.cpu)).collect();
-    let mut page = vec![0; page_bytes()];
+    let mut heard = Heard {
+        streams: pipes.iter().map(|pipe| Stream::new(pipe.cpu)).collect(),
+        ..Heard::default()
+    };
+    let mut page = vec![0; page_size()];
     loop {
         // Read the flag first: events from before it was set are then read after it was seen.
         let last = stopped.load(Ordering::Acquire);
-        for (pipe, stream) in pipes.iter().zip(&mut streams) {
+        for (pipe, stream) in pipes.iter().zip(&mut heard.streams) {
             drain(&pipe.file, &mut page, |page| stream.push(page, &mut spool))?;
         }
-        listeners.hear();
+        heard.hear(&mut watches);
         if last {
-            spool.finish(&mut streams)?;
-            let Listeners { opens, replies } = listeners;
-            return Ok(Heard {
-                streams,
-                opens: opens.map_or_else(Vec::new, opens::Listener::into_opens),
-                replies: replies.map_or_else(Vec::new, replies::Listener::into_replies),
-            });
+            spool.finish(&mut heard.streams)?;
+            heard.opens.sort_by_key(|open| open.time_ns);
+            heard.replies.sort_by_key(|reply| reply.time_ns);
+            return Ok(heard);
         }
-        thread::park_timeout(poll);
+        thread::park_timeout(POLL);
     }
 }
 
 /// Reads pages until there is none.
-pub(super) fn drain(
+pub fn drain(
     mut pipe: &File,
     page: &mut [u8],
     mut keep: impl FnMut(&[u8]) -> io::Result<()>,
@@ -142,13 +149,17 @@ pub(super) fn drain(
     }
 }
 
-fn current_tid() -> i32 {
-    // SAFETY: takes no pointers.
-    unsafe { libc::gettid() }
-}
-
-pub(super) fn page_bytes() -> usize {
-    // SAFETY: takes no pointers.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(4096)
+/// Events could not be moved from the kernel to the file that keeps them.
+pub fn unreadable(error: &io::Error) -> RecordError {
+    let (what, fix) = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+            "write the recording",
+            "free space there, record for a shorter time or less often (--duty), or name another directory",
+        ),
+        _ => (
+            "read the events",
+            "see that no core is switched off while recording",
+        ),
+    };
+    RecordError::new(format!("cannot {what}: {error}"), fix)
 }

@@ -33,13 +33,9 @@ Options:
   --help            print this
 ";
 
-/// What the command line asks for.
 pub enum Asked {
-    /// The text above.
     Help,
-    /// The version.
     Version,
-    /// A recording.
     Recording(Order),
 }
 
@@ -76,9 +72,8 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, RecordError> 
     }
     let out = out.ok_or_else(|| wrong("the directory of the recording is missing: -o DIR"))?;
     let Ok([wanted]) = <[Wanted; 1]>::try_from(wanted) else {
-        return Err(wrong(
-            "record what? give one of --data-dir, --pid and --engine",
-        ));
+        let asked = "record what? give one of --data-dir, --pid and --engine";
+        return Err(wrong(asked));
     };
     Ok(Asked::Recording(Order {
         wanted,
@@ -132,9 +127,8 @@ mod tests {
         assert!(refusal("--pid 7").contains("-o DIR"));
         assert!(refusal("-o out").starts_with("record what?"));
         assert!(refusal("-o out --pid 7 --engine postgres").starts_with("record what?"));
-        assert!(
-            refusal("-o out --pid 7 --role /srv/l=logs").contains("--role: \"logs\" is no role")
-        );
+        let role = refusal("-o out --pid 7 --role /srv/l=logs");
+        assert!(role.contains("--role: \"logs\" is no role"));
         assert!(refusal("-o out --pid x").contains("--pid: \"x\" is no number"));
         assert!(refusal("-o out --pid").contains("--pid needs a value"));
         assert!(refusal("-o out --duration 60s").contains("there is no option --duration"));

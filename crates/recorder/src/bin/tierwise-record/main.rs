@@ -65,11 +65,8 @@ fn print_summary(out: &std::path::Path, about: &About) {
         about.losses.lost_events,
         megabytes(size_bytes)
     );
-    for client in about
-        .clients
-        .iter()
-        .filter(|client| !client.program.is_empty())
-    {
+    let clients = about.clients.iter();
+    for client in clients.filter(|client| !client.program.is_empty()) {
         println!("client: {}, {} sessions", client.program, client.sessions);
     }
     let failed = about.checks.iter().filter(|check| !check.passed);

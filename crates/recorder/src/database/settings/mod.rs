@@ -6,13 +6,14 @@ mod mysql;
 mod postgres;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
 use tierwise_recording::{Role, Rules};
 
-use crate::database::servers;
-use crate::host::{paths, plain_files};
+use crate::host::files::data_directory;
+use crate::host::paths::{entries, text_within, within};
+use crate::host::processes;
 
 /// Values by the engine's own names, in the form that the engine gives over SQL.
 pub type Settings = BTreeMap<String, String>;
@@ -28,21 +29,24 @@ const NAMES_HOSTS: &str = "synchronous_standby_names";
 /// The settings that the rules name, of the server with a pid whose files have that root.
 #[must_use]
 pub fn settings_of(pid: i32, rules: &Rules, root: &Path) -> Settings {
-    let all = all_of(pid, rules, root);
-    let wanted = all
-        .into_iter()
-        .filter(|(name, _)| rules.settings.contains(name));
-    let kept = |(name, value): (String, String)| {
-        let value = kept(&name, value);
-        (name, value)
-    };
-    wanted.map(kept).collect()
+    let mut settings = all_of(pid, rules, root);
+    settings.retain(|name, _| rules.settings.contains(name));
+    hide_hosts(&mut settings);
+    settings
+}
+
+fn hide_hosts(settings: &mut Settings) {
+    if let Some(value) = settings.get_mut(NAMES_HOSTS)
+        && !value.trim().is_empty()
+    {
+        "set".clone_into(value);
+    }
 }
 
 /// Roles of files by where the server's settings and links put them: patterns that go before those of the rules.
 #[must_use]
 pub fn roles_of(pid: i32, rules: &Rules, root: &Path) -> Vec<(String, Role)> {
-    let Some(directory) = servers::data_directory(pid, rules) else {
+    let Some(directory) = data_directory(pid, rules) else {
         return Vec::new();
     };
     match rules.counters.as_deref() {
@@ -53,78 +57,77 @@ pub fn roles_of(pid: i32, rules: &Rules, root: &Path) -> Vec<(String, Role)> {
 }
 
 fn all_of(pid: i32, rules: &Rules, root: &Path) -> Settings {
-    let words = command_line(pid);
-    let directory = servers::data_directory(pid, rules);
-    let mut files = Files::new(root);
+    let words = processes::command_line(pid);
+    let directory = data_directory(pid, rules);
     match rules.counters.as_deref() {
-        Some("postgresql") => postgres::settings(&words, directory.as_deref(), &mut files),
-        Some("mysql") => mysql::settings(&words, directory.as_deref(), &mut files),
+        Some("postgresql") => postgres::settings(&words, directory.as_deref(), root),
+        Some("mysql") => mysql::settings(&words, directory.as_deref(), root),
         _ => Settings::new(),
     }
 }
 
-fn kept(name: &str, value: String) -> String {
-    match name {
-        NAMES_HOSTS if !value.trim().is_empty() => "set".to_owned(),
-        _ => value,
-    }
+/// What a line of a configuration file says.
+enum Line {
+    Setting(String, String),
+    /// The path of another file.
+    Include(String),
+    /// The path of a directory of other files.
+    IncludeAll(String),
 }
 
-fn command_line(pid: i32) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = bytes.split(|byte| *byte == 0);
-    words
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect()
-}
-
-/// Configuration files as the server sees them.
+/// Settings in configuration files as the server sees them; the last one counts.
 struct Files<'a> {
     root: &'a Path,
+    parse: fn(&str) -> Vec<Line>,
+    /// Of the names of files in directories.
+    ending: &'a str,
     left: usize,
+    settings: Settings,
 }
 
 impl<'a> Files<'a> {
-    fn new(root: &'a Path) -> Self {
+    fn new(root: &'a Path, parse: fn(&str) -> Vec<Line>, ending: &'a str) -> Self {
         Self {
             root,
+            parse,
+            ending,
             left: MOST_FILES,
+            settings: Settings::new(),
         }
     }
 
-    fn read(&mut self, path: &Path) -> Option<String> {
+    /// Reads a file and those that it names.
+    fn read(&mut self, path: &Path, depth: u32) {
+        let Some(text) = self.text(path).filter(|_| depth <= DEEPEST) else {
+            return;
+        };
+        let beside = path.parent().unwrap_or(Path::new("/"));
+        for line in (self.parse)(&text) {
+            match line {
+                Line::Setting(name, value) => _ = self.settings.insert(name, value),
+                Line::Include(file) => self.read(&beside.join(file), depth + 1),
+                Line::IncludeAll(directory) => {
+                    for file in self.listed(&beside.join(directory)) {
+                        self.read(&file, depth + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, path: &Path) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
-        plain_files::read(&paths::within(self.root, path), MOST_BYTES)
+        text_within(self.root, path, MOST_BYTES)
     }
 
-    /// Files of a directory with that ending, in order of their names.
-    fn listed(&self, directory: &Path, ending: &str) -> Vec<PathBuf> {
-        let entries = fs::read_dir(paths::within(self.root, directory));
-        let names = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name());
-        let fits = |name: &str| name.ends_with(ending) && !name.starts_with('.');
-        let mut found: Vec<PathBuf> = names
-            .filter(|name| name.to_str().is_some_and(fits))
-            .map(|name| directory.join(name))
-            .take(MOST_FILES)
-            .collect();
-        found.sort();
-        found
+    /// Files of a directory, in order of their names.
+    fn listed(&self, directory: &Path) -> Vec<PathBuf> {
+        let names = entries(within(self.root, directory)).map(|entry| entry.file_name());
+        let fits = |name: &str| name.ends_with(self.ending) && !name.starts_with('.');
+        let found = names.filter(|name| name.to_str().is_some_and(fits));
+        let found = found.map(|name| directory.join(name)).take(MOST_FILES);
+        found.sorted().collect()
     }
-}
-
-/// Escapes what a regular expression would read as a sign.
-pub fn escaped(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let sign = |letter: char| !letter.is_alphanumeric() && !"/_".contains(letter);
-    let parts = text.chars().map(|letter| match sign(letter) {
-        true => format!("\\{letter}"),
-        false => letter.to_string(),
-    });
-    parts.collect()
 }
 
 #[cfg(test)]
@@ -133,16 +136,13 @@ mod tests {
 
     #[test]
     fn names_of_hosts_are_not_kept() {
-        let told = |value: &str| kept(NAMES_HOSTS, value.to_owned());
-        assert_eq!(
-            (told("FIRST 1 (db2)"), told("")),
-            ("set".to_owned(), String::new())
-        );
-        assert_eq!(kept("fsync", "off".to_owned()), "off");
-    }
-
-    #[test]
-    fn signs_of_patterns_are_escaped() {
-        assert_eq!(escaped(Path::new("/a.b/c-1+")), "/a\\.b/c\\-1\\+");
+        for (value, kept) in [("FIRST 1 (db2)", "set"), ("", "")] {
+            let told = [(NAMES_HOSTS, value), ("fsync", "off")];
+            let told = told.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let mut settings = Settings::from(told);
+            hide_hosts(&mut settings);
+            let expected = (kept, "off");
+            assert_eq!((&*settings[NAMES_HOSTS], &*settings["fsync"]), expected);
+        }
     }
 }

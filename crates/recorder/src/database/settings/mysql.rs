@@ -3,94 +3,68 @@
 //! Source: MariaDB documentation, 'Configuring MariaDB with Option Files'; MySQL reference, 'Using Option Files' and
 //! 'Persisted System Variables'.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 use tierwise_recording::Role;
 
-use super::{DEEPEST, Files, Settings, escaped};
+use super::{Files, Line, Settings};
+use crate::database::rules::{escaped, is_among};
 
 const DEFAULT_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
-const GROUPS: [&str; 6] = [
-    "mysqld",
-    "server",
-    "mariadb",
-    "mariadbd",
-    "client-server",
-    "galera",
-];
-/// Settings that are shown as a number of bytes.
-const SIZES: [&str; 10] = [
-    "innodb_buffer_pool_size",
-    "innodb_page_size",
-    "innodb_log_file_size",
-    "innodb_log_buffer_size",
-    "innodb_redo_log_capacity",
-    "max_binlog_size",
-    "tmp_table_size",
-    "max_heap_table_size",
-    "innodb_max_undo_log_size",
-    "innodb_online_alter_log_max_size",
-];
+/// Groups of options that the server reads, separated by spaces.
+const GROUPS: &str = "mysqld server mariadb mariadbd client-server galera";
+/// Settings that are shown as a number of bytes, separated by spaces.
+const SIZES: &str = "innodb_buffer_pool_size innodb_page_size innodb_log_file_size innodb_log_buffer_size \
+    innodb_redo_log_capacity max_binlog_size tmp_table_size max_heap_table_size innodb_max_undo_log_size \
+    innodb_online_alter_log_max_size";
 
-pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_>) -> Settings {
+pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Settings {
     let option = |name: &str| {
         let prefix = format!("--{name}=");
-        words
-            .iter()
-            .find_map(|word| word.strip_prefix(&prefix))
-            .map(PathBuf::from)
+        let mut values = words.iter().filter_map(|word| word.strip_prefix(&prefix));
+        values.next().map(Path::new)
     };
-    let mut settings = Settings::new();
+    let mut files = Files::new(root, parse, ".cnf");
     if let Some(only) = option("defaults-file") {
-        read(&only, files, &mut settings, 0);
+        files.read(only, 0);
     } else if !words.iter().any(|word| word == "--no-defaults") {
         let more = option("defaults-extra-file");
-        for file in DEFAULT_FILES.iter().map(PathBuf::from).chain(more) {
-            read(&file, files, &mut settings, 0);
+        for file in DEFAULT_FILES.into_iter().map(Path::new).chain(more) {
+            files.read(file, 0);
         }
     }
     let persisted = directory.map(|directory| directory.join("mysqld-auto.cnf"));
-    if let Some(text) = persisted.and_then(|path| files.read(&path)) {
-        persist(
-            &serde_json::from_str(&text).unwrap_or(Value::Null),
-            &mut settings,
-        );
+    if let Some(text) = persisted.and_then(|path| files.text(&path)) {
+        let tree = serde_json::from_str(&text).unwrap_or(Value::Null);
+        persist(&tree, &mut files.settings);
     }
-    let given = words
-        .iter()
-        .skip(1)
-        .filter_map(|word| word.strip_prefix("--"));
-    settings.extend(given.filter_map(pair));
-    settings
+    let given = words.iter().skip(1);
+    let given = given.filter_map(|word| word.strip_prefix("--"));
+    files.settings.extend(given.filter_map(pair));
+    files.settings
 }
 
-fn read(path: &Path, files: &mut Files<'_>, settings: &mut Settings, depth: u32) {
-    let Some(text) = files.read(path).filter(|_| depth <= DEEPEST) else {
-        return;
-    };
-    let beside = path.parent().unwrap_or(Path::new("/"));
-    let mut ours = false;
+fn parse(text: &str) -> Vec<Line> {
+    let (mut lines, mut ours) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {
         if let Some(group) = line.strip_prefix('[') {
-            let group = group.split(']').next().unwrap_or_default();
-            ours = is_ours(group);
+            ours = is_ours(group.split(']').next().unwrap_or_default());
         } else if let Some(directory) = line.strip_prefix("!includedir") {
-            for file in files.listed(&beside.join(directory.trim()), ".cnf") {
-                read(&file, files, settings, depth + 1);
-            }
+            lines.push(Line::IncludeAll(directory.trim().to_owned()));
         } else if let Some(file) = line.strip_prefix("!include") {
-            read(&beside.join(file.trim()), files, settings, depth + 1);
+            lines.push(Line::Include(file.trim().to_owned()));
         } else if ours && !line.starts_with(['#', ';']) {
-            settings.extend(pair(line));
+            lines.extend(pair(line).map(|(name, value)| Line::Setting(name, value)));
         }
     }
+    lines
 }
 
 /// Whether the server reads a group; `mysqld-8.0` and `mariadb-10.11` are for one version.
 fn is_ours(group: &str) -> bool {
     let name = group.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    GROUPS.contains(&name.trim_end_matches('-'))
+    is_among(GROUPS, name.trim_end_matches('-'))
 }
 
 /// Name and value of an option, in the form of `SHOW VARIABLES`.
@@ -124,7 +98,7 @@ fn shown(name: &str, value: Option<&str>) -> String {
         // The name of the file is not kept: whether there is one matters.
         ("log_bin", Some("0" | "OFF" | "off")) => "OFF".to_owned(),
         ("log_bin", _) | (_, None) => "ON".to_owned(),
-        (name, Some(value)) if SIZES.contains(&name) => {
+        (name, Some(value)) if is_among(SIZES, name) => {
             bytes(value).unwrap_or_else(|| value.to_owned())
         }
         (_, Some(value)) => value.to_owned(),
@@ -181,26 +155,28 @@ mod tests {
     #[test]
     fn an_option_is_read_as_the_server_reads_it() {
         let read = |text| pair(text).map(|(name, value)| format!("{name}|{value}"));
-        assert_eq!(
-            read("sync-binlog = 1 # safe").as_deref(),
-            Some("sync_binlog|1")
-        );
-        assert_eq!(read("log-bin=/srv/l/b").as_deref(), Some("log_bin|ON"));
-        assert_eq!(read("log-bin").as_deref(), Some("log_bin|ON"));
-        assert_eq!(read("skip-log-bin").as_deref(), Some("log_bin|OFF"));
-        assert_eq!(
-            read("innodb_buffer_pool_size='2G'").as_deref(),
-            Some("innodb_buffer_pool_size|2147483648")
-        );
-        assert_eq!(read("loose-innodb_x=1").as_deref(), Some("innodb_x|1"));
+        for (text, expected) in [
+            ("sync-binlog = 1 # safe", "sync_binlog|1"),
+            ("log-bin=/srv/l/b", "log_bin|ON"),
+            ("log-bin", "log_bin|ON"),
+            ("skip-log-bin", "log_bin|OFF"),
+            (
+                "innodb_buffer_pool_size='2G'",
+                "innodb_buffer_pool_size|2147483648",
+            ),
+            ("loose-innodb_x=1", "innodb_x|1"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(expected));
+        }
         assert_eq!(read("= 1"), None);
     }
 
     #[test]
     fn groups_includes_persisted_values_and_the_command_line() {
-        let root = std::env::temp_dir().join(format!("tierwise-my-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         fs::create_dir_all(root.join("etc/mysql/d")).unwrap();
-        fs::create_dir_all(root.join("data")).unwrap();
+        fs::create_dir(root.join("data")).unwrap();
         let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
         write(
             "etc/mysql/my.cnf",
@@ -215,7 +191,7 @@ mod tests {
             r#"{"Version": 2, "mysql_dynamic_variables": {"binlog_group_commit_sync_delay": {"Value": "50"}}}"#,
         );
         let line = ["mariadbd", "--innodb-flush-log-at-trx-commit=2"].map(str::to_owned);
-        let found = settings(&line, Some(Path::new("/data")), &mut Files::new(&root));
+        let found = settings(&line, Some(Path::new("/data")), root);
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("sync_binlog"), Some("1"));
         assert_eq!(value("binlog_commit_wait_usec"), Some("100"));
@@ -223,8 +199,7 @@ mod tests {
         assert_eq!(value("innodb_flush_log_at_trx_commit"), Some("2"));
         assert_eq!(value("nice"), None);
         let none = ["mariadbd", "--no-defaults"].map(str::to_owned);
-        assert!(!settings(&none, None, &mut Files::new(&root)).contains_key("sync_binlog"));
-        fs::remove_dir_all(root).unwrap();
+        assert!(!settings(&none, None, root).contains_key("sync_binlog"));
     }
 
     #[test]

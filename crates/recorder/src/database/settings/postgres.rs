@@ -2,11 +2,12 @@
 //!
 //! Source: PostgreSQL documentation, 'Setting Parameters'; src/backend/utils/misc/guc-file.l.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tierwise_recording::Role;
 
-use super::{DEEPEST, Files, Settings, escaped};
+use super::{Files, Line, Settings};
+use crate::database::rules::escaped;
 use crate::host::paths;
 
 /// Units of numbers that are written without one. Source: the column `unit` of `pg_settings`.
@@ -23,24 +24,18 @@ const UNITS: [(&str, u64, &str); 10] = [
     ("bgwriter_delay", 1, "ms"),
 ];
 
-pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_>) -> Settings {
+pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Settings {
     let given = options(words);
-    let mut settings = Settings::new();
-    let directory = given
-        .get("data_directory")
-        .map(PathBuf::from)
-        .or(directory.map(Path::to_owned));
-    if let Some(directory) = directory {
-        let main = given.get("config_file").map(PathBuf::from);
-        let main = main.unwrap_or_else(|| directory.join("postgresql.conf"));
-        read(&directory.join(main), files, &mut settings, 0);
-        read(
-            &directory.join("postgresql.auto.conf"),
-            files,
-            &mut settings,
-            0,
-        );
+    let mut files = Files::new(root, parse, ".conf");
+    let told = given.get("data_directory").map(Path::new);
+    if let Some(directory) = told.or(directory) {
+        let main = given
+            .get("config_file")
+            .map_or("postgresql.conf", |main| main);
+        files.read(&directory.join(main), 0);
+        files.read(&directory.join("postgresql.auto.conf"), 0);
     }
+    let mut settings = files.settings;
     settings.extend(given);
     for (name, value) in &mut settings {
         *value = with_unit(name, value);
@@ -48,26 +43,14 @@ pub fn settings(words: &[String], directory: Option<&Path>, files: &mut Files<'_
     settings
 }
 
-fn read(path: &Path, files: &mut Files<'_>, settings: &mut Settings, depth: u32) {
-    let Some(text) = files.read(path).filter(|_| depth <= DEEPEST) else {
-        return;
-    };
-    let beside = path.parent().unwrap_or(Path::new("/"));
-    for (name, value) in text.lines().filter_map(line) {
-        match name.as_str() {
-            "include" | "include_if_exists" => {
-                read(&beside.join(value), files, settings, depth + 1);
-            }
-            "include_dir" => {
-                for file in files.listed(&beside.join(value), ".conf") {
-                    read(&file, files, settings, depth + 1);
-                }
-            }
-            _ => {
-                settings.insert(name, value);
-            }
-        }
-    }
+fn parse(text: &str) -> Vec<Line> {
+    let lines = text.lines().filter_map(line);
+    let lines = lines.map(|(name, value)| match name.as_str() {
+        "include" | "include_if_exists" => Line::Include(value),
+        "include_dir" => Line::IncludeAll(value),
+        _ => Line::Setting(name, value),
+    });
+    lines.collect()
 }
 
 /// Name and value of a line; none of a comment.
@@ -101,35 +84,32 @@ fn value(text: &str) -> String {
 
 /// Settings of the command line: `-c name=value`, `--name=value`, and the letters that stand for some.
 fn options(words: &[String]) -> Settings {
+    let pair = |text: &str| {
+        let (name, value) = text.split_once('=')?;
+        Some((name.replace('-', "_"), value.to_owned()))
+    };
     let mut given = Settings::new();
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {
-        let pair = if let Some(long) = word.strip_prefix("--") {
-            long.split_once('=')
-                .map(|(name, value)| (name.replace('-', "_"), value.to_owned()))
-        } else if word == "-F" {
-            Some(("fsync".to_owned(), "off".to_owned()))
-        } else if let Some(rest) = ["-c", "-B", "-D", "-S"]
-            .iter()
-            .find_map(|it| word.strip_prefix(it))
-        {
-            let letter = word[1..].chars().next();
-            let text = match rest {
-                "" => words.next().cloned().unwrap_or_default(),
-                rest => rest.to_owned(),
-            };
-            match letter {
-                Some('B') => Some(("shared_buffers".to_owned(), text)),
-                Some('D') => Some(("data_directory".to_owned(), text)),
-                Some('S') => Some(("work_mem".to_owned(), text)),
-                _ => text
-                    .split_once('=')
-                    .map(|(name, value)| (name.replace('-', "_"), value.to_owned())),
+        let mut letters = word.chars();
+        let option = match (letters.next(), letters.next()) {
+            (Some('-'), Some('-')) => pair(letters.as_str()),
+            (Some('-'), Some('F')) if word == "-F" => Some(("fsync".to_owned(), "off".to_owned())),
+            (Some('-'), Some(letter @ ('c' | 'B' | 'D' | 'S'))) => {
+                let text = match letters.as_str() {
+                    "" => words.next().cloned().unwrap_or_default(),
+                    rest => rest.to_owned(),
+                };
+                match letter {
+                    'B' => Some(("shared_buffers".to_owned(), text)),
+                    'D' => Some(("data_directory".to_owned(), text)),
+                    'S' => Some(("work_mem".to_owned(), text)),
+                    _ => pair(&text),
+                }
             }
-        } else {
-            None
+            _ => None,
         };
-        given.extend(pair.map(|(name, value)| (name.to_ascii_lowercase(), value)));
+        given.extend(option.map(|(name, value)| (name.to_ascii_lowercase(), value)));
     }
     given
 }
@@ -175,23 +155,22 @@ mod tests {
     #[test]
     fn a_line_is_read_as_the_server_reads_it() {
         let read = |text| line(text).map(|(name, value)| format!("{name}|{value}"));
-        assert_eq!(
-            read("commit_delay = 20000").as_deref(),
-            Some("commit_delay|20000")
-        );
-        assert_eq!(read("  FSync off # no").as_deref(), Some("fsync|off"));
-        assert_eq!(
-            read("a='it''s \\'x\\' # y' # z").as_deref(),
-            Some("a|it's 'x' # y")
-        );
-        assert_eq!(read("a=''").as_deref(), Some("a|"));
+        for (text, expected) in [
+            ("commit_delay = 20000", "commit_delay|20000"),
+            ("  FSync off # no", "fsync|off"),
+            ("a='it''s \\'x\\' # y' # z", "a|it's 'x' # y"),
+            ("a=''", "a|"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(expected));
+        }
         assert_eq!(read("# a = 1"), None);
         assert_eq!(read(""), None);
     }
 
     #[test]
     fn the_last_one_counts_and_the_command_line_comes_last() {
-        let root = std::env::temp_dir().join(format!("tierwise-pg-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         for folder in ["data", "etc/conf.d"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
@@ -206,40 +185,33 @@ mod tests {
         write("etc/conf.d/.hidden.conf", "commit_delay = 9\n");
         write("data/postgresql.auto.conf", "commit_siblings = '0'\n");
         let line = words("postgres -D /data -c config_file=/etc/main.conf --work-mem=4 -F");
-        let found = settings(&line, None, &mut Files::new(&root));
+        let found = settings(&line, None, root);
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("shared_buffers"), Some("131072kB"));
         assert_eq!(value("commit_delay"), Some("3"));
         assert_eq!(value("commit_siblings"), Some("0"));
         assert_eq!(value("max_wal_size"), Some("64MB"));
-        assert_eq!(
-            (value("work_mem"), value("fsync")),
-            (Some("4kB"), Some("off"))
-        );
-        fs::remove_dir_all(root).unwrap();
+        let expected = (Some("4kB"), Some("off"));
+        assert_eq!((value("work_mem"), value("fsync")), expected);
     }
 
     #[test]
     fn copies_of_the_log_elsewhere_are_an_archive() {
-        let root = std::env::temp_dir().join(format!("tierwise-pgwal-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         fs::create_dir_all(root.join("fast/wal")).unwrap();
         fs::create_dir_all(root.join("data")).unwrap();
         std::os::unix::fs::symlink("/fast/wal", root.join("data/pg_wal")).unwrap();
         let text = "engine = \"t\"\nsource = \"\"\nprograms = []\nfile = []";
         let rules = tierwise_recording::Rules::parse(text, "t").unwrap();
         let rules = rules
-            .after(&roles(Path::new("/data"), &root), "test")
+            .after(&roles(Path::new("/data"), root), "test")
             .unwrap();
         let segment = "000000010000000000000001";
-        assert_eq!(
-            rules.role_of(&format!("/fast/wal/{segment}")),
-            Some(Role::Log)
-        );
+        let expected = Some(Role::Log);
+        assert_eq!(rules.role_of(&format!("/fast/wal/{segment}")), expected);
         assert_eq!(rules.role_of("/fast/wal/xlogtemp.7"), Some(Role::Log));
-        assert_eq!(
-            rules.role_of(&format!("/archive/{segment}.gz")),
-            Some(Role::Archive)
-        );
-        fs::remove_dir_all(root).unwrap();
+        let expected = Some(Role::Archive);
+        assert_eq!(rules.role_of(&format!("/archive/{segment}.gz")), expected);
     }
 }

@@ -3,7 +3,7 @@
 use tierwise_recording::{BurstRows, CallKind, NONE, UNKNOWN};
 
 use super::Script;
-use crate::{EventKind, Opened};
+use crate::event::EventKind;
 
 /// Paths of the calls of a kind, `?` where none is known.
 fn paths<'a>(script: &'a Script, rows: &BurstRows, kind: CallKind) -> Vec<&'a str> {
@@ -21,10 +21,8 @@ fn paths<'a>(script: &'a Script, rows: &BurstRows, kind: CallKind) -> Vec<&'a st
 fn numbers_follow_dup_close_and_fork() {
     let mut script = Script::new();
     script.open(10, 10, 3, "/db/a");
-    script.enter(20, 10, libc::SYS_dup, &[3]);
-    script.exit(21, 10, libc::SYS_dup, 4);
-    script.enter(22, 10, libc::SYS_close, &[3]);
-    script.exit(23, 10, libc::SYS_close, 0);
+    script.call(20..21, 10, libc::SYS_dup, &[3], 4);
+    script.call(22..23, 10, libc::SYS_close, &[3], 0);
     let fork = |child, thread| EventKind::Fork {
         child,
         name: "child".to_owned(),
@@ -33,15 +31,15 @@ fn numbers_follow_dup_close_and_fork() {
     script.at(30, 0, 10, fork(11, true));
     script.at(31, 0, 10, fork(12, false));
     script.open(40, 10, 3, "/db/b");
-    for (time_ns, tid, fd) in [
+    let synced = [
         (50, 10, 4),
         (52, 11, 3),
         (54, 12, 3),
         (56, 12, 4),
         (58, 20, 4),
-    ] {
-        script.enter(time_ns, tid, libc::SYS_fdatasync, &[fd]);
-        script.exit(time_ns + 1, tid, libc::SYS_fdatasync, 0);
+    ];
+    for (time_ns, tid, fd) in synced {
+        script.call(time_ns..time_ns + 1, tid, libc::SYS_fdatasync, &[fd], 0);
     }
     let rows = script.end(100);
     let synced = paths(&script, &rows, CallKind::Sync);
@@ -56,10 +54,8 @@ fn numbers_follow_dup_close_and_fork() {
 fn an_open_without_a_path_forgets_the_number() {
     let mut script = Script::new();
     script.open(10, 10, 3, "/db/a");
-    script.enter(20, 10, libc::SYS_openat, &[]);
-    script.exit(21, 10, libc::SYS_openat, 3);
-    script.enter(30, 10, libc::SYS_pread64, &[3, 0, 100, 4096]);
-    script.exit(31, 10, libc::SYS_pread64, 100);
+    script.call(20..21, 10, libc::SYS_openat, &[], 3);
+    script.call(30..31, 10, libc::SYS_pread64, &[3, 0, 100, 4096], 100);
     let rows = script.end(100);
     assert_eq!(paths(&script, &rows, CallKind::Read), ["?"]);
 }
@@ -69,32 +65,25 @@ fn a_write_without_an_offset_goes_where_the_last_ended() {
     let mut script = Script::new();
     script.open(10, 10, 3, "/db/log");
     for time_ns in [20, 30] {
-        script.enter(time_ns, 10, libc::SYS_write, &[3, 0, 100]);
-        script.exit(time_ns + 1, 10, libc::SYS_write, 100);
+        script.call(time_ns..time_ns + 1, 10, libc::SYS_write, &[3, 0, 100], 100);
     }
-    script.enter(40, 10, libc::SYS_lseek, &[3, 7, 0]);
-    script.exit(41, 10, libc::SYS_lseek, 7);
-    script.enter(50, 10, libc::SYS_write, &[3, 0, 9]);
-    script.exit(51, 10, libc::SYS_write, 9);
+    script.call(40..41, 10, libc::SYS_lseek, &[3, 7, 0], 7);
+    script.call(50..51, 10, libc::SYS_write, &[3, 0, 9], 9);
     let rows = script.end(100);
-    let writes: Vec<u64> = rows
+    let writes = rows
         .calls
         .iter()
-        .filter(|call| call.kind == CallKind::Write)
-        .map(|call| call.offset_bytes)
-        .collect();
-    assert_eq!(writes, [0, 100, 7]);
+        .filter(|call| call.kind == CallKind::Write);
+    let offsets_bytes = writes.map(|call| call.offset_bytes);
+    assert_eq!(offsets_bytes.collect::<Vec<_>>(), [0, 100, 7]);
 }
 
 #[test]
 fn sockets_and_pipes_receive_and_send() {
     let mut script = Script::new();
-    script.enter(10, 10, libc::SYS_accept4, &[5]);
-    script.exit(11, 10, libc::SYS_accept4, 6);
-    script.enter(20, 10, libc::SYS_read, &[6, 0, 100]);
-    script.exit(21, 10, libc::SYS_read, 50);
-    script.enter(30, 10, libc::SYS_write, &[77, 0, 100]);
-    script.exit(31, 10, libc::SYS_write, -11);
+    script.call(10..11, 10, libc::SYS_accept4, &[5], 6);
+    script.call(20..21, 10, libc::SYS_read, &[6, 0, 100], 50);
+    script.call(30..31, 10, libc::SYS_write, &[77, 0, 100], -11);
     let rows = script.end(100);
     let received = paths(&script, &rows, CallKind::Receive);
     assert_eq!(received, ["socket:[pid 10 fd 6]"]);
@@ -107,7 +96,7 @@ fn a_removed_file_has_no_length_any_more() {
     let mut script = Script::new();
     script.enter(10, 10, libc::SYS_unlinkat, &[]);
     let path = "/db/temp".to_owned();
-    script.at(11, 0, 10, EventKind::Opened(Opened { fd: -1, path }));
+    script.at(11, 0, 10, EventKind::Opened { fd: -1, path });
     script.exit(12, 10, libc::SYS_unlinkat, 0);
     let rows = script.end(100);
     assert_eq!(paths(&script, &rows, CallKind::Resize), ["/db/temp"]);

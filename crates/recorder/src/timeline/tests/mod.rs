@@ -3,12 +3,13 @@
 mod descriptors;
 mod requests;
 mod scheduling;
-mod syscalls;
+
+use std::ops::Range;
 
 use tierwise_recording::{BurstRows, StateKind, ThreadClass};
 
 use super::{DeviceRange, Timeline};
-use crate::{Event, EventKind, Opened, SwitchState};
+use crate::event::{Event, EventKind, SwitchState};
 
 /// Two processes of one thread each, tids 10 and 20; a device, if no others are given.
 struct Script {
@@ -41,7 +42,7 @@ impl Script {
     }
 
     fn at(&mut self, time_ns: u64, cpu: u16, tid: i32, kind: EventKind) {
-        self.timeline.push(&Event {
+        self.timeline.push(Event {
             time_ns,
             cpu,
             tid,
@@ -50,16 +51,29 @@ impl Script {
     }
 
     fn enter(&mut self, time_ns: u64, tid: i32, number: libc::c_long, arguments: &[u64]) {
-        let mut all = [0; 6];
-        all[..arguments.len()].copy_from_slice(arguments);
-        let number = number as u32;
-        let arguments = all;
-        self.at(time_ns, 0, tid, EventKind::Enter { number, arguments });
+        let kind = EventKind::Enter {
+            number: number as u32,
+            arguments: std::array::from_fn(|at| arguments.get(at).copied().unwrap_or(0)),
+        };
+        self.at(time_ns, 0, tid, kind);
     }
 
     fn exit(&mut self, time_ns: u64, tid: i32, number: libc::c_long, result: i64) {
         let number = number as u32;
         self.at(time_ns, 0, tid, EventKind::Exit { number, result });
+    }
+
+    /// Enters a call and leaves it, without anything between.
+    fn call(
+        &mut self,
+        time_ns: Range<u64>,
+        tid: i32,
+        number: libc::c_long,
+        arguments: &[u64],
+        result: i64,
+    ) {
+        self.enter(time_ns.start, tid, number, arguments);
+        self.exit(time_ns.end, tid, number, result);
     }
 
     fn switch(&mut self, time_ns: u64, cpu: u16, previous: i32, state: SwitchState, next: i32) {
@@ -84,7 +98,7 @@ impl Script {
     fn open(&mut self, time_ns: u64, tid: i32, fd: i32, path: &str) {
         self.enter(time_ns, tid, libc::SYS_openat, &[0, 0, 0]);
         let path = path.to_owned();
-        self.at(time_ns, 0, tid, EventKind::Opened(Opened { fd, path }));
+        self.at(time_ns, 0, tid, EventKind::Opened { fd, path });
         self.exit(time_ns + 1, tid, libc::SYS_openat, i64::from(fd));
     }
 
@@ -96,12 +110,9 @@ impl Script {
 
 /// The states of a thread as (start, end, kind), after a check that they have no gap.
 fn states_of(rows: &BurstRows, thread: u32) -> Vec<(u64, u64, StateKind)> {
-    let states: Vec<_> = rows
-        .states
-        .iter()
-        .filter(|state| state.thread == thread)
-        .map(|state| (state.start_ns, state.end_ns, state.kind))
-        .collect();
+    let states = rows.states.iter().filter(|state| state.thread == thread);
+    let states = states.map(|state| (state.start_ns, state.end_ns, state.kind));
+    let states: Vec<_> = states.collect();
     for pair in states.windows(2) {
         assert_eq!(pair[0].1, pair[1].0, "a gap in {states:?}");
     }

@@ -1,34 +1,28 @@
 //! Which file and call a block request belongs to.
 
+use std::ops::Range;
+
 use tierwise_recording::{BlockOp, CallKind, NONE, Role, TransactionStatus};
 
 use super::{Script, range};
-use crate::EventKind;
+use crate::event::{EventKind, Request};
 use crate::timeline::{Extent, FileFacts};
 
 impl Script {
     fn issue(&mut self, time_ns: u64, tid: i32, sector: u64, sectors: u32, letters: &str) {
-        let flags = flags(letters);
-        let device = 7 << 20;
-        let kind = EventKind::Issue {
-            device,
-            sector,
-            sectors,
-            flags,
-        };
-        self.at(time_ns, 0, tid, kind);
+        let request = request(sector, sectors, letters);
+        self.at(time_ns, 0, tid, EventKind::Issue(request));
     }
 
     fn complete(&mut self, time_ns: u64, sector: u64, sectors: u32, letters: &str) {
-        let flags = flags(letters);
-        let device = 7 << 20;
-        let kind = EventKind::Complete {
-            device,
-            sector,
-            sectors,
-            flags,
-        };
-        self.at(time_ns, 0, 0, kind);
+        let request = request(sector, sectors, letters);
+        self.at(time_ns, 0, 0, EventKind::Complete(request));
+    }
+
+    /// Issues a request and completes it.
+    fn request(&mut self, time_ns: Range<u64>, tid: i32, sector: u64, sectors: u32, letters: &str) {
+        self.issue(time_ns.start, tid, sector, sectors, letters);
+        self.complete(time_ns.end, sector, sectors, letters);
     }
 
     /// Says that a file lies at `sector` of the device.
@@ -37,11 +31,8 @@ impl Script {
     }
 
     fn lies_on(&mut self, device: u32, path: &str, sector: u64, sectors: u64) {
-        let known = self.timeline.paths_to_resolve();
-        let file = known
-            .iter()
-            .find(|(_, known)| known == path)
-            .map(|known| known.0);
+        let mut known = self.timeline.paths_to_resolve().into_iter();
+        let (file, _) = known.find(|(_, known)| known == path).expect(path);
         let extent = Extent {
             device,
             sector,
@@ -54,14 +45,19 @@ impl Script {
             extents: vec![extent],
             ..FileFacts::default()
         };
-        self.timeline.describe_file(file.expect(path), facts);
+        self.timeline.describe_file(file, facts);
     }
 }
 
-fn flags(letters: &str) -> [u8; 8] {
+fn request(sector: u64, sectors: u32, letters: &str) -> Request {
     let mut flags = [0; 8];
     flags[..letters.len()].copy_from_slice(letters.as_bytes());
-    flags
+    Request {
+        device: 7 << 20,
+        sector,
+        sectors,
+        flags,
+    }
 }
 
 #[test]
@@ -70,32 +66,24 @@ fn write_back_is_joined_by_place_and_a_flush_by_the_sync_under_way() {
     script.open(10, 10, 3, "/db/data");
     script.open(12, 10, 4, "/db/log");
     script.enter(20, 10, libc::SYS_fdatasync, &[4]);
-    script.issue(30, 999, 5000, 8, "W");
-    script.complete(60, 5000, 8, "W");
+    script.request(30..60, 999, 5000, 8, "W");
     script.issue(31, 999, 0, 0, "FF");
     script.complete(61, u64::MAX, 0, "FF");
-    script.issue(32, 999, 9000, 8, "WSM");
-    script.complete(62, 9000, 8, "WSM");
+    script.request(32..62, 999, 9000, 8, "WSM");
     script.issue(33, 999, 700, 8, "W");
     script.exit(90, 10, libc::SYS_fdatasync, 0);
     script.at(95, 0, 0, EventKind::BurstEnd);
     script.lies("/db/data", 5000, 100);
     script.lies("/db/log", 100, 100);
     let rows = script.end(95);
-    let found: Vec<_> = rows
-        .blocks
-        .iter()
-        .map(|block| (block.op, block.file))
-        .collect();
+    let found = rows.blocks.iter().map(|block| (block.op, block.file));
     let expected = [
         (BlockOp::Write, 0),
         (BlockOp::Flush, 1),
         (BlockOp::Write, NONE),
     ];
-    assert_eq!(
-        found, expected,
-        "the journal is of no file; what did not complete is left out"
-    );
+    let why = "the journal is of no file; what did not complete is left out";
+    assert_eq!(found.collect::<Vec<_>>(), expected, "{why}");
     assert_eq!(rows.blocks[1].completed_ns, 61);
 }
 
@@ -105,8 +93,7 @@ fn a_flush_of_a_disk_is_of_the_partition_whose_file_is_synced() {
     script.open(10, 10, 3, "/data");
     script.open(12, 10, 4, "/log");
     script.enter(20, 10, libc::SYS_fdatasync, &[4]);
-    script.issue(30, 999, 1_000_100, 8, "W");
-    script.complete(40, 1_000_100, 8, "W");
+    script.request(30..40, 999, 1_000_100, 8, "W");
     script.issue(41, 999, 0, 0, "FF");
     script.complete(61, u64::MAX, 0, "FF");
     script.exit(90, 10, libc::SYS_fdatasync, 0);
@@ -123,8 +110,7 @@ fn a_read_belongs_to_the_call_of_its_thread_wherever_it_lies() {
     let mut script = Script::new();
     script.open(10, 10, 3, "/db/temp");
     script.enter(20, 10, libc::SYS_pread64, &[3, 0, 4096, 0]);
-    script.issue(21, 10, 5000, 8, "R");
-    script.complete(22, 5000, 8, "R");
+    script.request(21..22, 10, 5000, 8, "R");
     script.exit(23, 10, libc::SYS_pread64, 4096);
     script.at(95, 0, 0, EventKind::BurstEnd);
     script.lies("/db/temp", 1, 1);
@@ -157,13 +143,11 @@ fn requests_of_an_io_uring_get_their_file_and_offset_from_the_device() {
     script.at(95, 0, 0, EventKind::BurstEnd);
     script.lies("/db/ibdata", 5000, 100);
     let rows = script.end(95);
-    let reads: Vec<_> = rows
-        .calls
-        .iter()
-        .filter(|call| call.kind == CallKind::Read && call.asynchronous)
-        .map(|call| (call.start_ns, call.end_ns, call.file, call.offset_bytes))
-        .collect();
-    assert_eq!(reads, [(21, 51, 0, 0), (22, 41, 0, 32 * 512)]);
+    let calls = rows.calls.iter();
+    let reads = calls.filter(|call| call.kind == CallKind::Read && call.asynchronous);
+    let reads = reads.map(|call| (call.start_ns, call.end_ns, call.file, call.offset_bytes));
+    let expected = [(21, 51, 0, 0), (22, 41, 0, 32 * 512)];
+    assert_eq!(reads.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -177,15 +161,10 @@ fn aio_is_known_by_its_requests_alone() {
     script.at(95, 0, 0, EventKind::BurstEnd);
     script.lies("/db/ibdata", 5000, 100);
     let rows = script.end(95);
-    let call = rows
-        .calls
-        .iter()
-        .find(|call| call.asynchronous)
-        .expect("a call");
-    assert_eq!(
-        (call.kind, call.file, call.end_ns),
-        (CallKind::Write, 0, 40)
-    );
+    let mut calls = rows.calls.iter();
+    let call = calls.find(|call| call.asynchronous).expect("a call");
+    let expected = (CallKind::Write, 0, 40);
+    assert_eq!((call.kind, call.file, call.end_ns), expected);
     assert_eq!((call.offset_bytes, call.size_bytes), (8192, 8192));
 }
 
@@ -194,10 +173,8 @@ fn write_back_of_a_removed_file_is_that_of_the_files_without_a_place() {
     let mut script = Script::new();
     script.open(10, 10, 3, "/db/data");
     script.open(12, 10, 4, "/db/temp1");
-    script.issue(31, 999, 8000, 8, "W");
-    script.complete(60, 8000, 8, "W");
-    script.issue(32, 999, 5000, 8, "W");
-    script.complete(61, 5000, 8, "W");
+    script.request(31..60, 999, 8000, 8, "W");
+    script.request(32..61, 999, 5000, 8, "W");
     script.at(95, 0, 0, EventKind::BurstEnd);
     script.lies("/db/data", 5000, 100);
     let facts = FileFacts {
@@ -231,10 +208,8 @@ fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
     };
     let sent = of(CallKind::Send);
     assert_eq!(sent.transaction_status, Some(TransactionStatus::Idle));
-    assert_eq!(
-        (sent.start_ns, sent.end_ns, sent.size_bytes),
-        (100, 130, 11)
-    );
+    let expected = (100, 130, 11);
+    assert_eq!((sent.start_ns, sent.end_ns, sent.size_bytes), expected);
     assert_eq!(of(CallKind::Write).transaction_status, None);
 }
 

@@ -4,7 +4,7 @@ use tierwise_recording::StateKind::{Blocked, Cpu, Runnable};
 use tierwise_recording::{CallKind, NONE, ThreadClass};
 
 use super::{Script, states_of};
-use crate::{EventKind, SwitchState};
+use crate::event::{EventKind, SwitchState};
 
 #[test]
 fn a_wait_for_another_thread_names_who_woke_it_and_the_call() {
@@ -23,10 +23,8 @@ fn a_wait_for_another_thread_names_who_woke_it_and_the_call() {
     ];
     assert_eq!(states_of(&rows, 0), expected);
     assert_eq!(rows.states[1].waker, 1);
-    assert_eq!(
-        rows.calls[rows.states[1].call as usize].kind,
-        CallKind::Lock
-    );
+    let expected = CallKind::Lock;
+    assert_eq!(rows.calls[rows.states[1].call as usize].kind, expected);
     assert_eq!(rows.states[3].call, NONE, "the core outlasts the call");
     let other = [(0, 150, Runnable), (150, 450, Cpu), (450, 1000, Blocked)];
     assert_eq!(states_of(&rows, 1), other);
@@ -40,10 +38,8 @@ fn a_switch_from_idle_that_is_not_told_is_put_at_the_waking() {
     script.wake(400, 20, 10, 0);
     script.exit(430, 10, libc::SYS_futex, 0);
     let rows = script.end(1000);
-    assert_eq!(
-        states_of(&rows, 0),
-        [(0, 150, Cpu), (150, 400, Blocked), (400, 1000, Cpu)]
-    );
+    let expected = [(0, 150, Cpu), (150, 400, Blocked), (400, 1000, Cpu)];
+    assert_eq!(states_of(&rows, 0), expected);
 }
 
 #[test]
@@ -71,10 +67,8 @@ fn a_waking_before_the_switch_it_answers_is_not_lost() {
     script.switch(150, 0, 10, SwitchState::Sleeping, 0);
     script.switch(160, 0, 0, SwitchState::Runnable, 10);
     let rows = script.end(1000);
-    assert_eq!(
-        states_of(&rows, 0),
-        [(0, 150, Cpu), (150, 160, Runnable), (160, 1000, Cpu)]
-    );
+    let expected = [(0, 150, Cpu), (150, 160, Runnable), (160, 1000, Cpu)];
+    assert_eq!(states_of(&rows, 0), expected);
 }
 
 #[test]
@@ -106,10 +100,8 @@ fn a_call_from_before_the_burst_is_that_of_the_wait_before_its_end() {
     script.enter(400, 10, libc::SYS_futex, &[]);
     let rows = script.end(1000);
     assert_eq!(rows.calls.len(), 2);
-    assert_eq!(
-        (rows.calls[0].kind, rows.calls[0].size_bytes),
-        (CallKind::Receive, 77)
-    );
+    let expected = (CallKind::Receive, 77);
+    assert_eq!((rows.calls[0].kind, rows.calls[0].size_bytes), expected);
     assert_eq!((rows.calls[0].start_ns, rows.calls[0].end_ns), (0, 320));
     assert_eq!(rows.states[0].call, 0);
     assert_eq!(rows.calls[1].end_ns, 1000, "under way when the burst ended");
@@ -122,14 +114,12 @@ fn waits_before(
     number: libc::c_long,
 ) -> (Option<CallKind>, u64) {
     let mut script = Script::new();
-    script.enter(100, 10, libc::SYS_fdatasync, &[3]);
-    script.exit(120, 10, libc::SYS_fdatasync, 0);
+    script.call(100..120, 10, libc::SYS_fdatasync, &[3], 0);
     script.switch(150, 0, 10, state, 20);
     script.wake(400, 20, 10, 0);
     script.switch(450, 0, 20, SwitchState::Sleeping, 10);
     if let Some(number) = between {
-        script.enter(452, 10, number, &[3]);
-        script.exit(454, 10, number, 8);
+        script.call(452..454, 10, number, &[3], 8);
     }
     script.exit(460, 10, number, 77);
     let rows = script.end(1000);
@@ -171,10 +161,8 @@ fn a_call_told_at_the_start_is_no_sign_that_the_thread_ran() {
     script.enter(0, 10, libc::SYS_futex, &[]);
     script.wake(300, 20, 10, 0);
     let rows = script.end(1000);
-    assert_eq!(
-        states_of(&rows, 0),
-        [(0, 300, Blocked), (300, 1000, Runnable)]
-    );
+    let expected = [(0, 300, Blocked), (300, 1000, Runnable)];
+    assert_eq!(states_of(&rows, 0), expected);
     assert_eq!(rows.states[0].call, 0);
 }
 
@@ -212,20 +200,16 @@ fn a_silent_thread_counts_in_a_later_burst_only_if_it_is_seen_again() {
 fn a_thread_that_no_rule_knows_is_a_session_once_it_talks() {
     let mut script = Script::new();
     let other = ThreadClass::Other;
-    let thread = script.timeline.see_thread(10, 40, "mariadbd", other) as usize;
+    let thread = script.timeline.see_thread(10, 40, "mariadbd", other);
     script.end(1000);
-    assert_eq!(
-        script.timeline.threads()[thread].class,
-        ThreadClass::Background
-    );
+    let expected = ThreadClass::Background;
+    assert_eq!(script.timeline.threads()[thread].class, expected);
     script.timeline.see_thread(10, 40, "mariadbd", other);
     script.at(5000, 0, 0, EventKind::BurstStart);
     for (time_ns, number) in [(5100, libc::SYS_recvfrom), (5200, libc::SYS_sendto)] {
         script.exit(time_ns, 40, number, 5);
     }
     script.end(6000);
-    assert_eq!(
-        script.timeline.threads()[thread].class,
-        ThreadClass::Session
-    );
+    let expected = ThreadClass::Session;
+    assert_eq!(script.timeline.threads()[thread].class, expected);
 }

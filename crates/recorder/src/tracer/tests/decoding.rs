@@ -1,24 +1,24 @@
 //! Records of tracepoints become events.
 
-use super::page_builder::PageBuilder;
+use super::pages::PageBuilder;
+use crate::event::{EventKind, SwitchState};
 use crate::host::processes::LiveThread;
 use crate::tracer::clients_in;
 use crate::tracer::decode::Decoder;
-use crate::tracer::format::Format;
-use crate::tracer::merge::Merge;
 use crate::tracer::opens::Open;
-use crate::tracer::raw_burst::RawBurst;
+use crate::tracer::raw_burst::{RawBurst, merged};
 use crate::tracer::spool::{Spool, Stream};
-use crate::tracer::tracepoints::Meaning;
-use crate::{EventKind, SwitchState};
+use crate::tracer::tracepoints::{Format, Meaning};
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
 
-fn format(id: u16, fields: &[(&str, usize, usize, bool)]) -> Format {
+/// With fields as `DECLARATION OFFSET SIZE SIGNED`.
+fn format(id: u16, fields: &[&str]) -> Format {
     let mut text = format!("name: x\nID: {id}\nformat:\n{COMMON}\n");
-    for (declaration, offset, size, signed) in fields {
-        let signed = u8::from(*signed);
+    for field in fields {
+        let mut words = field.rsplitn(4, ' ');
+        let [signed, size, offset, declaration] = [(); 4].map(|()| words.next().expect("four"));
         text +=
             &format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n");
     }
@@ -46,61 +46,58 @@ fn live(tid: i32) -> LiveThread {
     }
 }
 
-/// A stream of one page.
-fn stream(cpu: u16, page: &[u8]) -> Stream {
+/// A stream of one page, with records at these distances in time.
+fn stream<'a>(
+    cpu: u16,
+    start_ns: u64,
+    records: impl IntoIterator<Item = (u32, &'a [u8])>,
+) -> Stream {
+    let page = records
+        .into_iter()
+        .fold(PageBuilder::at(start_ns), |page, (delta, record)| {
+            page.short(delta, record)
+        });
     let mut spool = Spool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
     let mut stream = Stream::new(cpu);
-    stream.push(page, &mut spool).expect("memory");
+    stream.push(&page.finish(), &mut spool).expect("memory");
     stream
 }
 
+/// A burst of thread 7 in which threads are woken: flags, waker, woken.
+fn burst_of_wakes(wakes: &[(u8, i32, i32)]) -> RawBurst {
+    let wakes = wakes.iter();
+    let records: Vec<_> = wakes
+        .map(|&(flags, waker, woken)| record(2, flags, waker, &[woken.cast_unsigned(), 0]))
+        .collect();
+    RawBurst {
+        end_ns: 100,
+        threads: vec![live(7)],
+        streams: vec![stream(0, 1, records.iter().map(|record| (1, &record[..])))],
+        ..RawBurst::default()
+    }
+}
+
 fn decoder() -> Decoder {
-    let mut decoder = Decoder::default();
-    let known = [
-        decoder.learn(
-            Meaning::Switch,
-            &format(
-                1,
-                &[
-                    ("pid_t prev_pid", 8, 4, true),
-                    ("long prev_state", 12, 4, true),
-                    ("char next_comm[16]", 16, 4, false),
-                    ("pid_t next_pid", 20, 4, true),
-                ],
-            ),
-        ),
-        decoder.learn(
-            Meaning::Waking,
-            &format(
-                2,
-                &[("pid_t pid", 8, 4, true), ("int target_cpu", 12, 4, true)],
-            ),
-        ),
-        decoder.learn(
-            Meaning::Enter,
-            &format(3, &[("int __syscall_nr", 8, 4, true)]),
-        ),
-        decoder.learn(
-            Meaning::Exit,
-            &format(
-                4,
-                &[("int __syscall_nr", 8, 4, true), ("long ret", 12, 4, true)],
-            ),
-        ),
+    let switch = [
+        "pid_t prev_pid 8 4 1",
+        "long prev_state 12 4 1",
+        "char next_comm[16] 16 4 0",
+        "pid_t next_pid 20 4 1",
     ];
-    assert_eq!(known, [true; 4]);
+    let waking = ["pid_t pid 8 4 1", "int target_cpu 12 4 1"];
+    let (number, result) = ("int __syscall_nr 8 4 1", "long ret 12 4 1");
+    let mut decoder = Decoder::default();
+    assert!(decoder.learn(Meaning::Switch, &format(1, &switch)));
+    assert!(decoder.learn(Meaning::Waking, &format(2, &waking)));
+    assert!(decoder.learn(Meaning::Enter, &format(3, &[number])));
+    assert!(decoder.learn(Meaning::Exit, &format(4, &[number, result])));
     decoder
 }
 
 #[test]
 fn a_format_is_read_as_the_kernel_writes_it() {
-    let format = format(
-        77,
-        &[
-            ("const char * filename", 24, 8, false),
-            ("char rwbs[10]", 34, 10, false),
-        ],
-    );
+    let fields = ["const char * filename 24 8 0", "char rwbs[10] 34 10 0"];
+    let format = format(77, &fields);
     assert_eq!(format.id, 77);
     assert_eq!(format.field("filename").map(|field| field.offset), Some(24));
     assert_eq!(format.field("rwbs").map(|field| field.size), Some(10));
@@ -110,7 +107,7 @@ fn a_format_is_read_as_the_kernel_writes_it() {
 
 #[test]
 fn a_tracepoint_without_a_needed_field_is_refused() {
-    let lacking = format(5, &[("pid_t prev_pid", 8, 4, true)]);
+    let lacking = format(5, &["pid_t prev_pid 8 4 1"]);
     assert!(!Decoder::default().learn(Meaning::Switch, &lacking));
 }
 
@@ -165,26 +162,29 @@ fn unknown_and_short_records_are_left_out() {
 
 #[test]
 fn streams_merge_by_time_and_the_earlier_stream_goes_first() {
-    let streams = [vec![(1, 'a'), (4, 'b')], vec![], vec![(1, 'c'), (2, 'd')]];
-    let merged = Merge::new(streams.into_iter().map(Vec::into_iter).collect());
-    let order: String = merged.map(|(_, _, letter)| letter).collect();
-    assert_eq!(order, "acdb");
+    let [a, c] = [[b'a'; 4], [b'c'; 4]];
+    let streams = [
+        stream(0, 0, [(1, &a[..]), (3, &a)]),
+        stream(1, 0, []),
+        stream(2, 0, [(1, &c[..]), (1, &c), (2, &c)]),
+    ];
+    let order = merged(&streams).map(|(time_ns, cpu, record)| (time_ns, cpu, record[0]));
+    let expected = [
+        (1, 0, b'a'),
+        (1, 2, b'c'),
+        (2, 2, b'c'),
+        (4, 0, b'a'),
+        (4, 2, b'c'),
+    ];
+    assert_eq!(order.collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn a_burst_has_what_lies_between_its_edges() {
-    let page = |times: &[u32]| {
-        let start = PageBuilder::at(100);
-        let wake = record(2, 0, 8, &[7, 1]);
-        (times
-            .iter()
-            .fold(start, |page, &delta| page.short(delta, &wake)))
-        .finish()
-    };
-    let streams = [
-        stream(0, &page(&[0, 10, 10])),
-        stream(1, &page(&[5, 10, 90])),
-    ];
+    let wake = record(2, 0, 8, &[7, 1]);
+    let streams = [(0, [0, 10, 10]), (1, [5, 10, 90])];
+    let streams =
+        streams.map(|(cpu, deltas)| stream(cpu, 100, deltas.map(|delta| (delta, &wake[..]))));
     let burst = RawBurst {
         start_ns: 105,
         end_ns: 120,
@@ -196,11 +196,9 @@ fn a_burst_has_what_lies_between_its_edges() {
         events.push((event.time_ns, event.cpu, event.kind))
     });
     assert_eq!(decoded.events, 4);
-    let times: Vec<_> = events.iter().map(|(time, cpu, _)| (*time, *cpu)).collect();
-    assert_eq!(
-        times,
-        [(105, 0), (105, 1), (110, 0), (115, 1), (120, 0), (120, 0)]
-    );
+    let times = events.iter().map(|(time_ns, cpu, _)| (*time_ns, *cpu));
+    let expected = [(105, 0), (105, 1), (110, 0), (115, 1), (120, 0), (120, 0)];
+    assert_eq!(times.collect::<Vec<_>>(), expected);
     assert_eq!(events[0].2, EventKind::BurstStart);
     assert_eq!(events[5].2, EventKind::BurstEnd);
 }
@@ -209,17 +207,7 @@ fn a_burst_has_what_lies_between_its_edges() {
 fn a_client_that_sends_through_the_loopback_is_the_waker() {
     let (soft, hard) = (0x10, 0x08);
     let wakes = [(soft, 8), (soft | hard, 8), (soft, 7), (soft, 0), (0, 8)];
-    let page = wakes
-        .iter()
-        .fold(PageBuilder::at(1), |page, &(flags, waker)| {
-            page.short(1, &record(2, flags, waker, &[7, 0]))
-        });
-    let burst = RawBurst {
-        end_ns: 100,
-        threads: vec![live(7)],
-        streams: vec![stream(0, &page.finish())],
-        ..RawBurst::default()
-    };
+    let burst = burst_of_wakes(&wakes.map(|(flags, waker)| (flags, waker, 7)));
     let mut interrupts = Vec::new();
     burst.decode(&decoder(), |event| {
         if let EventKind::Waking { interrupt, .. } = event.kind {
@@ -234,16 +222,7 @@ fn a_client_wakes_the_target_and_is_woken_by_it() {
     let (soft, own) = (0x10, std::process::id() as i32);
     let talk = [(0, own, 7), (0, own, 7), (0, 7, own)];
     let disturbed = [(soft, 8, 7), (soft, 8, 7), (0, 9, 7), (0, 7, 9)];
-    let start = PageBuilder::at(1);
-    let page = (talk.iter().chain(&disturbed)).fold(start, |page, &(flags, waker, woken)| {
-        page.short(1, &record(2, flags, waker, &[woken.cast_unsigned(), 0]))
-    });
-    let burst = RawBurst {
-        end_ns: 100,
-        threads: vec![live(7)],
-        streams: vec![stream(0, &page.finish())],
-        ..RawBurst::default()
-    };
+    let burst = burst_of_wakes(&[&talk[..], &disturbed].concat());
     assert_eq!(clients_in(&burst, &decoder()), [own]);
 }
 

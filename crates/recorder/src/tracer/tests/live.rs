@@ -1,16 +1,19 @@
 //! A program whose calls are known, under a real kernel.
 
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
-use crate::EventKind;
-use crate::tracer::{BurstTracer, Options};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::event::EventKind;
+use crate::tracer::{BurstTracer, Places};
 
 /// Blocks that the program writes, of 4,096 bytes.
 const BLOCKS: usize = 64;
@@ -43,32 +46,26 @@ impl Scratch {
 
     /// An error says why it cannot be done.
     fn mount(&self) -> io::Result<()> {
-        let text = |text: &str| CString::new(text).expect("no zero in it");
-        let succeeded = |status: libc::c_int| match status {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
-        // SAFETY: takes no pointers.
-        succeeded(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-        let (none, root, kind) = (text("none"), text("/"), text("tracefs"));
-        let on = text(&self.tracefs().to_string_lossy());
-        let flags = libc::MS_REC | libc::MS_PRIVATE;
-        let null = std::ptr::null();
-        // SAFETY: the text lives and ends with a zero; the rest may be null.
-        succeeded(unsafe { libc::mount(null, root.as_ptr(), null, flags, null.cast()) })?;
-        // SAFETY: all texts live and end with a zero; the rest may be null.
-        succeeded(unsafe { libc::mount(none.as_ptr(), on.as_ptr(), kind.as_ptr(), 0, null.cast()) })
+        // SAFETY: this thread alone has other mounts than the process from now on.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+        let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+        mount_change("/", private)?;
+        Ok(mount(
+            "none",
+            self.tracefs(),
+            "tracefs",
+            MountFlags::empty(),
+            None,
+        )?)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let tracefs = self.tracefs();
-        let mounted = CString::new(tracefs.to_string_lossy().as_bytes()).expect("no zero in it");
-        // SAFETY: the text lives and ends with a zero. Where nothing is mounted, nothing happens.
-        unsafe { libc::umount2(mounted.as_ptr(), libc::MNT_DETACH) };
+        // Where nothing is mounted, nothing happens.
+        let _ = unmount(self.tracefs(), UnmountFlags::DETACH);
         // One by one: what is not ours would be kept, not removed.
-        let _ = fs::remove_dir(tracefs);
+        let _ = fs::remove_dir(self.tracefs());
         let _ = fs::remove_file(self.copy());
         let _ = fs::remove_dir(&self.0);
     }
@@ -98,16 +95,16 @@ fn trace_a_copy(scratch: &Scratch) {
         .spawn()
         .expect("there is a shell");
     let instance = format!("tierwise-test-{}", std::process::id());
-    let options = Options {
+    let places = Places {
         tracefs: scratch.tracefs(),
         instance: instance.clone(),
-        pids: vec![program.id() as i32],
         buffer_bytes: 1 << 20,
         spool_dir: scratch.0.clone(),
-        poll: Duration::from_millis(20),
-        disk_server_pids: Vec::new(),
+        out: scratch.0.clone(),
+        whole: false,
     };
-    let mut tracer = BurstTracer::attach(options).expect("we may trace");
+    let pids = vec![program.id() as i32];
+    let mut tracer = BurstTracer::attach(places, pids, Vec::new()).expect("we may trace");
     tracer.begin().expect("we may trace");
     program
         .stdin
@@ -139,7 +136,6 @@ fn trace_a_copy(scratch: &Scratch) {
     assert_eq!(ours.count(), 0);
 }
 
-/// What a thread did to files, by their paths.
 #[derive(Default)]
 struct Heard {
     files: HashMap<u64, String>,
@@ -152,8 +148,8 @@ struct Heard {
 impl Heard {
     fn hear(&mut self, kind: EventKind) {
         match kind {
-            EventKind::Opened(opened) => {
-                self.files.insert(opened.fd as u64, opened.path);
+            EventKind::Opened { fd, path } => {
+                self.files.insert(fd as u64, path);
             }
             EventKind::Enter { number, arguments } => {
                 self.call = Some((number, arguments[0]));

@@ -1,12 +1,35 @@
-//! The protocol of MySQL and MariaDB, version 4.1 and later: a reply ends with the server's status flags.
-//!
-//! A statement without rows is answered by an OK packet, alone: its length, a sequence number, `00`, the rows that
-//! it changed and the last number that it gave (one to nine bytes each), flags, warnings. Rows, in text or binary,
-//! are followed by an EOF packet: `05 00 00`, a sequence number, `fe`, warnings, flags; or, where the client wants no
-//! EOF packets, by an OK packet that begins with `fe`. An OK packet may end with a message (of an UPDATE) or with
-//! changes of the session's state; its flags stand before them and are not seen.
+//! Reads the status of a session's transaction from the end of a database's reply, by protocol.
 
 use tierwise_recording::TransactionStatus;
+
+/// Bytes at the end of a reply that are looked at.
+pub const TAIL_BYTES: usize = 8;
+
+/// The status in the last bytes of `length_bytes` that were sent; `Unknown` where no protocol explains them.
+pub fn status(tail: &[u8], length_bytes: u64) -> TransactionStatus {
+    of_postgresql(tail)
+        .or_else(|| of_mysql(tail, length_bytes))
+        .unwrap_or(TransactionStatus::Unknown)
+}
+
+/// Type and length of ReadyForQuery.
+const READY_FOR_QUERY: [u8; 5] = [b'Z', 0, 0, 0, 5];
+
+/// The status by PostgreSQL's protocol, version 3: a reply ends with ReadyForQuery, which tells it in one letter.
+///
+/// None if it is no ReadyForQuery, or nothing else: that answers a Sync without statements, which ends no transaction.
+fn of_postgresql(tail: &[u8]) -> Option<TransactionStatus> {
+    let (letter, before) = tail.split_last()?;
+    if !before.ends_with(&READY_FOR_QUERY) || before.len() == READY_FOR_QUERY.len() {
+        return None;
+    }
+    match letter {
+        b'I' => Some(TransactionStatus::Idle),
+        b'T' => Some(TransactionStatus::InTransaction),
+        b'E' => Some(TransactionStatus::Failed),
+        _ => None,
+    }
+}
 
 const IN_TRANSACTION: u16 = 0x0001;
 const IN_READ_ONLY_TRANSACTION: u16 = 0x2000;
@@ -24,8 +47,16 @@ const NUMBERS: [(u64, u8); 4] = [(1, 0), (3, 0xfc), (4, 0xfd), (9, 0xfe)];
 const OK_BYTES: u64 = 9;
 const EOF_BYTES: u64 = 9;
 
-/// The status that the end of a reply tells; none if it is no packet with flags at its end.
-pub fn status(tail: &[u8], length_bytes: u64) -> Option<TransactionStatus> {
+/// The status by the protocol of MySQL and MariaDB, version 4.1 and later: a reply ends with the server's status flags.
+///
+/// A statement without rows is answered by an OK packet, alone: its length, a sequence number, `00`, the rows that
+/// it changed and the last number that it gave (one to nine bytes each), flags, warnings. Rows, in text or binary,
+/// are followed by an EOF packet: `05 00 00`, a sequence number, `fe`, warnings, flags; or, where the client wants no
+/// EOF packets, by an OK packet that begins with `fe`. An OK packet may end with a message (of an UPDATE) or with
+/// changes of the session's state; its flags stand before them and are not seen.
+///
+/// None if it is no packet with flags at its end.
+fn of_mysql(tail: &[u8], length_bytes: u64) -> Option<TransactionStatus> {
     let tail: [u8; 8] = tail.try_into().ok()?;
     let [_, _, _, _, a, b, c, d] = tail;
     let (first, second) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
@@ -96,12 +127,46 @@ mod tests {
     use super::*;
     use TransactionStatus::{Idle, InTransaction};
 
-    /// The status of a reply that is seen whole up to its last eight bytes.
-    fn of(reply: &[u8]) -> Option<TransactionStatus> {
-        status(&reply[reply.len() - 8..], reply.len() as u64)
+    #[test]
+    fn what_no_protocol_explains_is_unknown() {
+        // A record of TLS, an answer of an HTTP server, a few bytes.
+        for tail in [
+            &b"\x91\x07\xd3\x28\xaa\x01\x45\x10"[..],
+            b"</html>\n",
+            b"+OK\r\n",
+        ] {
+            for length in [tail.len() as u64, 11, 90, 8192] {
+                assert_eq!(status(tail, length), TransactionStatus::Unknown);
+            }
+        }
     }
 
-    /// A packet with its header.
+    #[test]
+    fn ready_for_query_tells_the_status() {
+        let ready = |letter: u8| [b'T', 0, b'Z', 0, 0, 0, 5, letter];
+        assert_eq!(of_postgresql(&ready(b'I')), Some(Idle));
+        assert_eq!(of_postgresql(&ready(b'T')), Some(InTransaction));
+        assert_eq!(of_postgresql(&ready(b'E')), Some(TransactionStatus::Failed));
+        assert_eq!(of_postgresql(&ready(b'X')), None);
+    }
+
+    #[test]
+    fn the_answer_to_a_sync_alone_tells_nothing() {
+        assert_eq!(of_postgresql(b"Z\0\0\0\x05I"), None);
+    }
+
+    #[test]
+    fn a_reply_that_goes_on_tells_nothing() {
+        assert_eq!(of_postgresql(b""), None);
+        assert_eq!(of_postgresql(b"\0\0\0\x05I"), None);
+        assert_eq!(of_postgresql(b"12345678"), None);
+    }
+
+    /// The status of a reply that is seen whole up to its last eight bytes.
+    fn of(reply: &[u8]) -> Option<TransactionStatus> {
+        of_mysql(&reply[reply.len() - 8..], reply.len() as u64)
+    }
+
     fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
         let mut packet = vec![payload.len() as u8, 0, 0, sequence];
         packet.extend(payload);

@@ -1,3 +1,0 @@
-//! What the tests of more than one module need.
-
-pub mod kernel_table;
