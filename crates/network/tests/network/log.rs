@@ -1,9 +1,12 @@
 //! Commits on devices whose times are known: what follows from physics, and what was measured of real ones.
 
-use crate::support::{SECOND, all_on, cpu, hot_lock, memory, shipped, update, work};
+use crate::support::{
+    SECOND, all_on, cpu, exponential, hot_lock, memory, session as session_of, shipped, update,
+    work,
+};
 use tierwise_network::{Outcome, RoleIo, Scenario, replay};
 use tierwise_recording::Role;
-use tierwise_work::{Grouping, Step, SyncScript, Work};
+use tierwise_work::{Delay, Grouping, Step, SyncScript, Work};
 
 fn rate(work: &Work, scenario: &Scenario) -> f64 {
     let outcome = answer(work, scenario);
@@ -151,4 +154,62 @@ fn more_clients_commit_more_as_long_as_the_log_is_what_they_wait_for() {
         rates.windows(2).all(|pair| pair[1] > 1.8 * pair[0]),
         "{rates:?}"
     );
+}
+
+/// Commits a second of customers that think, then commit to a log that is flushed for all that wait when a flush begins.
+///
+/// Assumptions: think times are exponential, a flush takes the same time each, nothing else takes time. Of `n` customers
+/// `j` take part in a flush; each of the others comes during it with probability `p = 1 - exp(-flush / think)`. Those
+/// make up the next flush; if nobody came, the first to come flushes alone. So `j` is a Markov chain.
+fn group_commit_rate(customers: usize, think_s: f64, flush_s: f64) -> f64 {
+    let p = 1.0 - (-flush_s / think_s).exp();
+    let arrive = |others: usize, count: usize| {
+        let choices = (0..count).map(|at| (others - at) as f64 / (at + 1) as f64);
+        choices.product::<f64>() * p.powi(count as i32) * (1.0 - p).powi((others - count) as i32)
+    };
+    let mut shares = vec![1.0 / customers as f64; customers + 1];
+    for _ in 0..1_000 {
+        let mut next = vec![0.0; customers + 1];
+        for (members, share) in shares.iter().enumerate().skip(1) {
+            for count in 0..=customers - members {
+                next[count.max(1)] += share * arrive(customers - members, count);
+            }
+        }
+        shares = next;
+    }
+    let flushes = shares.iter().enumerate().skip(1);
+    let (commits, time_s) = flushes.fold((0.0, 0.0), |sum, (members, share)| {
+        let alone = arrive(customers - members, 0) * think_s / customers as f64;
+        (
+            sum.0 + share * members as f64,
+            sum.1 + share * (flush_s + alone),
+        )
+    });
+    commits / time_s
+}
+
+#[test]
+fn group_commit_gives_the_rate_of_its_markov_chain() {
+    const TURNS: u32 = 20_000;
+    for (customers, think_us, flush_us) in [(4, 1_000.0, 500.0), (16, 3_000.0, 400.0)] {
+        let mut made = work(customers, &[cpu(1)], Grouping::LeaderFollower);
+        for (number, session) in (0..).zip(&mut made.sessions) {
+            let thinks = exponential(think_us * 1e3, TURNS, number);
+            let steps = thinks.into_iter().flat_map(|time_ns| {
+                let timer = false;
+                let think = Step::Delay(Delay { time_ns, timer });
+                [think, Step::Append { size_bytes: 8 }, Step::Commit]
+            });
+            session.steps = steps.collect();
+            session.turns = session_of("", TURNS, &session.steps[..3]).turns;
+        }
+        if let Some(log) = &mut made.log {
+            (log.leader_cpu_ns, log.release_cpu_ns) = (0, 0);
+            (log.wake_ns, log.recheck_ns) = (0, 0);
+        }
+        let mut scenario = all_on(memory(flush_us), 40 * SECOND, 1);
+        scenario.cores = customers;
+        let exact = group_commit_rate(customers as usize, think_us * 1e-6, flush_us * 1e-6);
+        close(rate(&made, &scenario), exact, 0.01);
+    }
 }

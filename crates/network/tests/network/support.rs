@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use tierwise_device::random::SplitMix;
 use tierwise_device::{Library, Profile};
 use tierwise_network::{Mode, Scenario};
 use tierwise_recording::{Role, ThreadClass};
@@ -56,6 +57,16 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
         starts: Vec::new(),
         steps: steps.repeat(turns as usize),
     }
+}
+
+/// Times of an exponential distribution with this mean.
+pub fn exponential(mean_ns: f64, count: u32, seed: u64) -> Vec<u64> {
+    let mut random = SplitMix::new(seed);
+    let draw = |_| {
+        let uniform = (random.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+        (-(1.0 - uniform).ln() * mean_ns).max(1.0) as u64
+    };
+    (0..count).map(draw).collect()
 }
 
 pub fn cpu(time_us: u32) -> Step {
