@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use tierwise_recording::{Call, CallKind, NONE, StateKind, ThreadClass};
 
 use crate::UnassignedFile;
-use crate::index::calls::makes_durable;
-use crate::index::rows::Rows;
+use crate::rows::{Rows, makes_durable};
 
 /// Least share of the flushes or of the waits in calls on files. Chosen: less changes no answer beyond its interval.
 const LEAST_SHARE: f64 = 0.02;
@@ -60,7 +59,7 @@ fn uses(rows: &Rows<'_>) -> BTreeMap<u32, Use> {
             one.end_bytes = call.offset_bytes.saturating_add(call.size_bytes);
         }
     }
-    let waits = rows.all_states().iter().filter(|state| {
+    let waits = rows.recording.states.iter().filter(|state| {
         let class = rows.class(state.thread);
         state.kind == StateKind::Blocked && class != Some(ThreadClass::Client)
     });

@@ -10,13 +10,13 @@ mod traffic;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
+use tierwise_recording::{Recording, Role, State, ThreadClass};
 
 use crate::TimeCategory;
-use crate::index::rows::Rows;
-use crate::log::flushes::LogFlushes;
-use crate::timeline::time_use::TimeUse;
+use crate::rows::cpu_ns;
+use crate::timeline::wait::{role_of_use, time_use};
 use crate::transactions::sessions::raw_sessions;
+use crate::view::View;
 
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
 
@@ -78,24 +78,23 @@ struct Sum {
 /// Computes the breakdown.
 #[must_use]
 pub fn breakdown(recording: &Recording) -> Breakdown {
-    let rows = Rows::new(recording);
-    let flushes = LogFlushes::new(&rows);
-    let classes = classes(&rows, &flushes);
+    let view = View::new(recording);
+    let classes = classes(&view);
     let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
     let mut waited = vec![0; recording.files.len()];
     let mut sum_error: f64 = 0.0;
-    for states in rows.all_states().chunk_by(|a, b| a.thread == b.thread) {
+    for states in recording.states.chunk_by(|a, b| a.thread == b.thread) {
         let sum = sums.entry(classes[states[0].thread as usize]).or_default();
-        let error = add_thread(&rows, &flushes, states, sum, &mut waited);
+        let error = add_thread(&view, states, sum, &mut waited);
         sum_error = sum_error.max(error);
     }
-    let span_ns = rows.span_ns();
+    let span_ns = view.span_ns();
     let cores = recording.about.machine.cores;
     Breakdown {
         span_s: seconds(span_ns),
         bursts: recording.about.bursts.len() as u32,
         cores,
-        busy_share: share(cpu_ns(rows.all_states()), span_ns * u64::from(cores)),
+        busy_share: share(cpu_ns(&recording.states), span_ns * u64::from(cores)),
         classes: sums
             .iter()
             .map(|(class, sum)| class_time(&classes, *class, sum))
@@ -108,11 +107,11 @@ pub fn breakdown(recording: &Recording) -> Breakdown {
 
 /// The class of each thread. Sessions outside the load count as other threads: those that do next to nothing
 /// while others work, or that serve a replica of the log. Replay leaves them out.
-fn classes(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<ThreadClass> {
-    let sessions = raw_sessions(rows, flushes);
+fn classes(view: &View<'_>) -> Vec<ThreadClass> {
+    let sessions = raw_sessions(view);
     let turns = sessions.iter().flat_map(|session| &session.turns);
     let load: BTreeSet<u32> = turns.map(|turn| turn.thread).collect();
-    let threads = (0..).zip(&rows.recording.threads);
+    let threads = (0..).zip(&view.recording.threads);
     threads
         .map(|(number, thread)| match thread.class {
             ThreadClass::Session if !load.contains(&number) => ThreadClass::Other,
@@ -122,26 +121,19 @@ fn classes(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<ThreadClass> {
 }
 
 /// Adds the time of one thread; returns the difference between its parts and its lifetime.
-fn add_thread(
-    rows: &Rows<'_>,
-    flushes: &LogFlushes,
-    states: &[State],
-    sum: &mut Sum,
-    waited: &mut [u64],
-) -> f64 {
+fn add_thread(view: &View<'_>, states: &[State], sum: &mut Sum, waited: &mut [u64]) -> f64 {
     let mut added_ns = 0;
     for state in states {
         let time_ns = state.end_ns - state.start_ns;
-        let went_to = TimeUse::of(rows, flushes, state);
-        *sum.categories
-            .entry((went_to.category, went_to.role(rows)))
-            .or_default() += time_ns;
-        if let Some(waited) = waited.get_mut(went_to.file as usize) {
+        let (category, file) = time_use(view, state);
+        let role = role_of_use(view, (category, file));
+        *sum.categories.entry((category, role)).or_default() += time_ns;
+        if let Some(waited) = waited.get_mut(file as usize) {
             *waited += time_ns;
         }
         added_ns += time_ns;
     }
-    let lived_ns = lived_ns(rows.recording, states);
+    let lived_ns = lived_ns(view.recording, states);
     sum.lived_ns += lived_ns;
     share(lived_ns.abs_diff(added_ns), lived_ns)
 }
@@ -176,11 +168,6 @@ fn class_time(classes: &[ThreadClass], class: ThreadClass, sum: &Sum) -> ClassTi
             })
             .collect(),
     }
-}
-
-fn cpu_ns(states: &[State]) -> u64 {
-    let on_core = states.iter().filter(|state| state.kind == StateKind::Cpu);
-    on_core.map(|state| state.end_ns - state.start_ns).sum()
 }
 
 fn seconds(time_ns: u64) -> f64 {

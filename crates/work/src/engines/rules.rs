@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::Role;
 
-use super::settings::size_bytes;
 use crate::{CommitDelay, Grouping};
 
 /// Settings of an engine by name, as recorded.
@@ -51,7 +50,6 @@ pub(crate) enum FlushSharing {
 /// A setting that makes an engine read files past the page cache.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DirectIo {
-    /// Its name.
     pub(super) setting: &'static str,
     /// Substring of its value in that case.
     pub(super) value: &'static str,
@@ -62,7 +60,6 @@ pub(crate) struct DirectIo {
 /// A setting that changes what a commit waits for.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CommitSetting {
-    /// Its name.
     pub(super) name: &'static str,
     /// Whether a value of it does so.
     pub(super) matters: Matters,
@@ -198,4 +195,19 @@ impl WriteAheadLog {
         let set = settings.get(name).and_then(|pages| pages.parse().ok());
         set.unwrap_or(default)
     }
+}
+
+/// A size: a number with the unit kB, MB or GB, of 1,024 each, or without a unit.
+fn size_bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let shift = match unit.trim() {
+        "" | "B" => 0,
+        "kB" | "K" => 10,
+        "MB" | "M" => 20,
+        "GB" | "G" => 30,
+        "TB" | "T" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }

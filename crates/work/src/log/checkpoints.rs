@@ -4,22 +4,25 @@
 
 use std::collections::BTreeMap;
 
-use crate::index::view::View;
-use crate::log::flushes::LogFlushes;
-use crate::log::wal::{PageMove, Wal};
-use crate::log::wal_growth::LogGrowth;
-use crate::log::wal_header::kept;
-use crate::log::wal_pages;
-use crate::storage::syncs::Syncs;
-use crate::{CheckpointRules, Step, SyncScript};
 use tierwise_recording::Role;
+
+use crate::log::flushes::write_ahead_log;
+use crate::log::wal::Wal;
+use crate::log::wal_growth::LogGrowth;
+use crate::log::wal_pages;
+use crate::rows::SECTOR_BYTES;
+use crate::storage::sync_scripts::assumed;
+use crate::storage::syncs::Syncs;
+use crate::timeline::segments::Segment;
+use crate::view::View;
+use crate::{CheckpointRules, Step, SyncScript};
 
 /// Page counts that differ by less than a thousandth are equal: they differ by rounding only.
 const SAME_PAGES: f64 = 1e-6;
 
 /// Such checkpoints as the recording shows them.
-pub(crate) struct Checkpoints {
-    wal: Wal,
+pub(crate) struct Checkpoints<'a> {
+    wal: Wal<'a>,
     /// Pages in the log that trigger a checkpoint.
     after_pages: u32,
     /// First sectors of the pages of all commits.
@@ -31,12 +34,12 @@ pub(crate) struct Checkpoints {
     growth: LogGrowth,
 }
 
-impl Checkpoints {
+impl<'a> Checkpoints<'a> {
     /// None if no pages were moved.
-    pub(crate) fn find(view: &View<'_>, flushes: &LogFlushes) -> Option<Self> {
-        let log = kept(view)?;
+    pub(crate) fn find(view: &View<'a>) -> Option<Self> {
+        let log = write_ahead_log(view)?;
         let after_pages = log.checkpoint_pages(&view.recording.about.settings);
-        let wal = Wal::new(view, flushes, log);
+        let wal = Wal::new(view, log);
         if after_pages == 0 || wal.moves.iter().all(|one| one.pages.is_empty()) {
             return None;
         }
@@ -44,7 +47,10 @@ impl Checkpoints {
         let begins: Vec<u64> = bursts.iter().map(|burst| burst.start_ns).collect();
         let pages = wal_pages::pages(&wal, &begins);
         let numbered = wal.written.iter().enumerate();
-        let growth = LogGrowth::new(view, &wal, log_bytes(view));
+        let files = view.recording.files.iter();
+        let logs = files.filter(|file| file.role == Some(Role::Log));
+        let log_bytes = logs.map(|file| file.size_bytes).max().unwrap_or(0);
+        let growth = LogGrowth::new(view, &wal, log_bytes);
         Some(Self {
             commits: numbered
                 .map(|(number, commit)| ((commit.thread, commit.end_ns), number))
@@ -83,29 +89,25 @@ impl Checkpoints {
         (time_ns < span.1).then_some(span.1)
     }
 
-    /// The part of a thread's time that is not left out.
-    pub(crate) fn kept_ns(&self, thread: u32, start_ns: u64, end_ns: u64) -> u64 {
-        let from = self.left_out(thread, start_ns).unwrap_or(start_ns);
-        end_ns.saturating_sub(from)
+    /// The part of a segment of a thread's time that is not left out.
+    pub(crate) fn kept_ns(&self, thread: u32, segment: &Segment<'_>) -> u64 {
+        let left_out = self.left_out(thread, segment.start_ns);
+        let from_ns = left_out.unwrap_or(segment.start_ns);
+        segment.end_ns.saturating_sub(from_ns)
     }
 
     /// The rules; adds the scripts of their syncs to those of all syncs.
     pub(crate) fn rules(&self, view: &View<'_>, syncs: &mut Syncs) -> CheckpointRules {
-        let begin = SyncScript {
-            flushes: 1,
-            ..SyncScript::default()
-        };
-        let header = SyncScript {
+        let log_script = syncs.add(assumed(false));
+        let header_script = syncs.add(SyncScript {
             writes: vec![(0, 8)],
-            flushes: 1,
-            ..SyncScript::default()
-        };
-        let (log_script, header_script) = (syncs.add(begin), syncs.add(header));
+            ..assumed(false)
+        });
         let scripts = data_scripts(view, &self.wal, syncs);
         let (page_ns, fixed_ns) = cost(view, &self.wal);
         CheckpointRules {
             after_pages: self.after_pages,
-            page_sectors: (self.wal.page_bytes / 512) as u32,
+            page_sectors: (self.wal.page_bytes / SECTOR_BYTES) as u32,
             frame_bytes: self.wal.frame_bytes() as u32,
             header_bytes: self.wal.header_bytes as u32,
             room_bytes: self.growth.room_bytes,
@@ -123,23 +125,18 @@ impl Checkpoints {
 }
 
 /// Device requests of the data flushes, by the number of pages moved.
-fn data_scripts(view: &View<'_>, wal: &Wal, syncs: &mut Syncs) -> Vec<(u32, u32)> {
+fn data_scripts(view: &View<'_>, wal: &Wal<'_>, syncs: &mut Syncs) -> Vec<(u32, u32)> {
     let mut scripts = Vec::new();
     for one in &wal.moves {
-        let Some(call) = one.flush.and_then(|call| view.call(call)) else {
-            continue;
-        };
-        if let Step::Sync { script, .. } = syncs.sync(view, Role::Data, call) {
+        if let Some(call) = one.flush
+            && let Step::Sync { script, .. } = syncs.sync(view, Role::Data, call)
+        {
             syncs.scripts[script as usize].writes.clear();
             scripts.push((one.pages.len() as u32, script));
         }
     }
     if scripts.is_empty() {
-        let plain = SyncScript {
-            flushes: 1,
-            ..SyncScript::default()
-        };
-        scripts.push((0, syncs.add(plain)));
+        scripts.push((0, syncs.add(assumed(false))));
     }
     scripts.sort_unstable();
     scripts
@@ -147,14 +144,14 @@ fn data_scripts(view: &View<'_>, wal: &Wal, syncs: &mut Syncs) -> Vec<(u32, u32)
 
 /// Processor time per page, and per checkpoint without its pages; for warm threads. A straight line fitted to the relative errors of all checkpoints seen: a flush costs more the
 /// more pages it writes.
-fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64) {
-    let whole = || {
-        wal.moves
-            .iter()
-            .filter(|one| one.flush.is_some() && !one.pages.is_empty())
-    };
-    let points: Vec<(f64, f64)> = whole()
-        .map(|one| (one.pages.len() as f64, moved_ns(view, one).max(1.0)))
+fn cost(view: &View<'_>, wal: &Wal<'_>) -> (f64, f64) {
+    let moves = wal.moves.iter();
+    let whole = moves.filter(|one| one.flush.is_some() && !one.pages.is_empty());
+    let points: Vec<(f64, f64)> = whole
+        .map(|one| {
+            let moved_ns = view.on_core_ns(one.thread, one.start_ns, one.end_ns);
+            (one.pages.len() as f64, (moved_ns as f64).max(1.0))
+        })
         .collect();
     let weight = |ns: f64| ns.powi(-2);
     let (mut all, mut pages, mut ns) = (0.0, 0.0, 0.0);
@@ -181,29 +178,13 @@ fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64) {
     (page_ns, mean_ns - page_ns * mean_pages)
 }
 
-/// Core time of a whole checkpoint.
-fn moved_ns(view: &View<'_>, one: &PageMove) -> f64 {
-    view.on_core_ns(one.thread, one.start_ns, one.end_ns) as f64
-}
-
-fn spans(wal: &Wal) -> BTreeMap<u32, Vec<(u64, u64)>> {
+fn spans(wal: &Wal<'_>) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-    let moves = wal
-        .moves
-        .iter()
-        .map(|one: &PageMove| (one.thread, one.start_ns, one.end_ns));
+    let moves = wal.moves.iter();
+    let moves = moves.map(|one| (one.thread, one.start_ns, one.end_ns));
     for (thread, start_ns, end_ns) in moves.chain(wal.headers.iter().copied()) {
         spans.entry(thread).or_default().push((start_ns, end_ns));
     }
     spans.values_mut().for_each(|spans| spans.sort_unstable());
     spans
-}
-
-fn log_bytes(view: &View<'_>) -> u64 {
-    let logs = view
-        .recording
-        .files
-        .iter()
-        .filter(|file| file.role == Some(Role::Log));
-    logs.map(|file| file.size_bytes).max().unwrap_or(0)
 }

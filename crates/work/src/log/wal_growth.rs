@@ -2,9 +2,9 @@
 //! that extends the file makes the file system allocate blocks and write its journal.
 
 use crate::constants::{WAL_FRAME_NS, WAL_GROWING_NS, WAL_GROWING_SHARE};
-use crate::index::view::View;
 use crate::log::wal::{LoggedCommit, Wal};
-use crate::statistics::median;
+use crate::rows::median;
+use crate::view::View;
 
 /// Least number of commits of each kind needed to compare them.
 const ENOUGH: usize = 20;
@@ -25,7 +25,7 @@ pub(crate) struct LogGrowth {
 
 impl LogGrowth {
     /// `most`: final length of the file.
-    pub(crate) fn new(view: &View<'_>, wal: &Wal, most: u64) -> Self {
+    pub(crate) fn new(view: &View<'_>, wal: &Wal<'_>, most: u64) -> Self {
         let (growing, plain): (Vec<&LoggedCommit>, Vec<&LoggedCommit>) =
             wal.written.iter().partition(|commit| commit.grew);
         let share = growing.len() as f64 / wal.written.len().max(1) as f64;
@@ -63,7 +63,7 @@ impl LogGrowth {
 
 /// Commits before which the log's file was recreated, and its initial length: a commit within it changes
 /// nothing in the file system's journal. `most`: final length of the file.
-fn room(wal: &Wal, most: u64) -> (Vec<usize>, u64) {
+fn room(wal: &Wal<'_>, most: u64) -> (Vec<usize>, u64) {
     let bytes = |frames: u64| {
         let all = frames.saturating_mul(wal.frame_bytes());
         wal.header_bytes.saturating_add(all)

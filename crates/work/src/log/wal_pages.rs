@@ -18,7 +18,7 @@ type FramePlace = (usize, usize);
 
 /// First sectors of the pages of all commits' frames, in the data's own space and in order. `begins`: starts
 /// of bursts, before which nothing is known.
-pub(crate) fn pages(wal: &Wal, begins: &[u64]) -> Vec<u64> {
+pub(crate) fn pages(wal: &Wal<'_>, begins: &[u64]) -> Vec<u64> {
     let mut search = PageSearch {
         known: Vec::new(),
         of_commit: Vec::new(),
@@ -74,7 +74,7 @@ impl PageSearch {
     }
 
     /// Sets the known pages of moved frames, and chooses the pages of skipped frames among them.
-    fn take(&mut self, one: &PageMove) {
+    fn take(&mut self, one: &PageMove<'_>) {
         for (frame, sector) in &one.pages {
             if let Some(place) = self.log.get(frame) {
                 self.known[place.0] = Some(*sector);
@@ -134,40 +134,32 @@ fn any(all: &[u64], drawn: f64) -> u64 {
     all.get(at).copied().unwrap_or(0)
 }
 
-/// The pages of a move, last first, with running sums of their change rates.
-struct Choice {
-    frames: Vec<u64>,
-    sectors: Vec<u64>,
-    sums: Vec<f64>,
-}
+/// The pages of a move, last first: frame, first sector, and running sum of the pages' change rates.
+struct Choice(Vec<(u64, u64, f64)>);
 
 impl Choice {
-    fn new(one: &PageMove, often: &BTreeMap<u64, f64>) -> Self {
+    fn new(one: &PageMove<'_>, often: &BTreeMap<u64, f64>) -> Self {
         let mut pages = one.pages.clone();
         pages.sort_unstable_by_key(|page| std::cmp::Reverse(page.0));
         let mut sum = 0.0;
-        let sums = pages.iter().map(|(_, sector)| {
-            sum += often.get(sector).copied().unwrap_or(0.0);
-            sum
+        let with_sums = pages.into_iter().map(|(frame, sector)| {
+            sum += often.get(&sector).copied().unwrap_or(0.0);
+            (frame, sector, sum)
         });
-        Self {
-            sums: sums.collect(),
-            frames: pages.iter().map(|page| page.0).collect(),
-            sectors: pages.iter().map(|page| page.1).collect(),
-        }
+        Self(with_sums.collect())
     }
 
     /// A random page whose last frame comes after another.
     fn later_than(&self, frame: u64, drawn: f64) -> Option<u64> {
-        let later = self.frames.partition_point(|&last| last > frame);
-        let most = self.sums[..later].last()? * drawn;
-        let at = self.sums[..later].partition_point(|&sum| sum <= most);
-        self.sectors.get(at.min(later - 1)).copied()
+        let later = &self.0[..self.0.partition_point(|page| page.0 > frame)];
+        let most = later.last()?.2 * drawn;
+        let at = later.partition_point(|page| page.2 <= most);
+        later.get(at.min(later.len() - 1)).map(|page| page.1)
     }
 }
 
 /// Changes of each page per frame.
-fn often(wal: &Wal) -> BTreeMap<u64, f64> {
+fn often(wal: &Wal<'_>) -> BTreeMap<u64, f64> {
     let mut seen: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for one in &wal.moves {
         let last = one.pages.iter().map(|page| page.0).max().unwrap_or(0);

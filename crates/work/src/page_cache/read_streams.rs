@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tierwise_recording::{Block, BlockOp, CallKind, Role, StateKind};
 
 use crate::constants::READ_AHEAD_LEAST_SHARE;
-use crate::index::rows::Rows;
-use crate::index::sizes::SECTOR_BYTES;
+use crate::rows::{Rows, SECTOR_BYTES};
 
 /// Read-ahead size of the kernel, in sectors: without moving parts, and with them.
 const WINDOWS: (u32, u32) = (256, 4096);

@@ -3,7 +3,7 @@
 use tierwise_recording::{Block, BlockOp, Call, Role, ThreadClass};
 
 use crate::SyncScript;
-use crate::index::view::View;
+use crate::view::View;
 
 /// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
 /// pages anyway.
@@ -23,7 +23,7 @@ pub(crate) fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -
     let (mut flushes, mut forced) = (0, 0);
     script.by_caller = true;
     let data_ns = data_until(view, call);
-    for block in view.blocks(call.start_ns, call.end_ns) {
+    for block in view.blocks_during(call) {
         if block.device != device || !belongs(view, role, call, block) {
             continue;
         }
@@ -84,7 +84,7 @@ fn is_data(view: &View<'_>, call: &Call, block: &Block) -> bool {
 /// When the data of a sync had been written. Earlier journal writes and flushes belong to another sync at the
 /// same time (`ext4_sync_file` writes and waits, then commits, then flushes).
 fn data_until(view: &View<'_>, call: &Call) -> u64 {
-    let blocks = view.blocks(call.start_ns, call.end_ns).iter();
+    let blocks = view.blocks_during(call).iter();
     let data = blocks.filter(|block| is_data(view, call, block));
     data.map(|block| block.completed_ns.min(call.end_ns))
         .max()
@@ -106,7 +106,7 @@ fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
 }
 
 /// Whether a request is one of the file system's journal.
-pub(crate) fn is_journals(view: &View<'_>, block: &Block) -> bool {
+fn is_journals(view: &View<'_>, block: &Block) -> bool {
     view.role(block.file).is_none() && (block.meta || journal(view, block))
 }
 

@@ -1,13 +1,13 @@
-//! Syncs of files: their role and their device requests.
+//! Syncs of files other than the log: their steps, and writes that replay's dirty pages make.
 
 use std::collections::BTreeMap;
 
 use tierwise_recording::{BlockOp, Call, Role, UNKNOWN};
 
-use crate::index::sizes::{PAGE_BYTES, PAGE_SECTORS};
-use crate::index::view::View;
 use crate::page_cache::dirty_pages::DirtyPages;
+use crate::rows::{PAGE_BYTES, PAGE_SECTORS, Rows};
 use crate::storage::sync_scripts;
+use crate::view::View;
 use crate::{Step, SyncScript};
 
 /// An empty range.
@@ -23,48 +23,16 @@ pub(crate) struct Syncs {
     directories: BTreeMap<u32, Option<u32>>,
 }
 
-/// A file with a role in a directory.
-fn file_within(view: &View<'_>, directory: u32) -> Option<u32> {
-    let files = &view.recording.files;
-    let folder = files.get(directory as usize)?.path.trim_end_matches('/');
-    let within = |path: &str| {
-        let rest = path
-            .strip_prefix(folder)
-            .and_then(|rest| rest.strip_prefix('/'));
-        rest.is_some_and(|name| !name.contains('/'))
-    };
-    let found = files
-        .iter()
-        .position(|file| file.role.is_some() && within(&file.path));
-    found.map(|file| file as u32)
-}
-
 /// Writes of calls to one file.
 #[derive(Default)]
 struct Written {
-    /// End of the written part of the file.
-    end: u64,
-    since: SinceSync,
-}
-
-/// Bytes written since its last sync.
-#[derive(Default)]
-struct SinceSync {
-    /// Whether these writes extended it.
+    /// End of the written part of the file, if it was written.
+    end: Option<u64>,
+    /// Whether writes since its last sync extended it.
     grew: bool,
-    /// Sectors of whole pages; neighbouring small writes count once.
+    /// Sectors of whole pages written since its last sync; neighbouring small writes count once.
     sectors: u64,
     last_page: Option<u64>,
-}
-
-impl SinceSync {
-    /// Bytes from an offset to an end were written.
-    fn write(&mut self, from: u64, to: u64) {
-        let (first, last) = (from / PAGE_BYTES, to.saturating_sub(1) / PAGE_BYTES);
-        let again = self.last_page.replace(last) == Some(first);
-        let pages = (last.saturating_sub(first) + 1) - u64::from(again);
-        self.sectors = self.sectors.saturating_add(pages * PAGE_SECTORS);
-    }
 }
 
 impl Syncs {
@@ -79,20 +47,19 @@ impl Syncs {
 
     /// The step of a call that syncs a file.
     pub(crate) fn sync(&mut self, view: &View<'_>, role: Role, call: &Call) -> Step {
-        let written = self.written.get_mut(&call.file);
-        let since = written.map_or_else(SinceSync::default, |one| std::mem::take(&mut one.since));
-        let mut script = if view.sees(view.device_of(call.file)) {
-            sync_scripts::script(view, role, call)
-        } else {
-            sync_scripts::assumed(since.grew)
+        let written = self.written.entry(call.file).or_default();
+        let sectors = std::mem::take(&mut written.sectors);
+        let grew = std::mem::take(&mut written.grew);
+        written.last_page = None;
+        let mut script = match view.sees(view.device_of(call.file)) {
+            true => sync_scripts::script(view, role, call),
+            false => sync_scripts::assumed(grew),
         };
-        self.leave_out_dirty(view, role, call, (&mut script.writes, since.sectors));
+        self.leave_out_dirty(view, role, call, &mut script.writes, sectors);
         script.range = view.address_space.range_of(call.file);
         script.shared = view.engine.second_log == Some(role);
-        Step::Sync {
-            role,
-            script: self.add(script),
-        }
+        let script = self.add(script);
+        Step::Sync { role, script }
     }
 
     /// The step of a call that syncs a directory: names of files in it. It writes to the journal of their
@@ -101,35 +68,33 @@ impl Syncs {
         let found = self.directories.entry(call.file);
         let file = (*found.or_insert_with(|| file_within(view, call.file)))?;
         let (role, device) = (view.role(file)?, view.device_of(file));
-        let mut script = if view.sees(device) {
-            sync_scripts::script_on(view, role, device, call)
-        } else {
-            sync_scripts::assumed(true)
+        let mut script = match view.sees(device) {
+            true => sync_scripts::script_on(view, role, device, call),
+            false => sync_scripts::assumed(true),
         };
         script.writes.clear();
         script.range = NOTHING;
-        Some(Step::Sync {
-            role,
-            script: self.add(script),
-        })
+        let script = self.add(script);
+        Some(Step::Sync { role, script })
     }
 
     /// Drops writes that a replay's sync makes because a step dirtied the pages. A file that is recreated for
     /// each transaction lies elsewhere each time, so its own writes are dropped up to the size of the calls'
-    /// writes to it.
+    /// writes to it, `left` sectors.
     fn leave_out_dirty(
         &self,
         view: &View<'_>,
         role: Role,
         call: &Call,
-        (writes, mut left): (&mut Vec<(u64, u32)>, u64),
+        writes: &mut Vec<(u64, u32)>,
+        mut left: u64,
     ) {
         let count = writes.len();
-        writes.retain(|&(at, sectors)| !self.dirtied.before(role, at, sectors, call.end_ns));
+        writes.retain(|&(at, sectors)| !self.dirtied.before((role, at, sectors), call.end_ns));
         if left == 0 || writes.is_empty() || writes.len() < count {
             return;
         }
-        let blocks = view.blocks(call.start_ns, call.end_ns).iter();
+        let blocks = view.blocks_during(call).iter();
         let own: Vec<u64> = blocks
             .filter(|block| block.op == BlockOp::Write && block.file == call.file)
             .filter_map(|block| view.address_space.sector_of(role, block))
@@ -149,31 +114,31 @@ impl Syncs {
 
     /// A file is written: updates its end.
     pub(crate) fn grow(&mut self, call: &Call) {
-        if call.offset_bytes == UNKNOWN {
+        let from = call.offset_bytes;
+        if from == UNKNOWN {
             return;
         }
-        let end = call.offset_bytes.saturating_add(call.size_bytes);
-        let known = self.written.contains_key(&call.file);
+        let end = from.saturating_add(call.size_bytes);
         let written = self.written.entry(call.file).or_default();
-        written.since.write(call.offset_bytes, end);
-        written.since.grew |= known && end > written.end;
-        written.end = written.end.max(end);
+        let (first, last) = (from / PAGE_BYTES, end.saturating_sub(1) / PAGE_BYTES);
+        let again = written.last_page.replace(last) == Some(first);
+        let pages = (last.saturating_sub(first) + 1) - u64::from(again);
+        written.sectors = written.sectors.saturating_add(pages * PAGE_SECTORS);
+        written.grew |= written.end.is_some_and(|before| end > before);
+        written.end = written.end.max(Some(end));
     }
+}
 
-    /// The steps of a call that deletes or truncates a file: the removed content is never written.
-    pub(crate) fn forget(&self, view: &View<'_>, call: &Call) -> Vec<Step> {
-        let Some(role) = view.role(call.file) else {
-            return Vec::new();
-        };
-        let forget = |(sector, sectors)| Step::Forget {
-            role,
-            sector,
-            sectors,
-        };
-        view.address_space
-            .cut_by(call)
-            .into_iter()
-            .map(forget)
-            .collect()
-    }
+/// A file with a role in a directory.
+fn file_within(rows: &Rows<'_>, directory: u32) -> Option<u32> {
+    let files = &rows.recording.files;
+    let folder = files.get(directory as usize)?.path.trim_end_matches('/');
+    let within = |path: &str| {
+        let rest = path.strip_prefix(folder);
+        let name = rest.and_then(|rest| rest.strip_prefix('/'));
+        name.is_some_and(|name| !name.contains('/'))
+    };
+    let mut found = (0..).zip(files);
+    let found = found.find(|(_, file)| file.role.is_some() && within(&file.path));
+    found.map(|(number, _)| number)
 }

@@ -1,7 +1,7 @@
 //! When work that is done once began and ended: a server's session may have been idle before and after its job.
 
-use crate::index::rows::Rows;
-use crate::timeline::segments::{Segment, SegmentKind};
+use crate::rows::Rows;
+use crate::timeline::segments::Segment;
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
 
@@ -22,15 +22,13 @@ struct Stretch {
 
 /// First and last instant at which a session did more than wait for its client or its next session, without small work
 /// far from the rest; none if none did.
-pub(crate) fn active_span(rows: &Rows<'_>, sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
-    span_without(sessions, |turn, segment| {
-        is_idle(rows, turn.thread, segment)
-    })
+pub(crate) fn active_span(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
+    span_without(sessions, |segment| is_idle(rows, segment))
 }
 
 fn span_without(
-    sessions: &[Vec<RawTurn>],
-    idle: impl Fn(&RawTurn, &Segment) -> bool,
+    sessions: &[Vec<RawTurn<'_>>],
+    idle: impl Fn(&Segment<'_>) -> bool,
 ) -> Option<(u64, u64)> {
     let stretches = stretches(sessions, idle);
     let busy_ns: u64 = stretches.iter().map(|one| one.busy_ns).sum();
@@ -41,11 +39,9 @@ fn span_without(
     Some((stretches[first].from_ns, stretches[last].to_ns))
 }
 
-fn stretches(sessions: &[Vec<RawTurn>], idle: impl Fn(&RawTurn, &Segment) -> bool) -> Vec<Stretch> {
-    let turns = sessions.iter().flatten();
-    let segments = turns.flat_map(|turn| turn.segments.iter().map(move |segment| (turn, segment)));
-    let active = segments.filter(|(turn, segment)| !idle(turn, segment));
-    let mut active: Vec<&Segment> = active.map(|(_, segment)| segment).collect();
+fn stretches(sessions: &[Vec<RawTurn<'_>>], idle: impl Fn(&Segment<'_>) -> bool) -> Vec<Stretch> {
+    let segments = sessions.iter().flatten().flat_map(|turn| &turn.segments);
+    let mut active: Vec<&Segment> = segments.filter(|segment| !idle(segment)).collect();
     active.sort_by_key(|segment| segment.start_ns);
     let mut stretches: Vec<Stretch> = Vec::new();
     for segment in active {
@@ -66,7 +62,7 @@ fn stretches(sessions: &[Vec<RawTurn>], idle: impl Fn(&RawTurn, &Segment) -> boo
 }
 
 /// Leaves out what lies before and after that span.
-pub(crate) fn trim(sessions: &mut [Vec<RawTurn>], (first_ns, last_ns): (u64, u64)) {
+pub(crate) fn trim(sessions: &mut [Vec<RawTurn<'_>>], (first_ns, last_ns): (u64, u64)) {
     for turns in sessions {
         for turn in turns.iter_mut() {
             // A call is a segment without a length: one at the edge of the span belongs to it.
@@ -88,33 +84,16 @@ pub(crate) fn trim(sessions: &mut [Vec<RawTurn>], (first_ns, last_ns): (u64, u64
     }
 }
 
-/// The part of the bursts within a span.
-pub(crate) fn within_bursts(
-    bursts: &[tierwise_recording::Burst],
-    (first_ns, last_ns): (u64, u64),
-) -> u64 {
-    let part = |burst: &tierwise_recording::Burst| {
-        let (from, to) = (burst.start_ns.max(first_ns), burst.end_ns.min(last_ns));
-        to.saturating_sub(from)
-    };
-    bursts.iter().map(part).sum()
-}
-
 /// Whether a segment may be idle time: a wait for the client, for nothing that the recording explains, or for the first
 /// thread of the server, which gives connections to idle threads.
-fn is_idle(rows: &Rows<'_>, thread: u32, segment: &Segment) -> bool {
-    let SegmentKind::Wait { cause, state } = segment.kind else {
-        return false;
-    };
-    match cause {
-        WaitCause::Client | WaitCause::Other => true,
-        WaitCause::Thread => {
+fn is_idle(rows: &Rows<'_>, segment: &Segment<'_>) -> bool {
+    match segment.wait() {
+        Some((WaitCause::Client | WaitCause::Other, _)) => true,
+        Some((WaitCause::Thread, state)) => {
             let threads = &rows.recording.threads;
-            let waker = rows.states(thread)[state as usize].waker;
-            let waker = threads.get(waker as usize);
-            waker.is_some_and(|waker| {
-                waker.tid == waker.pid && waker.pid == threads[thread as usize].pid
-            })
+            let waker = threads.get(state.waker as usize);
+            let pid = threads[state.thread as usize].pid;
+            waker.is_some_and(|waker| waker.tid == waker.pid && waker.pid == pid)
         }
         _ => false,
     }
@@ -122,20 +101,25 @@ fn is_idle(rows: &Rows<'_>, thread: u32, segment: &Segment) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tierwise_recording::{State, StateKind};
+
     use super::*;
+    use crate::test_states::state;
+    use crate::timeline::segments::SegmentKind;
     use crate::transactions::commits::SeenCommit;
 
-    fn span(sessions: &[Vec<RawTurn>]) -> Option<(u64, u64)> {
-        let client = |segment: &Segment| {
-            let waits = |cause| matches!(segment.kind, SegmentKind::Wait { cause: found, .. } if found == cause);
-            waits(WaitCause::Client)
-        };
-        span_without(sessions, |_, segment| client(segment))
+    fn span(sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
+        span_without(sessions, |segment| segment.waits_for(WaitCause::Client))
     }
 
-    fn segment(start_ns: u64, end_ns: u64, cause: Option<WaitCause>) -> Segment {
+    const STATE: State = state(0, (0, 0), StateKind::Blocked);
+
+    fn segment(start_ns: u64, end_ns: u64, cause: Option<WaitCause>) -> Segment<'static> {
         let kind = match cause {
-            Some(cause) => SegmentKind::Wait { cause, state: 0 },
+            Some(cause) => SegmentKind::Wait {
+                cause,
+                state: &STATE,
+            },
             None => SegmentKind::Cpu { waited: false },
         };
         Segment {
@@ -147,7 +131,7 @@ mod tests {
 
     #[test]
     fn idle_time_around_a_job_is_left_out() {
-        let turn = |segments: Vec<Segment>, commits| RawTurn {
+        let turn = |segments: Vec<Segment<'static>>, commits| RawTurn {
             segments,
             commits,
             ..RawTurn::default()

@@ -8,11 +8,9 @@
 //! Assumption: pauses are random. Of pauses of one length, sessions that one flush released end together, which looks
 //! like a schedule; so pauses that hardly vary are no arrivals.
 
-use crate::index::view::View;
+use crate::rows::Rows;
 use crate::timeline::wait::WaitCause;
-use crate::transactions::observed::replied_ns;
-use crate::transactions::turn_meaning::Meaning;
-use crate::transactions::turns::{RawTurn, waits_for};
+use crate::transactions::turns::RawTurn;
 
 /// Fewer begins tell nothing. Chosen.
 const LEAST_BEGINS: usize = 100;
@@ -41,15 +39,11 @@ struct Change {
 }
 
 /// Whether the recorded transactions arrived by a schedule of their own.
-pub(crate) fn arrive(
-    view: &View<'_>,
-    sessions: &[Vec<RawTurn>],
-    meanings: &[Vec<Meaning>],
-) -> bool {
-    let mut bursts = vec![Vec::new(); view.recording.about.bursts.len()];
+pub(crate) fn arrive(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
+    let mut bursts = vec![Vec::new(); rows.recording.about.bursts.len()];
     let mut pauses = Vec::new();
-    for (turns, meanings) in sessions.iter().zip(meanings) {
-        add_session(&mut bursts, &mut pauses, turns, meanings);
+    for turns in sessions {
+        add_session(&mut bursts, &mut pauses, turns);
     }
     if pauses.len() < LEAST_BEGINS {
         return false;
@@ -63,21 +57,16 @@ pub(crate) fn arrive(
     if mean < LEAST_PAUSE_NS || variation < LEAST_VARIATION {
         return false;
     }
-    let spans = view.recording.about.bursts.iter();
+    let spans = rows.recording.about.bursts.iter();
     let spans = spans.map(|burst| (burst.start_ns, burst.end_ns));
     odds_ln(spans.zip(bursts), sessions.len()) > BELIEVED_LN
 }
 
 /// Adds when a session became idle and busy, and its pauses. It is idle at first.
-fn add_session(
-    bursts: &mut [Vec<Change>],
-    pauses_ns: &mut Vec<f64>,
-    turns: &[RawTurn],
-    meanings: &[Meaning],
-) {
+fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[RawTurn<'_>]) {
     let mut burst = None;
     let (mut idle, mut since_ns) = (true, None);
-    for (turn, meaning) in turns.iter().zip(meanings) {
+    for turn in turns {
         let changes = &mut bursts[turn.burst as usize];
         let time_ns = turn.start_ns();
         let first = burst.replace(turn.burst) != Some(turn.burst);
@@ -96,8 +85,8 @@ fn add_session(
             pauses_ns.extend(paused.map(|pause_ns| pause_ns as f64));
             idle = false;
         }
-        if meaning.ends && turn.reply_ns.is_some() {
-            let time_ns = replied_ns(turn);
+        if turn.ends && turn.reply_ns.is_some() {
+            let time_ns = turn.replied_ns();
             let to = State::Idle;
             changes.push(Change { time_ns, to });
             (idle, since_ns) = (true, Some(time_ns));
@@ -106,9 +95,9 @@ fn add_session(
 }
 
 /// Whether a turn shows only the wait for its client's request.
-fn awaits_its_client(turn: &RawTurn) -> bool {
+fn awaits_its_client(turn: &RawTurn<'_>) -> bool {
     let mut segments = turn.segments.iter();
-    turn.reply_ns.is_none() && segments.any(|segment| waits_for(segment, WaitCause::Client))
+    turn.reply_ns.is_none() && segments.any(|segment| segment.waits_for(WaitCause::Client))
 }
 
 /// Logarithm of the odds of a schedule over pauses: for each begin, of its likelihood under either.

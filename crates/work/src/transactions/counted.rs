@@ -3,8 +3,7 @@
 use tierwise_recording::Cost;
 
 use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
-use crate::index::view::View;
-use crate::transactions::turn_meaning::Meaning;
+use crate::rows::Rows;
 use crate::transactions::turns::RawTurn;
 
 /// The 97.5th percentiles of Student's t-distribution, from one degree of freedom on, and their limit.
@@ -23,13 +22,13 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// The count in a recording; none if it has none.
-    pub(crate) fn of(view: &View<'_>) -> Option<Self> {
-        let about = &view.recording.about;
-        let bursts = (view.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
+    pub(crate) fn of(rows: &Rows<'_>) -> Option<Self> {
+        let about = &rows.recording.about;
+        let bursts = (rows.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
         Some(Self {
             transactions: about.transactions? as f64,
             bursts: Some(bursts).filter(|share| share.is_finite())?,
-            slowed: rate_ratio(view),
+            slowed: rate_ratio(rows),
         })
     }
 
@@ -47,13 +46,11 @@ impl Counted {
     /// read-only requests are known by their number alone. Otherwise the count is used if it differs by more
     /// than the bursts differ among themselves, and by more than recording may have slowed them: the turns
     /// then miss some transactions.
-    pub(crate) fn per_shown(
-        &self,
-        view: &View<'_>,
-        sessions: &[Vec<RawTurn>],
-        meanings: &[Vec<Meaning>],
-    ) -> Option<f64> {
-        let ends = ends_by_burst(view, sessions, meanings);
+    pub(crate) fn per_shown(&self, rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<f64> {
+        let mut ends = vec![0.0; rows.recording.about.bursts.len()];
+        for turn in sessions.iter().flatten().filter(|turn| turn.ends) {
+            ends[turn.burst as usize] += 1.0;
+        }
         let shown = ends.iter().sum::<f64>();
         if shown == 0.0 || self.transactions == 0.0 {
             return None;
@@ -64,42 +61,28 @@ impl Counted {
         }
         let slowest = self.if_slowed(self.slowed.unwrap_or(RECORDED_LEAST_RATIO.get())) / shown;
         let off = (slowest - 1.0).max(1.0 - each);
-        (off > COUNTED_MOST_OFF_SHARE.get().max(chance(view, &ends)?)).then_some(each)
+        (off > COUNTED_MOST_OFF_SHARE.get().max(chance(rows, &ends)?)).then_some(each)
     }
 }
 
 /// Rate with recording over the rate without, if that is known.
-pub(crate) fn rate_ratio(view: &View<'_>) -> Option<f64> {
+pub(crate) fn rate_ratio(rows: &Rows<'_>) -> Option<f64> {
     let known = |cost: &&Cost| {
         cost.rate_ratio_low > 0.0
             && cost.rate_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.rate_ratio_low
     };
-    let cost = view.recording.about.cost.as_ref().filter(known);
+    let cost = rows.recording.about.cost.as_ref().filter(known);
     cost.map(|cost| cost.rate_ratio.clamp(RECORDED_LEAST_RATIO.get(), 1.0))
-}
-
-/// Transactions that end in each burst.
-fn ends_by_burst(
-    view: &View<'_>,
-    sessions: &[Vec<RawTurn>],
-    meanings: &[Vec<Meaning>],
-) -> Vec<f64> {
-    let mut ends = vec![0.0; view.recording.about.bursts.len()];
-    let turns = sessions.iter().flatten().zip(meanings.iter().flatten());
-    for (turn, _) in turns.filter(|(_, meaning)| meaning.ends) {
-        ends[turn.burst as usize] += 1.0;
-    }
-    ends
 }
 
 /// Possible random difference between the mean rate of the bursts and that of all time, as a share of it.
 /// None for a single burst.
-fn chance(view: &View<'_>, ends: &[f64]) -> Option<f64> {
-    if view.is_whole() {
+fn chance(rows: &Rows<'_>, ends: &[f64]) -> Option<f64> {
+    if rows.is_whole() {
         let shown = ends.iter().sum::<f64>();
         return Some(STUDENT_MANY / shown.sqrt());
     }
-    let bursts = view.recording.about.bursts.iter();
+    let bursts = rows.recording.about.bursts.iter();
     let rates = bursts.zip(ends).map(|(burst, ends)| {
         let time_ns = burst.end_ns.saturating_sub(burst.start_ns).max(1);
         ends / time_ns as f64

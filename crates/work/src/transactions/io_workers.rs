@@ -7,21 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{CallKind, StateKind, ThreadClass};
+use tierwise_recording::{Call, CallKind, ThreadClass};
 
 use crate::constants::{IO_WORKER_LEAST_SHARE, WOKEN_NS};
-use crate::index::view::View;
+use crate::rows::Rows;
 
 /// Least read-ahead distance: one page is read while the previous page is processed.
 const LEAST_AHEAD: usize = 2;
-
-/// One read by a worker.
-#[derive(Clone, Copy, Debug)]
-struct WorkerRead {
-    helper: u32,
-    start_ns: u64,
-    end_ns: u64,
-}
 
 /// A session uses, from `needed_ns` on, the data that a worker had read by `done_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,27 +25,27 @@ pub(crate) struct ReadDependency {
 }
 
 /// Dependencies of sessions on workers' reads for which no wait was recorded.
-pub(crate) fn read_dependencies(view: &View<'_>) -> Vec<ReadDependency> {
-    let mut by_session: BTreeMap<u32, Vec<WorkerRead>> = BTreeMap::new();
-    for helper in view.threads(ThreadClass::Background) {
-        for (session, read) in reads(view, helper) {
+pub(crate) fn read_dependencies(rows: &Rows<'_>) -> Vec<ReadDependency> {
+    let mut by_session: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
+    for helper in rows.threads(ThreadClass::Background) {
+        for (session, read) in reads(rows, helper) {
             by_session.entry(session).or_default().push(read);
         }
     }
-    let read_ns: u64 = by_session.values().flatten().map(WorkerRead::time_ns).sum();
-    if (read_ns as f64) < IO_WORKER_LEAST_SHARE.get() * sessions_ns(view) as f64 {
+    let reads = by_session.values().flatten();
+    let read_ns: u64 = reads.map(|read| read.end_ns - read.start_ns).sum();
+    let states = rows
+        .threads(ThreadClass::Session)
+        .flat_map(|session| rows.states(session));
+    let sessions_ns: u64 = states.map(|state| state.end_ns - state.start_ns).sum();
+    if (read_ns as f64) < IO_WORKER_LEAST_SHARE.get() * sessions_ns as f64 {
         return Vec::new();
     }
-    let mut read_dependencies = Vec::new();
+    let mut found = Vec::new();
     for (session, mut reads) in by_session {
         reads.sort_unstable_by_key(|read| read.start_ns);
-        let awaited = awaited(view, session, &reads);
-        let ahead = awaited
-            .values()
-            .copied()
-            .max()
-            .unwrap_or(0)
-            .max(LEAST_AHEAD);
+        let awaited = awaited(rows, session, &reads);
+        let ahead = awaited.values().copied().fold(LEAST_AHEAD, usize::max);
         let last_ns = reads.iter().map(|read| read.end_ns).max().unwrap_or(0);
         for (index, read) in reads.iter().enumerate() {
             if awaited.contains_key(&index) {
@@ -61,78 +53,48 @@ pub(crate) fn read_dependencies(view: &View<'_>) -> Vec<ReadDependency> {
             }
             let next = reads.get(index + ahead);
             let used_ns = next.map_or(last_ns, |next| next.start_ns);
-            read_dependencies.push(ReadDependency {
-                helper: read.helper,
+            found.push(ReadDependency {
+                helper: read.thread,
                 done_ns: read.end_ns,
                 session,
                 needed_ns: used_ns.max(read.end_ns),
             });
         }
     }
-    read_dependencies
-}
-
-impl WorkerRead {
-    fn time_ns(&self) -> u64 {
-        self.end_ns - self.start_ns
-    }
+    found
 }
 
 /// The reads of a thread, each with the session that last woke the thread.
-fn reads(view: &View<'_>, helper: u32) -> Vec<(u32, WorkerRead)> {
-    let (_, calls) = view.calls(helper);
-    let mut wakings = view
-        .states(helper)
-        .iter()
-        .filter(|state| {
-            state.kind == StateKind::Blocked
-                && view.class(state.waker) == Some(ThreadClass::Session)
-        })
+fn reads<'a>(rows: &Rows<'a>, helper: u32) -> Vec<(u32, &'a Call)> {
+    let wakings = rows.waits(helper);
+    let mut wakings = wakings
+        .filter(|state| rows.class(state.waker) == Some(ThreadClass::Session))
         .peekable();
     let mut lender = None;
     let mut reads = Vec::new();
-    for call in calls {
+    for call in rows.calls(helper) {
         while let Some(state) = wakings.next_if(|state| state.end_ns <= call.start_ns) {
             lender = Some(state.waker);
         }
-        let moves = call.kind == CallKind::Read && !call.failed && view.role(call.file).is_some();
-        if let (Some(session), true) = (lender, moves) {
-            reads.push((
-                session,
-                WorkerRead {
-                    helper,
-                    start_ns: call.start_ns,
-                    end_ns: call.end_ns,
-                },
-            ));
-        }
+        let moves = call.kind == CallKind::Read && !call.failed && rows.role(call.file).is_some();
+        reads.extend(lender.filter(|_| moves).map(|session| (session, call)));
     }
     reads
 }
 
 /// Reads that their session waited for, by index, and the number of reads begun from each on during that
 /// wait.
-fn awaited(view: &View<'_>, session: u32, reads: &[WorkerRead]) -> BTreeMap<usize, usize> {
-    let waits = view
-        .states(session)
-        .iter()
-        .filter(|state| state.kind == StateKind::Blocked);
+fn awaited(rows: &Rows<'_>, session: u32, reads: &[&Call]) -> BTreeMap<usize, usize> {
+    let waits = rows.waits(session);
     waits
         .filter_map(|state| {
             let begun = reads.partition_point(|read| read.start_ns < state.end_ns);
             let awaited = reads[..begun].iter().rposition(|read| {
-                read.helper == state.waker
+                read.thread == state.waker
                     && read.end_ns <= state.end_ns + WOKEN_NS.get()
                     && read.end_ns + WOKEN_NS.get() >= state.end_ns
             })?;
             Some((awaited, begun - awaited))
         })
         .collect()
-}
-
-fn sessions_ns(view: &View<'_>) -> u64 {
-    view.threads(ThreadClass::Session)
-        .flat_map(|session| view.states(session))
-        .map(|state| state.end_ns - state.start_ns)
-        .sum()
 }

@@ -2,143 +2,114 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Role, StateKind};
+use tierwise_recording::Role;
 
-use crate::Observed;
-use crate::index::view::View;
-use crate::log::flushes::LogFlushes;
+use crate::rows::{Rows, cpu_ns};
 use crate::storage::devices::sample;
 use crate::timeline::segments::SegmentKind;
-use crate::timeline::time_category::TimeCategory;
-use crate::timeline::time_use::TimeUse;
-use crate::timeline::wait::WaitCause;
-use crate::transactions::active_span::{active_span, within_bursts};
+use crate::timeline::wait::{role_of_use, wait_use};
+use crate::transactions::active_span::active_span;
 use crate::transactions::arrivals::arrive;
 use crate::transactions::counted::{Counted, rate_ratio};
-use crate::transactions::turn_meaning::Meaning;
-use crate::transactions::turns::{RawTurn, waits_for};
+use crate::transactions::turns::RawTurn;
+use crate::view::View;
+use crate::{Observed, TimeCategory};
 
 /// Observed values of all sessions.
 pub(crate) fn observed(
     view: &View<'_>,
-    flushes: &LogFlushes,
-    sessions: &[Vec<RawTurn>],
-    meanings: &[Vec<Meaning>],
+    sessions: &[Vec<RawTurn<'_>>],
     counted: Option<Counted>,
 ) -> Observed {
     let span_ns = view.span_ns();
     let measured = rate_ratio(view);
     let ratio = measured.unwrap_or(1.0);
     let per_s = |count: usize| count as f64 / (span_ns.max(1) as f64 / 1e9) / ratio;
-    let ends = meanings
+    let turns = || sessions.iter().flatten();
+    let ends = turns().filter(|turn| turn.ends).count();
+    let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions));
+    let latencies = latencies(sessions).into_iter();
+    let latencies = latencies.map(|latency_ns| (latency_ns as f64 * ratio) as u64);
+    let mut latencies_ns = sample(latencies.collect());
+    latencies_ns.sort_unstable();
+    let active = active_span(view, sessions);
+    let times = time_uses(view, sessions);
+    let waits = times
         .iter()
-        .flatten()
-        .filter(|meaning| meaning.ends)
-        .count();
-    let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions, meanings));
-    let turns = sessions.iter().map(Vec::len).sum();
-    let sliced = counted_per_shown.is_none() && sessions.iter().flatten().all(|turn| turn.even);
-    let mut latencies = latencies(sessions, meanings);
-    for latency in &mut latencies {
-        *latency = (*latency as f64 * ratio) as u64;
-    }
-    let mut latencies = sample(latencies);
-    latencies.sort_unstable();
-    let times = time_uses(view, flushes, sessions);
+        .filter(|((what, _), time_ns)| *what != TimeCategory::Cpu && **time_ns > 0);
     Observed {
         span_ns,
-        active_ns: active_span(view, sessions)
-            .map_or(0, |span| within_bursts(&view.recording.about.bursts, span)),
+        active_ns: active.map_or(0, |(from_ns, to_ns)| view.in_bursts_ns(from_ns, to_ns)),
         whole: view.is_whole(),
-        turns_per_s: per_s(turns),
+        turns_per_s: per_s(turns().count()),
         counted_per_shown,
-        sliced,
+        sliced: counted_per_shown.is_none() && turns().all(|turn| turn.even),
         transactions_per_s: per_s(ends) * counted_per_shown.unwrap_or(1.0),
-        latencies_ns: latencies,
-        commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
+        latencies_ns,
+        commits_per_flush: commits(sessions) as f64 / view.flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
         rate_ratio: measured,
-        arrive: arrive(view, sessions, meanings),
+        arrive: arrive(view, sessions),
         shares: shares(&times),
-        waits: waits(times),
+        waits: waits
+            .map(|(&(what, role), &time_ns)| (what, role, time_ns))
+            .collect(),
     }
 }
 
 /// Commits of all sessions, visible and invisible.
-pub(crate) fn commits(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> usize {
-    let seen: usize = sessions
-        .iter()
-        .flatten()
-        .map(|turn| turn.commits.len())
-        .sum();
-    let hidden = meanings
-        .iter()
-        .flatten()
-        .filter(|m| m.hidden_commit_ns.is_some())
-        .count();
-    seen + hidden
+pub(crate) fn commits(sessions: &[Vec<RawTurn<'_>>]) -> usize {
+    let turns = sessions.iter().flatten();
+    turns
+        .map(|turn| turn.commits.len() + usize::from(turn.hidden_commit_ns.is_some()))
+        .sum()
 }
 
 /// From the first request of each transaction until its reply.
-fn latencies(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
+fn latencies(sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
     let mut latencies = Vec::new();
-    for (turns, meanings) in sessions.iter().zip(meanings) {
+    for turns in sessions {
         let mut begin = None;
-        for (turn, meaning) in turns.iter().zip(meanings) {
+        for turn in turns {
             if !turn.complete {
                 begin = None;
                 continue;
             }
-            begin = begin.or(Some(turn.start_ns()));
-            if meaning.ends
-                && let Some(begin_ns) = begin.take()
-            {
-                latencies.push(replied_ns(turn).saturating_sub(begin_ns));
+            let begin_ns = *begin.get_or_insert(turn.start_ns());
+            if turn.ends {
+                latencies.push(turn.replied_ns().saturating_sub(begin_ns));
+                begin = None;
             }
         }
     }
     latencies
 }
 
-/// When a session began to wait for its client's next request.
-pub(crate) fn replied_ns(turn: &RawTurn) -> u64 {
-    let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
-    let mut segments = turn.segments.iter();
-    let for_client = segments
-        .find(|segment| waits_for(segment, WaitCause::Client) && segment.start_ns >= reply_ns);
-    for_client.map_or(turn.end_ns(), |segment| segment.start_ns)
-}
-
 /// Processor time of all recorded threads, of the servers of emulated disks and of others.
-fn busy_share(view: &View<'_>) -> f64 {
-    let states = view.all_states().iter();
-    let on_core = states.filter(|state| state.kind == StateKind::Cpu);
-    let busy_ns: u64 = on_core.map(|state| state.end_ns - state.start_ns).sum();
-    let cores = f64::from(view.recording.about.machine.cores.max(1));
-    let server_ns = view.storage_cpu().map_or(0, |used| used.server_ns);
-    let share = (busy_ns as f64 + server_ns as f64) / (cores * view.span_ns().max(1) as f64);
-    (share + view.recording.about.foreign_cpu_share).min(1.0)
+fn busy_share(rows: &Rows<'_>) -> f64 {
+    let about = &rows.recording.about;
+    let busy_ns = cpu_ns(&rows.recording.states);
+    let cores = f64::from(about.machine.cores.max(1));
+    let server_ns = rows.storage_cpu_ns(|used| used.server_ns);
+    let share = (busy_ns as f64 + server_ns as f64) / (cores * rows.span_ns().max(1) as f64);
+    (share + about.foreign_cpu_share).min(1.0)
 }
 
 /// The sessions' time by category, and the role of the file where one was waited for.
 type TimeUses = BTreeMap<(TimeCategory, Option<Role>), u64>;
 
-fn time_uses(view: &View<'_>, flushes: &LogFlushes, sessions: &[Vec<RawTurn>]) -> TimeUses {
+fn time_uses(view: &View<'_>, sessions: &[Vec<RawTurn<'_>>]) -> TimeUses {
     let mut times = TimeUses::new();
-    for turn in sessions.iter().flatten() {
-        let states = view.states(turn.thread);
-        for segment in &turn.segments {
-            let what = match segment.kind {
-                SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => (TimeCategory::Cpu, None),
-                SegmentKind::Ready => (TimeCategory::Runnable, None),
-                SegmentKind::Wait { cause, state } => {
-                    let state = &states[state as usize];
-                    let found = TimeUse::of_wait(view, flushes, state, cause);
-                    (found.category, found.role(view))
-                }
-            };
-            *times.entry(what).or_default() += segment.time_ns();
-        }
+    for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
+        let what = match segment.kind {
+            SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => (TimeCategory::Cpu, None),
+            SegmentKind::Ready => (TimeCategory::Runnable, None),
+            SegmentKind::Wait { cause, state } => {
+                let found = wait_use(view, state, cause);
+                (found.0, role_of_use(view, found))
+            }
+        };
+        *times.entry(what).or_default() += segment.time_ns();
     }
     times
 }
@@ -150,18 +121,7 @@ fn shares(times: &TimeUses) -> Vec<(String, f64)> {
         let times = times.iter().filter(|((what, _), _)| *what == category);
         times.map(|(_, time_ns)| time_ns).sum::<u64>() as f64
     };
-    TimeCategory::ALL
-        .iter()
-        .map(|category| (category.name().to_owned(), of(*category) / total))
-        .collect()
-}
-
-/// The sessions' time off any core.
-fn waits(times: TimeUses) -> Vec<(TimeCategory, Option<Role>, u64)> {
-    let waits = times
-        .into_iter()
-        .filter(|((what, _), time_ns)| *what != TimeCategory::Cpu && *time_ns > 0);
-    waits
-        .map(|((what, role), time_ns)| (what, role, time_ns))
+    let all = TimeCategory::ALL.iter();
+    all.map(|category| (category.name().to_owned(), of(*category) / total))
         .collect()
 }
