@@ -3,6 +3,8 @@
 use serde::Serialize;
 use tierwise_recording::{Block, BlockOp, CallKind, Recording, Role};
 
+use crate::rows::SECTOR_BYTES;
+
 /// Largest number of files listed.
 const FILES: usize = 40;
 
@@ -43,7 +45,7 @@ pub struct Requests {
 
 impl Requests {
     fn add(&mut self, block: &Block) {
-        let bytes = u64::from(block.sectors) * 512;
+        let bytes = u64::from(block.sectors) * SECTOR_BYTES;
         match block.op {
             BlockOp::Read => {
                 self.reads += 1;
@@ -78,83 +80,72 @@ pub struct FileTraffic {
 /// Every role of a file or request; last, requests without a role: journals of file systems.
 pub(super) fn by_role(recording: &Recording, waited_ns: &[u64]) -> Vec<RoleTraffic> {
     let all = Role::ALL.iter().copied().map(Some).chain([None]);
-    let rows = all.map(|role| traffic_of(recording, waited_ns, role));
-    rows.filter(|row| row.size_bytes > 0 || row.requests != Requests::default())
-        .collect()
-}
-
-fn traffic_of(recording: &Recording, waited_ns: &[u64], role: Option<Role>) -> RoleTraffic {
-    let mut row = RoleTraffic {
-        role,
-        ..RoleTraffic::default()
+    let mut rows: Vec<RoleTraffic> = all
+        .map(|role| RoleTraffic {
+            role,
+            ..RoleTraffic::default()
+        })
+        .collect();
+    let row_of = |role: Option<Role>| {
+        let place = Role::ALL.iter().position(|one| Some(*one) == role);
+        place.unwrap_or(Role::ALL.len())
     };
-    let role_of = |file: u32| {
-        recording
-            .files
-            .get(file as usize)
-            .and_then(|file| file.role)
-    };
+    let role_of = |file: u32| recording.files.get(file as usize)?.role;
     for (file, waited_ns) in recording.files.iter().zip(waited_ns) {
-        if file.role == role && role.is_some() {
-            row.size_bytes += file.size_bytes;
-            row.waited_s += *waited_ns as f64 / 1e9;
-            if let Some(device) = recording.about.devices.get(file.device as usize)
-                && !row.devices.contains(&device.name)
-            {
-                row.devices.push(device.name.clone());
-            }
+        if file.role.is_none() {
+            continue;
+        }
+        let row = &mut rows[row_of(file.role)];
+        row.size_bytes += file.size_bytes;
+        row.waited_s += *waited_ns as f64 / 1e9;
+        if let Some(device) = recording.about.devices.get(file.device as usize)
+            && !row.devices.contains(&device.name)
+        {
+            row.devices.push(device.name.clone());
         }
     }
-    let mut spans = Vec::new();
-    for block in recording
-        .blocks
-        .iter()
-        .filter(|block| role_of(block.file) == role)
-    {
-        row.requests.add(block);
-        spans.push((block.issued_ns, block.completed_ns));
+    // Of each row: the time covered by at least one request so far, and when that ends.
+    let mut busy = vec![(0, 0); rows.len()];
+    for block in &recording.blocks {
+        let row = row_of(role_of(block.file));
+        rows[row].requests.add(block);
+        let (busy_ns, until_ns) = &mut busy[row];
+        *busy_ns += block
+            .completed_ns
+            .saturating_sub(block.issued_ns.max(*until_ns));
+        *until_ns = block.completed_ns.max(*until_ns);
     }
-    row.busy_s = covered_ns(&spans) as f64 / 1e9;
     let calls = recording.calls.iter();
-    row.syncs = calls
-        .filter(|call| call.kind == CallKind::Sync && role.is_some() && role_of(call.file) == role)
-        .count() as u64;
-    row
-}
-
-/// Time covered by at least one of the spans, which are sorted by start.
-fn covered_ns(spans: &[(u64, u64)]) -> u64 {
-    let mut covered = 0;
-    let mut until = 0;
-    for &(start, end) in spans {
-        covered += end.saturating_sub(start.max(until));
-        until = until.max(end);
+    for call in calls.filter(|call| call.kind == CallKind::Sync) {
+        if let Some(role) = role_of(call.file) {
+            rows[row_of(Some(role))].syncs += 1;
+        }
     }
-    covered
+    for (row, (busy_ns, _)) in rows.iter_mut().zip(busy) {
+        row.busy_s = busy_ns as f64 / 1e9;
+    }
+    rows.retain(|row| row.size_bytes > 0 || row.requests != Requests::default());
+    rows
 }
 
 /// The files with the longest total wait.
 pub(super) fn by_file(recording: &Recording, waited_ns: &[u64]) -> Vec<FileTraffic> {
-    let mut requests = vec![Requests::default(); recording.files.len()];
-    for block in &recording.blocks {
-        if let Some(requests) = requests.get_mut(block.file as usize) {
-            requests.add(block);
-        }
-    }
-    let mut rows: Vec<FileTraffic> = recording
-        .files
-        .iter()
-        .zip(requests)
-        .zip(waited_ns)
-        .filter(|((_, requests), waited)| **waited > 0 || *requests != Requests::default())
-        .map(|((file, requests), waited)| FileTraffic {
+    let files = recording.files.iter().zip(waited_ns);
+    let mut rows: Vec<FileTraffic> = files
+        .map(|(file, waited_ns)| FileTraffic {
             path: file.path.clone(),
             role: file.role,
             size_bytes: file.size_bytes,
-            requests,
-            waited_s: *waited as f64 / 1e9,
+            requests: Requests::default(),
+            waited_s: *waited_ns as f64 / 1e9,
         })
         .collect();
+    for block in &recording.blocks {
+        if let Some(row) = rows.get_mut(block.file as usize) {
+            row.requests.add(block);
+        }
+    }
+    rows.retain(|row| row.waited_s > 0.0 || row.requests != Requests::default());
     rows.sort_by(|a, b| b.waited_s.total_cmp(&a.waited_s).then(a.path.cmp(&b.path)));
     rows.truncate(FILES);
     rows

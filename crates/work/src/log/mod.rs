@@ -8,5 +8,4 @@ pub(crate) mod flush_cpu;
 pub(crate) mod flushes;
 pub(crate) mod log_replica;
 mod wal;
-mod wal_growth;
 mod wal_pages;

@@ -18,7 +18,7 @@ type FramePlace = (usize, usize);
 
 /// First sectors of the pages of all commits' frames, in the data's own space and in order. `begins`: starts
 /// of bursts, before which nothing is known.
-pub(crate) fn pages(wal: &Wal<'_>, begins: &[u64]) -> Vec<u64> {
+pub(crate) fn pages(wal: &Wal<'_>, begins: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut search = PageSearch {
         known: Vec::new(),
         of_commit: Vec::new(),
@@ -28,7 +28,7 @@ pub(crate) fn pages(wal: &Wal<'_>, begins: &[u64]) -> Vec<u64> {
         drawn: 0,
     };
     let mut moves = wal.moves.iter().peekable();
-    let mut begins = begins.iter().copied().peekable();
+    let mut begins = begins.peekable();
     for commit in &wal.written {
         while let Some(one) = moves.next_if(|one| one.end_ns <= commit.end_ns) {
             search.take(one);
@@ -120,18 +120,17 @@ impl PageSearch {
         (mixed >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// All pages; those of frames that no checkpoint reached are any of the others.
     fn finish(mut self) -> Vec<u64> {
-        let all: Vec<u64> = self.known.iter().copied().flatten().collect();
-        let known = std::mem::take(&mut self.known).into_iter();
-        known
-            .map(|page| page.unwrap_or_else(|| any(&all, self.draw())))
-            .collect()
+        let known = std::mem::take(&mut self.known);
+        let all: Vec<u64> = known.iter().copied().flatten().collect();
+        let mut any = || {
+            let at = (self.draw() * all.len() as f64) as usize;
+            all.get(at).copied().unwrap_or(0)
+        };
+        let known = known.into_iter();
+        known.map(|page| page.unwrap_or_else(&mut any)).collect()
     }
-}
-
-fn any(all: &[u64], drawn: f64) -> u64 {
-    let at = (drawn * all.len() as f64) as usize;
-    all.get(at).copied().unwrap_or(0)
 }
 
 /// The pages of a move, last first: frame, first sector, and running sum of the pages' change rates.

@@ -81,8 +81,9 @@ fn writing(
     for segment in &turn.segments {
         match segment.kind {
             SegmentKind::Cpu { .. } => {
-                let kept_ns = checkpoints.map(|found| found.kept_ns(turn.thread, segment));
-                cpu_ns += kept_ns.unwrap_or(segment.time_ns());
+                let start_ns = segment.start_ns;
+                let moved = checkpoints.and_then(|found| found.left_out(turn.thread, start_ns));
+                cpu_ns += segment.end_ns.saturating_sub(moved.unwrap_or(start_ns));
             }
             SegmentKind::Wait {
                 cause: WaitCause::Timer,
