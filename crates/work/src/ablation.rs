@@ -4,10 +4,8 @@
 use crate::model::mechanism::Mechanism;
 use crate::{Grouping, Pace, RecordedRequest, Reuse, Session, Step, Work};
 
-/// A step that does nothing, used as a replacement.
 const NOTHING: Step = Step::Reuse(Reuse::UNKNOWN);
 
-/// Removes the data that drives the disabled mechanisms from the work.
 pub(crate) fn strip(work: &mut Work) {
     let disabled = work.disabled;
     let all = Mechanism::ALL.iter();

@@ -17,7 +17,6 @@ use crate::Place;
 use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::rows::{PAGE_SECTORS, Rows, SECTOR_BYTES};
 
-/// Largest read-ahead.
 const AHEAD_SECTORS: i128 = 4096;
 
 /// One file's extents: the first file sector of each and its position; none if nothing is known.
@@ -39,7 +38,6 @@ pub(crate) struct Region {
 /// Every role's space.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AddressSpace {
-    /// Every role that was seen.
     pub(crate) regions: BTreeMap<Role, Region>,
     /// Of each file: the positions of its parts in the role's space.
     extents: Vec<Extents>,
@@ -77,7 +75,6 @@ impl AddressSpace {
         Some((role, sector % region.sectors.max(1), sectors))
     }
 
-    /// Whether a device holds this role alone.
     pub(crate) fn is_alone(&self, role: Role, device: u32) -> bool {
         self.owners.get(device as usize) == Some(&Some(role))
     }
@@ -203,7 +200,6 @@ fn sizes_bytes(rows: &Rows<'_>) -> Vec<u64> {
     sizes
 }
 
-/// The device that holds most of these files' bytes.
 fn device_of_most(rows: &Rows<'_>, files: &[u32], sizes_bytes: &[u64]) -> u32 {
     let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
     for &file in files {
@@ -229,7 +225,6 @@ fn owners(rows: &Rows<'_>) -> Vec<Option<Role>> {
     roles.into_iter().map(only).collect()
 }
 
-/// The pages that contain these sectors.
 pub(crate) fn pages_of(sector: u64, sectors: u32) -> Range<u64> {
     let end = sector.saturating_add(u64::from(sectors));
     sector / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS)

@@ -10,15 +10,14 @@ use crate::page_cache::{dirty_pages, read_streams};
 use crate::storage::devices;
 use crate::timeline::idle_cores;
 use crate::transactions::active_span::{STEADY_TRANSACTIONS, active_span, trim};
-use crate::transactions::boundaries::boundaries;
+use crate::transactions::boundaries::{boundaries, set_ends};
 use crate::transactions::counted::Counted;
 use crate::transactions::sessions::{RawSession, raw_sessions};
 use crate::transactions::thread_dependencies::ThreadDependencies;
-use crate::transactions::turn_meaning::set_ends;
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{clients, database_lock, hot_locks, observed};
 use crate::view::View;
-use crate::{Disabled, Grouping, Pace, Session, Work, WorkError, ablation, limits, unassigned};
+use crate::{Disabled, Grouping, Pace, Session, Work, WorkError, ablation, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -115,7 +114,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         most_dirty_bytes: dirty_pages::most_dirty_bytes(view),
         observed,
         disabled,
-        unassigned: unassigned::files(view),
+        unassigned: limits::unassigned(view),
         limits: Vec::new(),
     };
     ablation::strip(&mut work);

@@ -17,7 +17,6 @@ mod storage;
 mod test_states;
 mod timeline;
 mod transactions;
-mod unassigned;
 mod view;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};

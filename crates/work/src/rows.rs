@@ -23,7 +23,6 @@ const KERNELS: &str = "anon_inode";
 /// A recording is continuous if its bursts cover this share of its time.
 const WHOLE: f64 = 0.9;
 
-/// A recording with indexed rows.
 pub(crate) struct Rows<'a> {
     pub(crate) recording: &'a Recording,
     /// The rules of its engine.
@@ -56,7 +55,6 @@ impl<'a> Rows<'a> {
         &self.recording.states[self.states[thread as usize].clone()]
     }
 
-    /// The states in which a thread waits.
     pub(crate) fn waits(&self, thread: u32) -> impl Iterator<Item = &'a State> + use<'a> {
         let states = self.states(thread).iter();
         states.filter(|state| state.kind == StateKind::Blocked)
@@ -80,7 +78,6 @@ impl<'a> Rows<'a> {
         thread.map(|thread| thread.class)
     }
 
-    /// Whether a thread belongs to the engine.
     pub(crate) fn is_engines(&self, thread: u32) -> bool {
         use ThreadClass::{Background, LogWriter, Session};
         matches!(self.class(thread), Some(Session | LogWriter | Background))
@@ -95,7 +92,6 @@ impl<'a> Rows<'a> {
         file.map_or(NONE, |file| file.device)
     }
 
-    /// Whether requests to a device were recorded.
     pub(crate) fn sees(&self, device: u32) -> bool {
         self.seen.get(device as usize).copied().unwrap_or(false)
     }
@@ -115,7 +111,6 @@ impl<'a> Rows<'a> {
         &blocks[first..end.max(first)]
     }
 
-    /// Block requests issued while a call was under way.
     pub(crate) fn blocks_during(&self, call: &Call) -> &'a [Block] {
         self.blocks(call.start_ns, call.end_ns)
     }
@@ -158,7 +153,6 @@ impl<'a> Rows<'a> {
         between.any(|call| self.received(call) || self.sent(call))
     }
 
-    /// Sum of all bursts.
     pub(crate) fn span_ns(&self) -> u64 {
         self.in_bursts_ns(0, u64::MAX)
     }
@@ -174,7 +168,6 @@ impl<'a> Rows<'a> {
             .sum()
     }
 
-    /// Whether nearly all of the time was recorded.
     pub(crate) fn is_whole(&self) -> bool {
         self.span_ns() as f64 / 1e9 >= WHOLE * self.recording.about.duration_s
     }
@@ -188,7 +181,6 @@ impl<'a> Rows<'a> {
         sum.unwrap_or(0)
     }
 
-    /// Time that a thread spent on a core.
     pub(crate) fn cpu_ns(&self, thread: u32) -> u64 {
         cpu_ns(self.states(thread))
     }
@@ -216,7 +208,6 @@ impl<'a> Rows<'a> {
             .collect()
     }
 
-    /// Device reads of a page fault, if a thread waited outside of any call.
     pub(crate) fn fault_reads(&self, wait: &State) -> Vec<&'a Block> {
         let from_ns = wait.start_ns.saturating_sub(FAULT_NS.get());
         let sent = self.blocks(from_ns, wait.end_ns).iter();
@@ -232,7 +223,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Time on a core in some states.
 pub(crate) fn cpu_ns(states: &[State]) -> u64 {
     let on_core = states.iter().filter(|state| state.kind == StateKind::Cpu);
     on_core.map(|state| state.end_ns - state.start_ns).sum()

@@ -5,13 +5,12 @@ use tierwise_recording::{Role, ThreadClass};
 use crate::constants::{BACKGROUND_IDLE_NS, BACKGROUND_LEAST_SHARE};
 use crate::emit::emitter::Emitter;
 use crate::log::log_replica::{LogReplica, flushes_log};
-use crate::storage::sync_scripts;
+use crate::storage::syncs;
 use crate::timeline::segments::{Segment, segments_of};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
 use crate::{Pace, Session, Step, Turn};
 
-/// Fewer transactions than these set no pace.
 const ENOUGH: usize = 20;
 
 /// The sessions of background threads. `ended` has the end times of transactions, sorted.
@@ -116,7 +115,7 @@ pub(crate) fn replica_session(emitter: &mut Emitter<'_>, replica: LogReplica) ->
     let calls = view.calls(replica.receiver).iter();
     let scripts: Vec<_> = calls
         .filter(|call| flushes_log(view, call))
-        .map(|call| sync_scripts::script(view, Role::Log, call))
+        .map(|call| syncs::script(view, Role::Log, call))
         .collect();
     let cpu_ns = view.cpu_ns(replica.sender) + view.cpu_ns(replica.receiver);
     let half_ns = cpu_ns / scripts.len().max(1) as u64 / 2;

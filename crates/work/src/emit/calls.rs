@@ -7,7 +7,7 @@ use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::emit::emitter::{Appending, Emitter};
 use crate::emit::step_writer::StepWriter;
 use crate::rows::makes_durable;
-use crate::storage::sync_scripts;
+use crate::storage::syncs;
 use crate::timeline::segments::Segment;
 use crate::transactions::turns::RawTurn;
 use crate::{Place, Step};
@@ -89,7 +89,7 @@ impl Emitter<'_> {
             writer.push(self.syncs.sync(self.view, Role::Log, call));
         }
         if flush && self.log_scripts.len() < MOST_LOG_SCRIPTS {
-            let script = sync_scripts::script(self.view, Role::Log, call);
+            let script = syncs::script(self.view, Role::Log, call);
             self.log_scripts.push(script);
         }
     }
@@ -126,7 +126,6 @@ impl Emitter<'_> {
         self.own_reads(&self.view.own_blocks(call, BlockOp::Read), waits)
     }
 
-    /// Device reads of a page fault, if a thread waited outside of any call.
     pub(super) fn fault(&self, wait: &State) -> Vec<Step> {
         self.own_reads(&self.view.fault_reads(wait), &[wait.end_ns])
     }
@@ -199,10 +198,9 @@ impl Emitter<'_> {
         self.stream(block).into_iter().chain([submit]).collect()
     }
 
-    /// How far the stream of a request continues, if it does.
     fn stream(&self, block: &Block) -> Option<Step> {
-        let sectors = self.streams.rest(block);
-        (sectors > 0).then_some(Step::Stream { sectors })
+        let rest = self.stream_rests.get(&(block.issued_ns, block.sector));
+        rest.map(|&sectors| Step::Stream { sectors })
     }
 
     fn place(&self, block: &Block) -> Option<Place> {

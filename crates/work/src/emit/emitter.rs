@@ -1,11 +1,12 @@
 //! Turns written as steps: demands are kept, waits are dropped.
 
+use std::collections::BTreeMap;
+
 use tierwise_recording::{NONE, State, ThreadClass};
 
-use crate::emit::step_writer::StepWriter;
+use crate::emit::step_writer::{FlushCpu, StepWriter};
 use crate::log::checkpoints::Checkpoints;
-use crate::log::flush_cpu::FlushCpu;
-use crate::page_cache::read_streams::ReadStreams;
+use crate::page_cache::read_streams;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::rows::makes_durable;
 use crate::storage::syncs::Syncs;
@@ -41,7 +42,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
-    pub(super) streams: ReadStreams,
+    /// By instant and sector of a request: sectors of its stream that were read later.
+    pub(super) stream_rests: BTreeMap<(u64, u64), u32>,
     reuse_distances: &'a ReuseDistances,
     clients: Clients,
 }
@@ -63,13 +65,12 @@ impl<'a> Emitter<'a> {
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
-            streams: ReadStreams::new(view),
+            stream_rests: read_streams::rests(view),
             reuse_distances,
             clients: Clients::new(view),
         }
     }
 
-    /// Appends a turn to a session.
     pub(crate) fn turn(&mut self, raw: &RawTurn<'_>, session: &mut Session) {
         let mut writer = self.writer(raw);
         let mut commits = raw.commits.iter().peekable();

@@ -5,11 +5,10 @@ use tierwise_recording::{Role, ThreadClass};
 use crate::constants::{RECHECK_NS, WAITER_WAKE_NS};
 use crate::emit::emitter::Emitter;
 use crate::rows::median;
-use crate::storage::sync_scripts::assumed;
+use crate::storage::syncs::assumed;
 use crate::view::View;
 use crate::{LogRules, SyncScript};
 
-/// Scripts that are kept.
 const MOST_SCRIPTS: usize = 256;
 /// Fewer than one in this many count as chance.
 const BY_CHANCE: usize = 20;

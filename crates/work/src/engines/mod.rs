@@ -15,7 +15,6 @@ pub(crate) use rules::{EngineRules, FlushSharing, WriteAheadLog};
 static ENGINES: [EngineRules; 4] = [POSTGRESQL, MARIADB, SQLITE, ROCKSDB];
 static WITHOUT_RULES: EngineRules = INFERRED;
 
-/// The rules of the named engine.
 pub(crate) fn rules_of(name: &str) -> &'static EngineRules {
     let name = name.to_lowercase();
     let mut known = ENGINES.iter();

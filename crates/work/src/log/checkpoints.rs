@@ -11,8 +11,8 @@ use crate::log::flushes::write_ahead_log;
 use crate::log::wal::{LoggedCommit, Wal};
 use crate::log::wal_pages;
 use crate::rows::{Rows, SECTOR_BYTES, median};
-use crate::storage::sync_scripts::assumed;
 use crate::storage::syncs::Syncs;
+use crate::storage::syncs::assumed;
 use crate::view::View;
 use crate::{CheckpointRules, Step, SyncScript};
 

@@ -18,7 +18,6 @@ use crate::rows::{Rows, SECTOR_BYTES, makes_durable};
 /// Least number of threads that a flush woke without covering them, to infer how commits share flushes.
 const ENOUGH: usize = 20;
 
-/// One flush of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Flush {
     pub(crate) thread: u32,
@@ -88,7 +87,6 @@ impl LogFlushes {
         found
     }
 
-    /// Whether a thread makes a second copy of the log.
     pub(crate) fn is_replica(&self, thread: u32) -> bool {
         self.replica
             .is_some_and(|replica| thread == replica.sender || thread == replica.receiver)
@@ -101,7 +99,6 @@ impl LogFlushes {
         flushes[..after].last()
     }
 
-    /// Whether a call is one of these flushes.
     pub(crate) fn has(&self, call: &Call) -> bool {
         self.by_thread.get(&call.thread).is_some_and(|flushes| {
             let key = |flush: &Flush| flush.start_ns;

@@ -4,7 +4,6 @@
 
 pub(crate) mod checkpoints;
 pub(crate) mod commit_delay;
-pub(crate) mod flush_cpu;
 pub(crate) mod flushes;
 pub(crate) mod log_replica;
 mod wal;

@@ -12,7 +12,7 @@ use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
 use crate::engines::WriteAheadLog;
 use crate::log::flushes::is_header;
 use crate::rows::makes_durable;
-use crate::storage::sync_scripts;
+use crate::storage::syncs;
 use crate::view::View;
 
 /// The log frames of a commit.
@@ -87,7 +87,6 @@ impl<'a> Wal<'a> {
         wal
     }
 
-    /// Bytes of a frame.
     pub(crate) fn frame_bytes(&self) -> u64 {
         self.frame_header_bytes + self.page_bytes
     }
@@ -103,7 +102,6 @@ impl<'a> Wal<'a> {
     }
 }
 
-/// A thread's calls, in order.
 struct WalScan<'a, 'v> {
     view: &'a View<'v>,
     wal: &'a mut Wal<'v>,
@@ -154,7 +152,7 @@ impl<'v> WalScan<'_, 'v> {
         if let Some(start_ns) = header_ns.filter(|_| self.writing.frames.is_empty()) {
             self.wal.headers.push((self.thread, start_ns, call.end_ns));
         } else if self.view.flushes.has(call) {
-            let script = sync_scripts::script(self.view, Role::Log, call);
+            let script = syncs::script(self.view, Role::Log, call);
             let mut commit = std::mem::take(&mut self.writing);
             (commit.thread, commit.end_ns) = (self.thread, call.end_ns);
             commit.flush_ns = (call.start_ns, call.end_ns);

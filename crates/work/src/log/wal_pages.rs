@@ -47,7 +47,6 @@ pub(crate) fn pages(wal: &Wal<'_>, begins: impl Iterator<Item = u64>) -> Vec<u64
     search.finish()
 }
 
-/// The search for these pages.
 struct PageSearch {
     /// Known pages of all frames.
     known: Vec<Option<u64>>,

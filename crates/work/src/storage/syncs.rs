@@ -1,16 +1,20 @@
-//! Syncs of files other than the log: their steps, and writes that replay's dirty pages make.
+//! Syncs: their device requests, from the block requests during them, and their steps.
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{BlockOp, Call, Role, UNKNOWN};
+use tierwise_recording::{Block, BlockOp, Call, Role, ThreadClass, UNKNOWN};
 
 use crate::page_cache::dirty_pages::DirtyPages;
 use crate::rows::{PAGE_BYTES, PAGE_SECTORS, Rows};
-use crate::storage::sync_scripts;
 use crate::view::View;
 use crate::{Step, SyncScript};
 
-/// An empty range.
+/// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
+/// pages anyway.
+const MOST_WRITES: usize = 512;
+/// Journal write of a sync of a file that grew, where no block request shows it: the changes, and their
+/// commit record.
+const JOURNAL_SECTORS: [u32; 2] = [32, 8];
 const NOTHING: (u64, u64) = (1, 1);
 
 /// The syncs of files other than the log, with the files' state.
@@ -52,8 +56,8 @@ impl Syncs {
         let grew = std::mem::take(&mut written.grew);
         written.last_page = None;
         let mut script = match view.sees(view.device_of(call.file)) {
-            true => sync_scripts::script(view, role, call),
-            false => sync_scripts::assumed(grew),
+            true => script(view, role, call),
+            false => assumed(grew),
         };
         self.leave_out_dirty(view, role, call, &mut script.writes, sectors);
         script.range = view.address_space.range_of(call.file);
@@ -69,8 +73,8 @@ impl Syncs {
         let file = (*found.or_insert_with(|| file_within(view, call.file)))?;
         let (role, device) = (view.role(file)?, view.device_of(file));
         let mut script = match view.sees(device) {
-            true => sync_scripts::script_on(view, role, device, call),
-            false => sync_scripts::assumed(true),
+            true => script_on(view, role, device, call),
+            false => assumed(true),
         };
         script.writes.clear();
         script.range = NOTHING;
@@ -106,7 +110,6 @@ impl Syncs {
         });
     }
 
-    /// Stores a sync's script; returns its number.
     pub(crate) fn add(&mut self, script: SyncScript) -> u32 {
         self.scripts.push(script);
         self.scripts.len() as u32 - 1
@@ -141,4 +144,110 @@ fn file_within(rows: &Rows<'_>, directory: u32) -> Option<u32> {
     let mut found = (0..).zip(files);
     let found = found.find(|(_, file)| file.role.is_some() && within(&file.path));
     found.map(|(number, _)| number)
+}
+
+/// The script of one sync of a file of a role.
+pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
+    script_on(view, role, view.device_of(call.file), call)
+}
+
+/// The same, of an object on a device.
+fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScript {
+    let mut script = SyncScript::default();
+    let (mut flushes, mut forced) = (0, 0);
+    script.by_caller = true;
+    let data_ns = data_until(view, call);
+    for block in view.blocks_during(call) {
+        if block.device != device || !belongs(view, role, call, block) {
+            continue;
+        }
+        if !is_data(view, call, block) && block.issued_ns < data_ns {
+            continue;
+        }
+        if block.op == BlockOp::Flush {
+            flushes += 1;
+            continue;
+        }
+        forced += u32::from(block.fua) + u32::from(block.preflush);
+        let Some(sector) = view.address_space.sector_of(role, block) else {
+            continue;
+        };
+        let list = if is_journals(view, block) {
+            script.by_caller &= block.thread == call.thread;
+            &mut script.journal_writes
+        } else {
+            &mut script.writes
+        };
+        if list.len() < MOST_WRITES {
+            list.push((sector, block.sectors));
+        }
+    }
+    let works = !script.writes.is_empty() || !script.journal_writes.is_empty();
+    script.by_caller &= !script.journal_writes.is_empty();
+    script.flushes = if flushes > 0 { flushes } else { forced };
+    if works {
+        let by_thread = !script.journal_writes.is_empty() && !script.by_caller;
+        script.flushes = script.flushes.max(1 + u32::from(by_thread));
+    }
+    script
+}
+
+/// The script where no block requests are known: the device waits for the written data, and once more for the
+/// journal if the file grew.
+pub(crate) fn assumed(grew: bool) -> SyncScript {
+    if grew {
+        SyncScript {
+            flushes: 2,
+            journal_writes: vec![(0, JOURNAL_SECTORS[0]), (32, JOURNAL_SECTORS[1])],
+            ..SyncScript::default()
+        }
+    } else {
+        SyncScript {
+            flushes: 1,
+            ..SyncScript::default()
+        }
+    }
+}
+
+/// Whether a request writes a sync's data, rather than file system metadata.
+fn is_data(view: &View<'_>, call: &Call, block: &Block) -> bool {
+    let named = view.role(block.file).is_some();
+    block.op == BlockOp::Write && named && (block.file == call.file || block.thread == call.thread)
+}
+
+/// When the data of a sync had been written. Earlier journal writes and flushes belong to another sync at the
+/// same time (`ext4_sync_file` writes and waits, then commits, then flushes).
+fn data_until(view: &View<'_>, call: &Call) -> u64 {
+    let blocks = view.blocks_during(call).iter();
+    let data = blocks.filter(|block| is_data(view, call, block));
+    data.map(|block| block.completed_ns.min(call.end_ns))
+        .max()
+        .unwrap_or(call.start_ns)
+}
+
+/// Whether a request during a sync is the sync's: its file's, its thread's, or the file system's own.
+fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
+    match block.op {
+        BlockOp::Flush => true,
+        BlockOp::Write => {
+            block.file == call.file
+                || block.thread == call.thread
+                || (view.role(block.file).is_none_or(|other| other == role)
+                    && (block.sync || block.meta || journal(view, block)))
+        }
+        BlockOp::Read | BlockOp::Discard => false,
+    }
+}
+
+/// Whether a request is one of the file system's journal.
+fn is_journals(view: &View<'_>, block: &Block) -> bool {
+    view.role(block.file).is_none() && (block.meta || journal(view, block))
+}
+
+/// Whether the journal's thread wrote it.
+fn journal(view: &View<'_>, block: &Block) -> bool {
+    view.class(block.thread) == Some(ThreadClass::Kernel)
+        && view.recording.threads[block.thread as usize]
+            .name
+            .starts_with("jbd2")
 }

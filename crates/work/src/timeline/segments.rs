@@ -11,7 +11,6 @@ pub(crate) enum SegmentKind<'a> {
     Cpu {
         waited: bool,
     },
-    /// Runnable.
     Ready,
     Wait {
         cause: WaitCause,
@@ -45,7 +44,6 @@ impl<'a> Segment<'a> {
         self.end_ns - self.start_ns
     }
 
-    /// The call that begins here.
     pub(crate) fn call(&self) -> Option<&'a Call> {
         match self.kind {
             SegmentKind::Call { call, .. } => Some(call),

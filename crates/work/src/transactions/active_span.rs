@@ -13,7 +13,6 @@ const BETWEEN_JOBS_NS: u64 = 1_000_000_000;
 /// Work before or after such a wait that takes a smaller share of the sessions' time is none of the job. Chosen.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Work without a long wait in it.
 struct Stretch {
     from_ns: u64,
     to_ns: u64,

@@ -32,13 +32,9 @@ enum State {
     Busy,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    time_ns: u64,
-    to: State,
-}
+/// When a session's state changed, and to which.
+type Change = (u64, State);
 
-/// Whether the recorded transactions arrived by a schedule of their own.
 pub(crate) fn arrive(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
     let mut bursts = vec![Vec::new(); rows.recording.about.bursts.len()];
     let mut pauses = Vec::new();
@@ -78,7 +74,7 @@ fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[Ra
         }
         if idle {
             let to = if first { State::Busy } else { State::Begins };
-            changes.push(Change { time_ns, to });
+            changes.push((time_ns, to));
             let paused = since_ns
                 .take()
                 .map(|since_ns| time_ns.saturating_sub(since_ns));
@@ -87,8 +83,7 @@ fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[Ra
         }
         if turn.ends && turn.reply_ns.is_some() {
             let time_ns = turn.replied_ns();
-            let to = State::Idle;
-            changes.push(Change { time_ns, to });
+            changes.push((time_ns, State::Idle));
             (idle, since_ns) = (true, Some(time_ns));
         }
     }
@@ -105,17 +100,17 @@ fn odds_ln(bursts: impl Iterator<Item = ((u64, u64), Vec<Change>)>, sessions: us
     let (mut begins, mut logs) = (0.0, 0.0);
     let (mut open_ns, mut idle_ns) = (0.0, 0.0);
     for ((start_ns, end_ns), mut changes) in bursts {
-        changes.sort_by_key(|change| change.time_ns);
+        changes.sort_by_key(|change| change.0);
         let (mut idle, mut at_ns) = (sessions as f64, start_ns);
         let mut pass = |idle: f64, from_ns: u64, to_ns: u64| {
             let time_ns = to_ns.saturating_sub(from_ns) as f64;
             idle_ns += idle * time_ns;
             open_ns += if idle > 0.0 { time_ns } else { 0.0 };
         };
-        for change in changes {
-            pass(idle, at_ns, change.time_ns);
-            at_ns = change.time_ns;
-            match change.to {
+        for (time_ns, to) in changes {
+            pass(idle, at_ns, time_ns);
+            at_ns = time_ns;
+            match to {
                 State::Idle => idle = (idle + 1.0).min(sessions as f64),
                 to => {
                     if to == State::Begins {
@@ -166,9 +161,7 @@ mod tests {
             if ends_ns > 10 * SECOND_NS {
                 break;
             }
-            for (time_ns, to) in [(begins_ns, State::Begins), (ends_ns, State::Idle)] {
-                changes.push(Change { time_ns, to });
-            }
+            changes.extend([(begins_ns, State::Begins), (ends_ns, State::Idle)]);
             free_ns[session] = next_ns(&mut draw, ends_ns);
         }
         odds_ln([((0, 10 * SECOND_NS), changes)].into_iter(), SESSIONS)

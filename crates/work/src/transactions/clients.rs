@@ -82,10 +82,8 @@ impl Clients {
     }
 }
 
-/// A client's part of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ClientTime {
-    /// On a core.
     pub(crate) cpu_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,

@@ -12,7 +12,6 @@ use crate::timeline::segments::{Segment, SegmentKind};
 use crate::timeline::wait::WaitCause;
 use crate::view::View;
 
-/// A visible commit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SeenCommit {
     /// Index of its first piece in the turn.
@@ -45,7 +44,6 @@ pub(crate) fn commits(view: &View<'_>, segments: &[Segment<'_>]) -> Vec<SeenComm
     search.found
 }
 
-/// State of a search for commits.
 struct CommitSearch<'a> {
     view: &'a View<'a>,
     found: Vec<SeenCommit>,

@@ -16,7 +16,6 @@ use crate::transactions::turns::RawTurn;
 use crate::view::View;
 use crate::{Grouping, HotLock};
 
-/// Largest number of observations kept.
 const MOST_KEPT: usize = 256;
 
 /// A writing turn's activity, in time on a core since it began.

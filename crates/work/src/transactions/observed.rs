@@ -15,7 +15,6 @@ use crate::transactions::turns::RawTurn;
 use crate::view::View;
 use crate::{Observed, TimeCategory};
 
-/// Observed values of all sessions.
 pub(crate) fn observed(
     view: &View<'_>,
     sessions: &[Vec<RawTurn<'_>>],

@@ -8,7 +8,6 @@ use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::{RawTurn, turns_of};
 use crate::view::View;
 
-/// One session before it becomes steps.
 #[derive(Clone, Debug)]
 pub(crate) struct RawSession<'a> {
     pub(crate) name: String,
@@ -17,7 +16,6 @@ pub(crate) struct RawSession<'a> {
     pub(crate) turns: Vec<RawTurn<'a>>,
 }
 
-/// All clients' sessions.
 pub(crate) fn raw_sessions<'a>(view: &View<'a>) -> Vec<RawSession<'a>> {
     let threads = view.threads(ThreadClass::Session);
     let mut threads: Vec<(u64, u64, u32)> = threads

@@ -1,16 +1,16 @@
 //! How commits share flushes: by the engine's rules, or by which threads wake which.
 
-use tierwise_recording::{CallKind, NONE, Recording, ThreadClass, UNKNOWN};
+use tierwise_recording::{Recording, ThreadClass};
 use tierwise_work::{Grouping, Step, Work};
 
-use crate::made::{Doing, Made};
+use crate::made::{Doing, Made, work_of};
 
 const CYCLES: u64 = 25;
 const CYCLE_NS: u64 = 400_000;
 const FLUSH_NS: u64 = 98_000;
 
 fn waits(doing: &mut Doing<'_>, time_ns: u64, waker: u32) {
-    doing.call(CallKind::Lock, NONE, (UNKNOWN, 0), (time_ns, waker));
+    doing.lock(time_ns, waker);
 }
 
 /// One session flushes the log; a second one that it wakes flushes next; a third one is woken by both, or by the second
@@ -43,7 +43,7 @@ fn grouping(work: &Work) -> Option<Grouping> {
 #[test]
 fn an_engine_without_rules_is_inferred_and_the_limits_say_so() {
     for (all_are_woken, expected) in [(true, Grouping::LeaderFollower), (false, Grouping::Relay)] {
-        let work = Work::from_recording(&recorded("toy", all_are_woken)).expect("work");
+        let work = work_of(&recorded("toy", all_are_woken));
         assert_eq!(grouping(&work), Some(expected));
         let said = |limit: &String| limit.contains("\"toy\"") && limit.contains("inferred");
         assert!(work.limits.iter().any(said), "{:?}", work.limits);
@@ -57,7 +57,7 @@ fn the_rules_of_an_engine_come_before_what_its_waits_show() {
         ("mariadb", Grouping::Relay),
         ("rocksdb", Grouping::WriteGroup),
     ] {
-        let work = Work::from_recording(&recorded(engine, engine == "mariadb")).expect("work");
+        let work = work_of(&recorded(engine, engine == "mariadb"));
         assert_eq!(grouping(&work), Some(expected));
         assert!(!work.limits.iter().any(|limit| limit.contains("no rules")));
     }
@@ -81,7 +81,7 @@ fn led_by_one() -> Recording {
 
 #[test]
 fn who_waited_when_a_write_group_was_led_has_committed() {
-    let work = Work::from_recording(&led_by_one()).expect("work");
+    let work = work_of(&led_by_one());
     let commits = work.sessions.iter().map(|session| {
         let steps = session.steps.iter();
         steps.filter(|step| **step == Step::Commit).count() as u64
@@ -107,7 +107,7 @@ fn a_session_that_never_commits_keeps_no_lock() {
         doing.cpu(370_000).sync(log, 20_000).cpu(9_000);
     }
     made.at(idler, 0).cpu(CYCLES * CYCLE_NS);
-    let work = Work::from_recording(&made.finish()).expect("work");
+    let work = made.work();
     assert!(!work.locks.is_empty(), "no lock was found");
     for session in &work.sessions {
         let locks = session
