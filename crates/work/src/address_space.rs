@@ -23,7 +23,6 @@ const AHEAD_SECTORS: i128 = 4096;
 type Extents = Vec<(u64, u64)>;
 
 /// Where a role's files are.
-#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Region {
     /// Index among the recording's devices, or [`NONE`].
     pub(crate) device: u32,
@@ -36,7 +35,6 @@ pub(crate) struct Region {
 }
 
 /// Every role's space.
-#[derive(Clone, Debug, Default)]
 pub(crate) struct AddressSpace {
     pub(crate) regions: BTreeMap<Role, Region>,
     /// Of each file: the positions of its parts in the role's space.

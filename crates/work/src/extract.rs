@@ -2,7 +2,7 @@
 
 use tierwise_recording::{Recording, ThreadClass};
 
-use crate::emit::emitter::{Appending, Emitter};
+use crate::emit::emitter::{Appending, Emitter, empty_session};
 use crate::emit::{background, log_rules};
 use crate::log::checkpoints::Checkpoints;
 use crate::page_cache::reuse_distances::ReuseDistances;
@@ -17,7 +17,7 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{clients, database_lock, hot_locks, observed};
 use crate::view::View;
-use crate::{Disabled, Grouping, Pace, Session, Work, WorkError, ablation, limits};
+use crate::{Disabled, Grouping, Work, WorkError, ablation, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -80,10 +80,15 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         checkpoints.as_ref(),
         &reuse_distances,
     );
-    let named = names.into_iter().zip(&turns);
-    let mut sessions: Vec<Session> = named
-        .map(|(name, turns)| client_session(&mut emitter, name, turns))
-        .collect();
+    let mut sessions = Vec::new();
+    for (name, turns) in names.into_iter().zip(&turns) {
+        let client = clients::thread_of(view, turns);
+        let mut session = empty_session(name, ThreadClass::Session, client);
+        for turn in turns {
+            emitter.turn(turn, &mut session);
+        }
+        sessions.push(session);
+    }
     let log = log_rules::log(&emitter);
     let checkpoints = checkpoints
         .as_ref()
@@ -120,22 +125,6 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     ablation::strip(&mut work);
     work.limits = limits::limits(view, &work, unexplained);
     work
-}
-
-fn client_session(emitter: &mut Emitter<'_>, name: String, turns: &[RawTurn<'_>]) -> Session {
-    let mut session = Session {
-        name,
-        class: ThreadClass::Session,
-        client: clients::thread_of(emitter.view, turns),
-        pace: Pace::Loop,
-        turns: Vec::with_capacity(turns.len()),
-        starts: Vec::new(),
-        steps: Vec::new(),
-    };
-    for turn in turns {
-        emitter.turn(turn, &mut session);
-    }
-    session
 }
 
 /// Appends to the log: with each commit, or continuously where commits are few and large.

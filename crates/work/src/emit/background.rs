@@ -3,7 +3,7 @@
 use tierwise_recording::{Role, ThreadClass};
 
 use crate::constants::{BACKGROUND_IDLE_NS, BACKGROUND_LEAST_SHARE};
-use crate::emit::emitter::Emitter;
+use crate::emit::emitter::{Emitter, empty_session};
 use crate::log::log_replica::{LogReplica, flushes_log};
 use crate::storage::syncs;
 use crate::timeline::segments::{Segment, segments_of};
@@ -26,23 +26,11 @@ pub(crate) fn sessions(emitter: &mut Emitter<'_>, ended: &[u64]) -> Vec<Session>
         .collect()
 }
 
-fn empty(emitter: &Emitter<'_>, thread: u32, class: ThreadClass) -> Session {
-    Session {
-        name: emitter.view.recording.threads[thread as usize].name.clone(),
-        class,
-        client: None,
-        pace: Pace::Loop,
-        turns: Vec::new(),
-        starts: Vec::new(),
-        steps: Vec::new(),
-    }
-}
-
 fn session(emitter: &mut Emitter<'_>, ended: &[u64], thread: u32) -> Option<Session> {
     let view = emitter.view;
     let helper = emitter.dependencies.is_helper(thread);
-    let class = view.recording.threads[thread as usize].class;
-    let mut session = empty(emitter, thread, class);
+    let recorded = &view.recording.threads[thread as usize];
+    let mut session = empty_session(recorded.name.clone(), recorded.class, None);
     let mut begins = Vec::new();
     for (burst, segments) in segments_of(view, thread) {
         let turns = match helper {
@@ -123,7 +111,10 @@ pub(crate) fn replica_session(emitter: &mut Emitter<'_>, replica: LogReplica) ->
         time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),
         client: false,
     };
-    let mut session = empty(emitter, replica.receiver, ThreadClass::LogWriter);
+    let name = view.recording.threads[replica.receiver as usize]
+        .name
+        .clone();
+    let mut session = empty_session(name, ThreadClass::LogWriter, None);
     for script in scripts {
         let sync = Step::Sync {
             role: Role::Log,

@@ -17,10 +17,9 @@ use crate::transactions::database_lock;
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
 use crate::view::View;
-use crate::{Delay, Grouping, Session, Step, SyncScript, Turn};
+use crate::{Delay, Grouping, Pace, Session, Step, SyncScript, Turn};
 
 /// How much is appended to the log, and when.
-#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Appending {
     /// This much with each commit.
     PerCommit(u32),
@@ -202,6 +201,19 @@ impl<'a> Emitter<'a> {
             }
             _ => {}
         }
+    }
+}
+
+/// A session in a loop, without turns.
+pub(crate) fn empty_session(name: String, class: ThreadClass, client: Option<u32>) -> Session {
+    Session {
+        name,
+        class,
+        client,
+        pace: Pace::Loop,
+        turns: Vec::new(),
+        starts: Vec::new(),
+        steps: Vec::new(),
     }
 }
 

@@ -71,7 +71,6 @@ impl<'a> Wal<'a> {
             let mut scan = WalScan {
                 view,
                 wal: &mut wal,
-                thread,
                 writing: LoggedCommit::default(),
                 header_ns: None,
                 moving: None,
@@ -105,7 +104,6 @@ impl<'a> Wal<'a> {
 struct WalScan<'a, 'v> {
     view: &'a View<'v>,
     wal: &'a mut Wal<'v>,
-    thread: u32,
     /// Frames written since its last commit.
     writing: LoggedCommit,
     /// Time of a header write that is not flushed yet.
@@ -142,7 +140,7 @@ impl<'v> WalScan<'_, 'v> {
             return;
         }
         let view = self.view;
-        self.writing.write_ns += view.on_core_ns(self.thread, call.start_ns, call.end_ns);
+        self.writing.write_ns += view.on_core_ns(call.thread, call.start_ns, call.end_ns);
         self.writing.frames.extend(self.wal.frame(call));
     }
 
@@ -150,17 +148,17 @@ impl<'v> WalScan<'_, 'v> {
         self.end_move();
         let header_ns = self.header_ns.take();
         if let Some(start_ns) = header_ns.filter(|_| self.writing.frames.is_empty()) {
-            self.wal.headers.push((self.thread, start_ns, call.end_ns));
+            self.wal.headers.push((call.thread, start_ns, call.end_ns));
         } else if self.view.flushes.has(call) {
             let script = syncs::script(self.view, Role::Log, call);
             let mut commit = std::mem::take(&mut self.writing);
-            (commit.thread, commit.end_ns) = (self.thread, call.end_ns);
+            (commit.thread, commit.end_ns) = (call.thread, call.end_ns);
             commit.flush_ns = (call.start_ns, call.end_ns);
             commit.grew = !script.journal_writes.is_empty();
             self.wal.written.push(commit);
         } else {
             self.moving = Some(PageMove {
-                thread: self.thread,
+                thread: call.thread,
                 start_ns: call.start_ns,
                 end_ns: call.end_ns,
                 ..PageMove::default()
@@ -184,9 +182,8 @@ impl<'v> WalScan<'_, 'v> {
         let Some((_, sector, _)) = self.view.address_space.of_call(self.view, call) else {
             return;
         };
-        let thread = self.thread;
         let moving = self.moving.get_or_insert_with(|| PageMove {
-            thread,
+            thread: call.thread,
             start_ns: read_ns,
             ..PageMove::default()
         });

@@ -6,56 +6,31 @@ use crate::constants::{CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE, UNSEEN_MOST
 use crate::rows::{PAGE_BYTES, Rows};
 use crate::{PageCache, Reuse};
 
-const CLASSES: usize = 256;
+pub(crate) const CLASSES: usize = 256;
 /// Limit on reads that no call shows.
 const MOST_UNSEEN_SECTORS: u64 = 2048;
 
-/// Reads of pages by the class of their reuse.
-#[derive(Clone, Debug)]
-pub(crate) struct Counts {
-    found: [u64; CLASSES],
-    missed: [u64; CLASSES],
-}
+/// Reads of pages by the class of their reuse: those found in the cache, and those that missed.
+pub(crate) type Counts = [[u64; CLASSES]; 2];
 
-impl Default for Counts {
-    fn default() -> Self {
-        Self {
-            found: [0; CLASSES],
-            missed: [0; CLASSES],
-        }
+/// Reads that a cache of each class's size would have answered differently.
+fn contradictions([found, missed]: &Counts) -> [u64; CLASSES] {
+    let mut wrong = [0; CLASSES];
+    let mut count: u64 = found[1..].iter().sum();
+    for class in 1..CLASSES {
+        wrong[class] = count;
+        count = count - found[class] + missed[class];
     }
-}
-
-impl Counts {
-    pub(crate) fn count(&mut self, reuse: Reuse, missed: bool) {
-        let counts = match missed {
-            true => &mut self.missed,
-            false => &mut self.found,
-        };
-        counts[usize::from(reuse.class())] += 1;
-    }
-
-    /// Reads that a cache of each class's size would have answered differently.
-    fn contradictions(&self) -> [u64; CLASSES] {
-        let mut wrong = [0; CLASSES];
-        let mut count: u64 = self.found[1..].iter().sum();
-        let classes = self.found.iter().zip(&self.missed);
-        for (wrong, (found, missed)) in wrong.iter_mut().zip(classes).skip(1) {
-            *wrong = count;
-            count = count - found + missed;
-        }
-        wrong
-    }
+    wrong
 }
 
 /// The page cache; `past`: roles whose files are read past it.
 pub(crate) fn page_cache(rows: &Rows<'_>, counts: &Counts, past: &[Role]) -> PageCache {
     let about = &rows.recording.about;
     let engine_bytes = rows.engine.buffer_bytes(&about.settings);
-    let wrong = counts.contradictions();
+    let wrong = contradictions(counts);
     let best = wrong[1..].iter().copied().min().unwrap_or(0);
-    let missed: u64 = counts.missed.iter().sum();
-    let found: u64 = counts.found.iter().sum();
+    let [found, missed] = counts.map(|counts| counts.iter().sum::<u64>());
     let enough = best + (missed as f64 * CACHE_SIZE_TOLERANCE_SHARE.get()) as u64;
     let fits = |class: &u8| wrong[usize::from(*class)] <= enough;
     let bytes = |class: Option<u8>| {

@@ -10,7 +10,7 @@ use tierwise_recording::{Block, BlockOp, Call, CallKind, Role, UNKNOWN};
 
 use crate::address_space::pages_of;
 use crate::constants::COLD_CACHE_SHARE;
-use crate::page_cache::cache_size::{Counts, page_cache};
+use crate::page_cache::cache_size::{CLASSES, Counts, page_cache};
 use crate::page_cache::lru_stack::LruStack;
 use crate::rows::{Rows, SECTOR_BYTES};
 use crate::view::View;
@@ -22,7 +22,6 @@ const ROLE_SHIFT: u32 = 56;
 const MOST_BYTES: u64 = 0x7fff_f000;
 
 /// The reuse of every read call, by its row, and of every read request, by its position and time.
-#[derive(Debug, Default)]
 pub(crate) struct ReuseDistances {
     calls: Vec<Reuse>,
     requests: HashMap<(Role, u64), Vec<(u64, Reuse)>>,
@@ -35,7 +34,7 @@ impl ReuseDistances {
         let mut scan = ReuseScan {
             view,
             stack: LruStack::default(),
-            counts: Counts::default(),
+            counts: [[0; CLASSES]; 2],
             spans: vec![Span::default()],
             found: Self {
                 calls: vec![Reuse::UNKNOWN; recording.calls.len()],
@@ -164,7 +163,7 @@ impl ReuseScan<'_> {
         for page in keys(place) {
             if let Some(others) = self.stack.touch(page) {
                 let reuse = Reuse::after(others);
-                self.counts.count(reuse, missed);
+                self.counts[usize::from(missed)][usize::from(reuse.class())] += 1;
                 longest = longest.max(reuse);
                 known += 1;
             } else {

@@ -26,7 +26,6 @@ const ENOUGH_PAIRS: u32 = 10;
 const ENOUGH: u32 = 5;
 
 /// Source of transaction boundaries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Boundaries {
     /// Replies state them.
     Status,

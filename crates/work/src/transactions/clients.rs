@@ -26,7 +26,6 @@ pub(crate) fn thread_of(rows: &Rows<'_>, turns: &[RawTurn<'_>]) -> Option<u32> {
 
 /// The instants of the requests of each client's thread, which end sessions' waits, in order: one thread may serve
 /// several sessions in turn.
-#[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
     requests: BTreeMap<u32, Vec<u64>>,
 }

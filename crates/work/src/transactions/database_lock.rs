@@ -19,7 +19,6 @@ use crate::{Grouping, HotLock};
 const MOST_KEPT: usize = 256;
 
 /// A writing turn's activity, in time on a core since it began.
-#[derive(Clone, Copy, Debug)]
 struct Writing {
     /// Until its first sleep, and until its last one.
     slept: Option<(u64, u64)>,

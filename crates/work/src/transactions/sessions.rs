@@ -8,7 +8,6 @@ use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::{RawTurn, turns_of};
 use crate::view::View;
 
-#[derive(Clone, Debug)]
 pub(crate) struct RawSession<'a> {
     pub(crate) name: String,
     /// When its last thread ended.

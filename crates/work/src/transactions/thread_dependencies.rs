@@ -135,7 +135,6 @@ fn helpers(view: &View<'_>) -> BTreeSet<u32> {
 }
 
 /// A session uses, from `needed_ns` on, the data that a worker had read by `done_ns`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReadDependency {
     helper: u32,
     done_ns: u64,
