@@ -17,7 +17,7 @@ use crate::Place;
 use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::rows::{PAGE_SECTORS, Rows, SECTOR_BYTES};
 
-const AHEAD_SECTORS: i128 = 4096;
+const MOST_READ_AHEAD_SECTORS: i128 = 4096;
 
 /// One file's extents: the first file sector of each and its position; none if nothing is known.
 type Extents = Vec<(u64, u64)>;
@@ -282,7 +282,9 @@ fn joined(mut told: Extents) -> Extents {
     for (offset, sector) in told {
         let base = i128::from(sector) - i128::from(offset);
         match parts.last_mut() {
-            Some(part) if (part.1 - base).abs() <= AHEAD_SECTORS => part.1 = part.1.min(base),
+            Some(part) if (part.1 - base).abs() <= MOST_READ_AHEAD_SECTORS => {
+                part.1 = part.1.min(base)
+            }
             _ => parts.push((offset, base)),
         }
     }

@@ -11,6 +11,7 @@ use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
 use crate::{Pace, Session, Step, Turn};
 
+/// Fewer transactions than these set no pace.
 const ENOUGH: usize = 20;
 
 /// The sessions of background threads. `ended` has the end times of transactions, sorted.
@@ -81,12 +82,9 @@ fn set_pace(emitter: &Emitter<'_>, session: &mut Session, ended: &[u64], begins:
 }
 
 fn moves_data(session: &Session) -> bool {
-    session.steps.iter().any(|step| {
-        !matches!(
-            step,
-            Step::Cpu { .. } | Step::Delay(_) | Step::Signal { .. } | Step::Await { .. }
-        )
-    })
+    use Step::{Await, Cpu, Delay, Signal};
+    let mut steps = session.steps.iter();
+    steps.any(|step| !matches!(step, Cpu { .. } | Delay(_) | Signal { .. } | Await { .. }))
 }
 
 fn cpu_ns(session: &Session) -> f64 {
@@ -111,10 +109,8 @@ pub(crate) fn replica_session(emitter: &mut Emitter<'_>, replica: LogReplica) ->
         time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),
         client: false,
     };
-    let name = view.recording.threads[replica.receiver as usize]
-        .name
-        .clone();
-    let mut session = empty_session(name, ThreadClass::LogWriter, None);
+    let recorded = &view.recording.threads[replica.receiver as usize];
+    let mut session = empty_session(recorded.name.clone(), ThreadClass::LogWriter, None);
     for script in scripts {
         let sync = Step::Sync {
             role: Role::Log,

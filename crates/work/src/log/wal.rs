@@ -38,8 +38,6 @@ pub(crate) struct PageMove<'a> {
     pub(crate) thread: u32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// From the read of the first page to the write of the last one.
-    pub(crate) copied_ns: (u64, u64),
     /// Frame and first sector, in the data's own space, of each page.
     pub(crate) pages: Vec<(u64, u64)>,
     /// The flush of the pages.
@@ -51,7 +49,7 @@ pub(crate) struct PageMove<'a> {
 pub(crate) struct Wal<'a> {
     pub(crate) written: Vec<LoggedCommit>,
     pub(crate) moves: Vec<PageMove<'a>>,
-    /// Flushes of the log's header: start and end.
+    /// Flushes of the log's header: thread, start and end.
     pub(crate) headers: Vec<(u32, u64, u64)>,
     /// Length of the log's header, and of the frame header before each page.
     pub(crate) header_bytes: u64,
@@ -187,10 +185,6 @@ impl<'v> WalScan<'_, 'v> {
             start_ns: read_ns,
             ..PageMove::default()
         });
-        if moving.pages.is_empty() {
-            moving.copied_ns.0 = read_ns;
-        }
-        moving.copied_ns.1 = moving.copied_ns.1.max(call.end_ns);
         moving.pages.push((frame, sector));
         self.goes_on(call);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Block, BlockOp, Call, Role, ThreadClass, UNKNOWN};
+use tierwise_recording::{Block, BlockOp, Call, Role, Thread, ThreadClass, UNKNOWN};
 
 use crate::page_cache::dirty_pages::DirtyPages;
 use crate::rows::{PAGE_BYTES, PAGE_SECTORS, Rows};
@@ -12,10 +12,10 @@ use crate::{Step, SyncScript};
 /// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
 /// pages anyway.
 const MOST_WRITES: usize = 512;
-/// Journal write of a sync of a file that grew, where no block request shows it: the changes, and their
+/// Journal writes of a sync of a file that grew, where no block request shows it: the changes, and their
 /// commit record.
-const JOURNAL_SECTORS: [u32; 2] = [32, 8];
-const NOTHING: (u64, u64) = (1, 1);
+const JOURNAL: [(u64, u32); 2] = [(0, 32), (32, 8)];
+const EMPTY_RANGE: (u64, u64) = (1, 1);
 
 /// The syncs of files other than the log, with the files' state.
 pub(crate) struct Syncs {
@@ -77,7 +77,7 @@ impl Syncs {
             false => assumed(true),
         };
         script.writes.clear();
-        script.range = NOTHING;
+        script.range = EMPTY_RANGE;
         let script = self.add(script);
         Some(Step::Sync { role, script })
     }
@@ -153,15 +153,15 @@ pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
 
 /// The same, of an object on a device.
 fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScript {
-    let mut script = SyncScript::default();
+    let mut script = SyncScript {
+        by_caller: true,
+        ..SyncScript::default()
+    };
     let (mut flushes, mut forced) = (0, 0);
-    script.by_caller = true;
     let data_ns = data_until(view, call);
     for block in view.blocks_during(call) {
-        if block.device != device || !belongs(view, role, call, block) {
-            continue;
-        }
-        if !is_data(view, call, block) && block.issued_ns < data_ns {
+        let anothers = !is_data(view, call, block) && block.issued_ns < data_ns;
+        if block.device != device || anothers || !belongs(view, role, call, block) {
             continue;
         }
         if block.op == BlockOp::Flush {
@@ -172,21 +172,22 @@ fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScrip
         let Some(sector) = view.address_space.sector_of(role, block) else {
             continue;
         };
-        let list = if is_journals(view, block) {
-            script.by_caller &= block.thread == call.thread;
-            &mut script.journal_writes
-        } else {
-            &mut script.writes
+        let list = match view.role(block.file).is_none() && is_metadata(view, block) {
+            true => {
+                script.by_caller &= block.thread == call.thread;
+                &mut script.journal_writes
+            }
+            false => &mut script.writes,
         };
         if list.len() < MOST_WRITES {
             list.push((sector, block.sectors));
         }
     }
-    let works = !script.writes.is_empty() || !script.journal_writes.is_empty();
-    script.by_caller &= !script.journal_writes.is_empty();
+    let journal = !script.journal_writes.is_empty();
+    script.by_caller &= journal;
     script.flushes = if flushes > 0 { flushes } else { forced };
-    if works {
-        let by_thread = !script.journal_writes.is_empty() && !script.by_caller;
+    if journal || !script.writes.is_empty() {
+        let by_thread = journal && !script.by_caller;
         script.flushes = script.flushes.max(1 + u32::from(by_thread));
     }
     script
@@ -195,17 +196,10 @@ fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScrip
 /// The script where no block requests are known: the device waits for the written data, and once more for the
 /// journal if the file grew.
 pub(crate) fn assumed(grew: bool) -> SyncScript {
-    if grew {
-        SyncScript {
-            flushes: 2,
-            journal_writes: vec![(0, JOURNAL_SECTORS[0]), (32, JOURNAL_SECTORS[1])],
-            ..SyncScript::default()
-        }
-    } else {
-        SyncScript {
-            flushes: 1,
-            ..SyncScript::default()
-        }
+    SyncScript {
+        flushes: 1 + u32::from(grew),
+        journal_writes: if grew { JOURNAL.to_vec() } else { Vec::new() },
+        ..SyncScript::default()
     }
 }
 
@@ -227,27 +221,19 @@ fn data_until(view: &View<'_>, call: &Call) -> u64 {
 
 /// Whether a request during a sync is the sync's: its file's, its thread's, or the file system's own.
 fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
+    let own = block.file == call.file || block.thread == call.thread;
+    let same_role = view.role(block.file).is_none_or(|other| other == role);
     match block.op {
         BlockOp::Flush => true,
-        BlockOp::Write => {
-            block.file == call.file
-                || block.thread == call.thread
-                || (view.role(block.file).is_none_or(|other| other == role)
-                    && (block.sync || block.meta || journal(view, block)))
-        }
+        BlockOp::Write => own || (same_role && (block.sync || is_metadata(view, block))),
         BlockOp::Read | BlockOp::Discard => false,
     }
 }
 
-/// Whether a request is one of the file system's journal.
-fn is_journals(view: &View<'_>, block: &Block) -> bool {
-    view.role(block.file).is_none() && (block.meta || journal(view, block))
-}
-
-/// Whether the journal's thread wrote it.
-fn journal(view: &View<'_>, block: &Block) -> bool {
-    view.class(block.thread) == Some(ThreadClass::Kernel)
-        && view.recording.threads[block.thread as usize]
-            .name
-            .starts_with("jbd2")
+/// Whether a request says that it is metadata, or the journal's thread wrote it.
+fn is_metadata(view: &View<'_>, block: &Block) -> bool {
+    let thread = view.recording.threads.get(block.thread as usize);
+    let journals =
+        |thread: &Thread| thread.class == ThreadClass::Kernel && thread.name.starts_with("jbd2");
+    block.meta || thread.is_some_and(journals)
 }

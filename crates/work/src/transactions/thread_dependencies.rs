@@ -18,20 +18,11 @@ const LEAST_AHEAD: usize = 2;
 /// All dependencies between threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadDependencies {
-    /// Of each thread: its signals and awaits, with their instants and numbers; signals first.
-    marks: BTreeMap<u32, Vec<(u64, Mark, u32)>>,
+    /// Of each thread: instant and number of its signals and awaits; whether it awaits the signal.
+    marks: BTreeMap<u32, Vec<(u64, bool, u32)>>,
     /// The signal that a wait is for, by the wait's thread, start and end.
     awaited: BTreeMap<(u32, u64, u64), u32>,
     helpers: BTreeSet<u32>,
-}
-
-/// One end of a dependency between two threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
-    /// Wakes the thread that awaits it.
-    Signal,
-    /// Must have been signalled.
-    Await,
 }
 
 impl ThreadDependencies {
@@ -58,14 +49,14 @@ impl ThreadDependencies {
                 let by_peer = found.is_helper(state.waker) || (helper && by_session);
                 if by_peer && waits(view, state) {
                     found.awaited.insert(key(state), number);
-                    found.mark(state.waker, (state.end_ns, Mark::Signal, number));
+                    found.mark(state.waker, (state.end_ns, false, number));
                     number += 1;
                 }
             }
         }
         for read in reads {
-            found.mark(read.helper, (read.done_ns, Mark::Signal, number));
-            found.mark(read.session, (read.needed_ns, Mark::Await, number));
+            found.mark(read.helper, (read.done_ns, false, number));
+            found.mark(read.session, (read.needed_ns, true, number));
             number += 1;
         }
         let marks = found.marks.values_mut();
@@ -73,7 +64,7 @@ impl ThreadDependencies {
         found
     }
 
-    fn mark(&mut self, thread: u32, mark: (u64, Mark, u32)) {
+    fn mark(&mut self, thread: u32, mark: (u64, bool, u32)) {
         self.marks.entry(thread).or_default().push(mark);
     }
 
@@ -82,9 +73,9 @@ impl ThreadDependencies {
         let marks = self.marks.get(&thread).map_or(&[][..], Vec::as_slice);
         let from = marks.partition_point(|&(time_ns, ..)| time_ns <= from_ns);
         let to = marks.partition_point(|&(time_ns, ..)| time_ns <= to_ns);
-        let step = |&(time_ns, mark, number): &(u64, Mark, u32)| match mark {
-            Mark::Signal => (time_ns, Step::Signal { number }),
-            Mark::Await => (time_ns, Step::Await { number }),
+        let step = |&(time_ns, awaits, number): &(u64, bool, u32)| match awaits {
+            false => (time_ns, Step::Signal { number }),
+            true => (time_ns, Step::Await { number }),
         };
         marks[from..to.max(from)].iter().rev().map(step).collect()
     }

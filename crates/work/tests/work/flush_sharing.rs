@@ -3,15 +3,11 @@
 use tierwise_recording::{Recording, ThreadClass};
 use tierwise_work::{Grouping, Step, Work};
 
-use crate::made::{Doing, Made, work_of};
+use crate::made::{Made, work_of};
 
 const CYCLES: u64 = 25;
 const CYCLE_NS: u64 = 400_000;
 const FLUSH_NS: u64 = 98_000;
-
-fn waits(doing: &mut Doing<'_>, time_ns: u64, waker: u32) {
-    doing.lock(time_ns, waker);
-}
 
 /// One session flushes the log; a second one that it wakes flushes next; a third one is woken by both, or by the second
 /// alone.
@@ -22,14 +18,14 @@ fn recorded(engine: &str, all_are_woken: bool) -> Recording {
     for begin_ns in (0..CYCLES).map(|cycle| cycle * CYCLE_NS) {
         made.at(first, begin_ns).sync(log, FLUSH_NS).cpu(280_000);
         let mut doing = made.at(second, begin_ns + 10_000);
-        waits(&mut doing, 95_000, first);
+        doing.lock(95_000, first);
         doing.cpu(8_000).sync(log, FLUSH_NS).cpu(180_000);
         let mut doing = made.at(third, begin_ns + 10_000);
         if all_are_woken {
-            waits(&mut doing, 98_000, first);
-            waits(doing.cpu(8_000), 102_000, second);
+            doing.lock(98_000, first);
+            doing.cpu(8_000).lock(102_000, second);
         } else {
-            waits(&mut doing, 210_000, second);
+            doing.lock(210_000, second);
         }
         doing.cpu(170_000);
     }
@@ -74,7 +70,7 @@ fn led_by_one() -> Recording {
     let mut doing = made.at(follower, 0);
     for _ in 0..CYCLES {
         doing.cpu(10_000);
-        waits(&mut doing, CYCLE_NS - 10_000, leader);
+        doing.lock(CYCLE_NS - 10_000, leader);
     }
     made.finish()
 }
@@ -101,7 +97,7 @@ fn a_session_that_never_commits_keeps_no_lock() {
     for begin_ns in (0..CYCLES).map(|cycle| cycle * CYCLE_NS) {
         let mut doing = made.at(leader, begin_ns);
         doing.sync(log, FLUSH_NS).cpu(202_000);
-        waits(&mut doing, 50_000, other);
+        doing.lock(50_000, other);
         doing.cpu(50_000);
         let mut doing = made.at(other, begin_ns);
         doing.cpu(370_000).sync(log, 20_000).cpu(9_000);
