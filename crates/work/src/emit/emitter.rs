@@ -97,7 +97,7 @@ impl<'a> Emitter<'a> {
                 SegmentKind::Ready => {}
                 SegmentKind::Wait { cause, state } => {
                     match cause {
-                        // The session that syncs its second log itself waits for that.
+                        // A session that then syncs the second log itself waits once, for its own sync.
                         WaitCause::SecondLog(_) if second_log_ns >= Some(state.end_ns) => {}
                         _ => self.wait(cause, state, session.client, &mut writer),
                     }

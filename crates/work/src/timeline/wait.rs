@@ -54,9 +54,10 @@ pub(crate) fn wait_cause(view: &View<'_>, state: &State) -> WaitCause {
     let of_log = view.role(call.file) == Some(Role::Log);
     match call.kind {
         CallKind::Read | CallKind::Await => WaitCause::Read,
-        CallKind::Write | CallKind::Sync if of_log && !is_write_back(call) => WaitCause::LogDevice,
-        CallKind::Sync if makes_durable(call) => WaitCause::Sync,
-        CallKind::Write | CallKind::Sync => WaitCause::Write,
+        CallKind::Sync if !makes_durable(call) => WaitCause::Write,
+        CallKind::Write | CallKind::Sync if of_log => WaitCause::LogDevice,
+        CallKind::Write => WaitCause::Write,
+        CallKind::Sync => WaitCause::Sync,
         CallKind::Sleep => WaitCause::Timer,
         CallKind::Receive | CallKind::Send if by_engine => WaitCause::Thread,
         CallKind::Receive | CallKind::Send => WaitCause::Client,
@@ -67,10 +68,6 @@ pub(crate) fn wait_cause(view: &View<'_>, state: &State) -> WaitCause {
         CallKind::Lock if state.waker == NONE && !is_cut(view, state) => WaitCause::Timer,
         CallKind::Lock | CallKind::Resize | CallKind::Name | CallKind::Other => WaitCause::Other,
     }
-}
-
-fn is_write_back(call: &Call) -> bool {
-    call.kind == CallKind::Sync && !makes_durable(call)
 }
 
 fn poll(rows: &Rows<'_>, state: &State) -> WaitCause {

@@ -22,14 +22,7 @@ struct Stretch {
 /// First and last instant at which a session did more than wait for its client or its next session, without small work
 /// far from the rest; none if none did.
 pub(crate) fn active_span(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
-    span_without(sessions, |segment| is_idle(rows, segment))
-}
-
-fn span_without(
-    sessions: &[Vec<RawTurn<'_>>],
-    idle: impl Fn(&Segment<'_>) -> bool,
-) -> Option<(u64, u64)> {
-    let stretches = stretches(sessions, idle);
+    let stretches = stretches(rows, sessions);
     let busy_ns: u64 = stretches.iter().map(|one| one.busy_ns).sum();
     let least_ns = busy_ns as f64 * LEAST_SHARE;
     let matters = |one: &Stretch| one.busy_ns as f64 >= least_ns;
@@ -38,9 +31,9 @@ fn span_without(
     Some((stretches[first].from_ns, stretches[last].to_ns))
 }
 
-fn stretches(sessions: &[Vec<RawTurn<'_>>], idle: impl Fn(&Segment<'_>) -> bool) -> Vec<Stretch> {
+fn stretches(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Vec<Stretch> {
     let segments = sessions.iter().flatten().flat_map(|turn| &turn.segments);
-    let mut active: Vec<&Segment> = segments.filter(|segment| !idle(segment)).collect();
+    let mut active: Vec<&Segment> = segments.filter(|segment| !is_idle(rows, segment)).collect();
     active.sort_by_key(|segment| segment.start_ns);
     let mut stretches: Vec<Stretch> = Vec::new();
     for segment in active {
@@ -100,7 +93,7 @@ fn is_idle(rows: &Rows<'_>, segment: &Segment<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tierwise_recording::{State, StateKind};
+    use tierwise_recording::{Recording, State, StateKind};
 
     use super::*;
     use crate::test_states::state;
@@ -108,7 +101,7 @@ mod tests {
     use crate::transactions::commits::SeenCommit;
 
     fn span(sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
-        span_without(sessions, |segment| segment.waits_for(WaitCause::Client))
+        active_span(&Rows::new(&Recording::default()), sessions)
     }
 
     const STATE: State = state(0, (0, 0), StateKind::Blocked);

@@ -35,6 +35,7 @@ enum State {
 /// When a session's state changed, and to which.
 type Change = (u64, State);
 
+/// Whether transactions arrive by a schedule.
 pub(crate) fn arrive(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
     let mut bursts = vec![Vec::new(); rows.recording.about.bursts.len()];
     let mut pauses = Vec::new();
@@ -45,10 +46,7 @@ pub(crate) fn arrive(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
         return false;
     }
     let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
-    let squares = pauses
-        .iter()
-        .map(|pause| (pause - mean).powi(2))
-        .sum::<f64>();
+    let squares: f64 = pauses.iter().map(|pause| (pause - mean).powi(2)).sum();
     let variation = (squares / pauses.len() as f64).sqrt() / mean;
     if mean < LEAST_PAUSE_NS || variation < LEAST_VARIATION {
         return false;
@@ -75,10 +73,8 @@ fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[Ra
         if idle {
             let to = if first { State::Busy } else { State::Begins };
             changes.push((time_ns, to));
-            let paused = since_ns
-                .take()
-                .map(|since_ns| time_ns.saturating_sub(since_ns));
-            pauses_ns.extend(paused.map(|pause_ns| pause_ns as f64));
+            let paused = since_ns.take();
+            pauses_ns.extend(paused.map(|since_ns| time_ns.saturating_sub(since_ns) as f64));
             idle = false;
         }
         if turn.ends && turn.reply_ns.is_some() {

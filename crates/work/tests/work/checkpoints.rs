@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::made::{Made, cpu_ns, work_of};
+use crate::made::{Made, count, cpu_ns, work_of};
 use tierwise_recording::{CallKind, NONE, Recording, Role, ThreadClass};
 use tierwise_work::Step;
 
@@ -86,13 +86,14 @@ fn what_a_checkpoint_did_is_no_step() {
     let work = work_of(&writer());
     let rules = work.checkpoints.as_ref().expect("checkpoints");
     let steps = &work.sessions[0].steps;
-    let moves = |step: &&Step| {
+    let moves = |step: &Step| {
+        use Step::{CachedRead, Forget, Sync, Write};
         matches!(
             step,
-            Step::Sync { .. } | Step::Write { .. } | Step::CachedRead { .. } | Step::Forget { .. }
+            Sync { .. } | Write { .. } | CachedRead { .. } | Forget { .. }
         )
     };
-    assert_eq!(steps.iter().filter(moves).count(), 0);
+    assert_eq!(count(steps, moves), 0);
     let ran_ns = cpu_ns(steps);
     assert!(
         (COMMITS * 50_000..COMMITS * 60_000).contains(&ran_ns),
@@ -114,15 +115,6 @@ fn without_such_a_log_there_are_no_rules() {
     recording.about.settings.clear();
     let work = work_of(&recording);
     assert!(work.checkpoints.is_none());
-    let syncs = |step: &&Step| {
-        matches!(
-            step,
-            Step::Sync {
-                role: Role::Data,
-                ..
-            }
-        )
-    };
-    let count = work.sessions[0].steps.iter().filter(syncs).count() as u64;
-    assert_eq!(count, COMMITS / EACH);
+    let syncs = |step: &Step| matches!(step, Step::Sync { role, .. } if *role == Role::Data);
+    assert_eq!(count(&work.sessions[0].steps, syncs) as u64, COMMITS / EACH);
 }

@@ -1,9 +1,9 @@
 //! How commits share flushes: by the engine's rules, or by which threads wake which.
 
-use tierwise_recording::{Recording, ThreadClass};
+use tierwise_recording::Recording;
 use tierwise_work::{Grouping, Step, Work};
 
-use crate::made::{Made, work_of};
+use crate::made::{Made, count, work_of};
 
 const CYCLES: u64 = 25;
 const CYCLE_NS: u64 = 400_000;
@@ -13,7 +13,7 @@ const FLUSH_NS: u64 = 98_000;
 /// alone.
 fn recorded(engine: &str, all_are_woken: bool) -> Recording {
     let mut made = Made::new(engine);
-    let [first, second, third] = [(); 3].map(|()| made.thread(ThreadClass::Session));
+    let [first, second, third] = made.sessions();
     let (log, _) = made.log_and_data();
     for begin_ns in (0..CYCLES).map(|cycle| cycle * CYCLE_NS) {
         made.at(first, begin_ns).sync(log, FLUSH_NS).cpu(280_000);
@@ -62,7 +62,7 @@ fn the_rules_of_an_engine_come_before_what_its_waits_show() {
 /// A session leads all flushes; another one comes back at once, and waits for the next.
 fn led_by_one() -> Recording {
     let mut made = Made::new("rocksdb");
-    let [leader, follower] = [(); 2].map(|()| made.thread(ThreadClass::Session));
+    let [leader, follower] = made.sessions();
     let (log, _) = made.log_and_data();
     for begin_ns in (0..CYCLES).map(|cycle| cycle * CYCLE_NS) {
         made.at(leader, begin_ns).sync(log, FLUSH_NS).cpu(302_000);
@@ -78,21 +78,16 @@ fn led_by_one() -> Recording {
 #[test]
 fn who_waited_when_a_write_group_was_led_has_committed() {
     let work = work_of(&led_by_one());
-    let commits = work.sessions.iter().map(|session| {
-        let steps = session.steps.iter();
-        steps.filter(|step| **step == Step::Commit).count() as u64
-    });
-    let commits: Vec<u64> = commits.collect();
-    assert!(
-        commits.iter().all(|&count| count + 2 >= CYCLES),
-        "{commits:?}"
-    );
+    for session in &work.sessions {
+        let commits = count(&session.steps, |step| *step == Step::Commit) as u64;
+        assert!(commits + 2 >= CYCLES, "{commits}");
+    }
 }
 
 #[test]
 fn a_session_that_never_commits_keeps_no_lock() {
     let mut made = Made::new("rocksdb");
-    let [leader, other, idler] = [(); 3].map(|()| made.thread(ThreadClass::Session));
+    let [leader, other, idler] = made.sessions();
     let (log, _) = made.log_and_data();
     for begin_ns in (0..CYCLES).map(|cycle| cycle * CYCLE_NS) {
         let mut doing = made.at(leader, begin_ns);
@@ -106,10 +101,7 @@ fn a_session_that_never_commits_keeps_no_lock() {
     let work = made.work();
     assert!(!work.locks.is_empty(), "no lock was found");
     for session in &work.sessions {
-        let locks = session
-            .steps
-            .iter()
-            .any(|step| matches!(step, Step::Lock { .. }));
+        let locks = count(&session.steps, |step| matches!(step, Step::Lock { .. })) > 0;
         let commits = session.steps.contains(&Step::Commit);
         assert!(commits || !locks, "{} keeps a lock", session.name);
     }

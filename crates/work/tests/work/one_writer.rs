@@ -1,6 +1,6 @@
 //! An engine that lets one session at a time write (SQLite): when the right to write is taken, what commits.
 
-use crate::made::{Made, work_of};
+use crate::made::{Made, count, work_of};
 use tierwise_recording::{CallKind, NONE, Recording, Role, StateKind, ThreadClass, UNKNOWN};
 use tierwise_work::{Step, Work};
 
@@ -79,13 +79,7 @@ fn who_did_not_sleep_took_the_right_as_long_before_it_wrote_as_the_others() {
 #[test]
 fn a_flush_that_follows_no_write_to_the_log_is_no_commit() {
     let work = work_of(&writers());
-    let count = |wanted: &dyn Fn(&Step) -> bool| {
-        work.sessions[1]
-            .steps
-            .iter()
-            .filter(|step| wanted(step))
-            .count() as u64
-    };
+    let count = |wanted: &dyn Fn(&Step) -> bool| count(&work.sessions[1].steps, wanted) as u64;
     assert_eq!(count(&|step| *step == Step::Commit), TURNS);
     let syncs =
         |role: Role| move |step: &Step| matches!(*step, Step::Sync { role: of, .. } if of == role);

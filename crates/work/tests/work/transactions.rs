@@ -57,9 +57,7 @@ impl Asked {
 }
 
 fn flush(doing: &mut Doing<'_>, log: u32, offset_bytes: u64) {
-    use tierwise_recording::CallKind::Write;
-    doing.call(Write, log, (offset_bytes, 8192), (0, NONE));
-    doing.sync(log, 100_000);
+    doing.write(log, offset_bytes, 8192).sync(log, 100_000);
 }
 
 /// Transactions that end, and commits, for each round.
@@ -120,9 +118,7 @@ fn who_waits_for_a_sync_of_the_second_log_has_one_of_its_own() {
             doing.sync(binlog, 9_000_000).cpu(20_000).send(socket, 25);
             let mut doing = made.at(follower, round * 20_000_000);
             doing.receive(socket, 60, (30_000, NONE)).cpu(200_000);
-            let queue = (8_910_000, leader);
-            doing.call(tierwise_recording::CallKind::Lock, NONE, (0, 0), queue);
-            doing.cpu(20_000).send(socket, 25);
+            doing.lock(8_910_000, leader).cpu(20_000).send(socket, 25);
         }
         let work = made.work();
         let syncs = |session: usize| {

@@ -23,20 +23,9 @@ fn leader_and_follower(turns: u64) -> Recording {
         let used = 22_000 + 30_000 + 2_000 + 2_000 + FLUSH_NS + 10_000 + 2_000;
         doing.poll(TURN_NS - used - 2_000, client);
         let flush = begin + 22_000 + 30_000 + 2_000 + 1_000;
-        made.block(
-            log,
-            leader,
-            BlockOp::Write,
-            turn * 16,
-            (flush, flush + 50_000),
-        );
-        made.block(
-            log,
-            NONE,
-            BlockOp::Flush,
-            0,
-            (flush + 50_000, flush + FLUSH_NS),
-        );
+        let (sent, flushed) = ((flush, flush + 50_000), (flush + 50_000, flush + FLUSH_NS));
+        made.block(log, leader, BlockOp::Write, turn * 16, sent);
+        made.block(log, NONE, BlockOp::Flush, 0, flushed);
         let mut doing = made.at(follower, begin);
         doing.receive(socket, 40, (20_000, client)).cpu(40_000);
         let until = flush + FLUSH_NS + 5_000 - begin - 62_000 - 1_000;
@@ -61,23 +50,13 @@ fn commits_are_found_led_followed_and_unseen() {
     assert_eq!(work.sessions.len(), 2);
     let log = work.log.as_ref().expect("a log");
     assert_eq!(log.grouping, Grouping::LeaderFollower);
-    assert!(
-        log.scripts
-            .iter()
-            .all(|script| script.flushes == 1 && script.writes.len() == 1)
-    );
+    let mut scripts = log.scripts.iter();
+    assert!(scripts.all(|script| script.flushes == 1 && script.writes.len() == 1));
     for session in &work.sessions {
         let commits = count(&session.steps, |step| matches!(step, Step::Commit));
-        assert!(
-            (39..=41).contains(&commits),
-            "{}: {commits} commits",
-            session.name
-        );
-        let appends = session
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::Append { .. }));
-        assert_eq!(appends.count(), commits);
+        assert!((39..=41).contains(&commits), "{commits} commits");
+        let appends = count(&session.steps, |step| matches!(step, Step::Append { .. }));
+        assert_eq!(appends, commits);
         assert!(session.turns.iter().filter(|turn| turn.ends).count() >= 39);
     }
     assert!((1.8..=2.2).contains(&work.observed.commits_per_flush));
@@ -152,11 +131,8 @@ fn the_queue_for_a_client_thread_is_no_part_of_the_work() {
     let work = work_of(&leader_and_follower(40));
     for session in &work.sessions {
         assert_eq!(session.client, Some(2), "{}", session.name);
-        let away = session
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::Delay(_)));
-        assert_eq!(away.count(), 0, "{}", session.name);
+        let away = count(&session.steps, |step| matches!(step, Step::Delay(_)));
+        assert_eq!(away, 0, "{}", session.name);
     }
 }
 
@@ -165,7 +141,7 @@ fn the_queue_for_a_client_thread_is_no_part_of_the_work() {
 fn a_client_that_sleeps_thinks_for_all_its_sessions() {
     const PAUSE_NS: u64 = 5_000_000;
     let mut made = Made::new("postgres");
-    let sessions = [0, 1].map(|_| made.thread(ThreadClass::Session));
+    let sessions: [u32; 2] = made.sessions();
     let client = made.thread(ThreadClass::Client);
     let socket = made.file(None, 0);
     for (session, first_ns) in sessions.into_iter().zip([0, PAUSE_NS]) {
