@@ -21,9 +21,9 @@ const INSIDE: u64 = 1 << 62;
 const NEVER: u64 = 1 << 61;
 /// Number of shapes examined, the most frequent ones, and their least number of turns.
 const CANDIDATES: (usize, u32) = (40, 10);
-/// Least number of turns after a shape, and of a shape, for a conclusion on the others.
-const ENOUGH_PAIRS: u32 = 10;
+/// Least number of turns of a shape for a conclusion on the others, and of turns of a shape after another.
 const ENOUGH: u32 = 5;
+const ENOUGH_PAIRS: u32 = 10;
 
 /// Source of transaction boundaries.
 pub(crate) enum Boundaries {

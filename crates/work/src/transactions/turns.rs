@@ -169,8 +169,8 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment<'_>]) -> Vec<usize> {
 }
 
 /// The segments, and indexes of those with which turns begin: after each commit, or at intervals where there
-/// is none; and whether there is none. A caller continues with its next transaction without a wait, so its CPU burst is cut where a
-/// commit ends.
+/// is none; and whether there is none. A caller continues with its next transaction without a wait, so its CPU burst is
+/// cut where a commit ends.
 fn after_commits<'a>(
     view: &View<'a>,
     segments: Vec<Segment<'a>>,
