@@ -13,15 +13,14 @@ use crate::log::wal::{PageMove, Wal};
 /// Attempts to find a page that a commit does not have yet.
 const TRIES: usize = 8;
 
-/// A frame in the current log: the position of its page in the list, and its commit.
-type FramePlace = (usize, usize);
+/// A frame in the current log: the position of its page in the list, and first and end of those of its commit.
+type FramePlace = (usize, (usize, usize));
 
 /// First sectors of the pages of all commits' frames, in the data's own space and in order. `begins`: starts
 /// of bursts, before which nothing is known.
 pub(crate) fn pages(wal: &Wal<'_>, begins: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut search = PageSearch {
         known: Vec::new(),
-        of_commit: Vec::new(),
         log: BTreeMap::new(),
         moved: None,
         often: often(wal),
@@ -50,8 +49,6 @@ pub(crate) fn pages(wal: &Wal<'_>, begins: impl Iterator<Item = u64>) -> Vec<u64
 struct PageSearch {
     /// Known pages of all frames.
     known: Vec<Option<u64>>,
-    /// First frame and number of frames of each commit.
-    of_commit: Vec<(u32, u32)>,
     /// The current contents of the log.
     log: BTreeMap<u64, FramePlace>,
     /// Pages up to this frame have been moved.
@@ -64,12 +61,11 @@ struct PageSearch {
 impl PageSearch {
     fn add(&mut self, frames: &[u64]) {
         let first = self.known.len();
-        let commit = self.of_commit.len();
+        let commit = (first, first + frames.len());
         for (at, frame) in frames.iter().enumerate() {
             self.log.insert(*frame, (first + at, commit));
             self.known.push(None);
         }
-        self.of_commit.push((first as u32, frames.len() as u32));
     }
 
     /// Sets the known pages of moved frames, and chooses the pages of skipped frames among them.
@@ -92,21 +88,15 @@ impl PageSearch {
             .map(|(frame, place)| (*frame, *place))
             .collect();
         let choice = Choice::new(one, &self.often);
-        for (frame, (at, commit)) in passed {
+        for (frame, (at, (first, end))) in passed {
             for _ in 0..TRIES {
                 let page = choice.later_than(frame, self.draw());
-                if page.is_some_and(|page| !self.has(commit, page)) {
+                if page.is_some() && !self.known[first..end].contains(&page) {
                     self.known[at] = page;
                     break;
                 }
             }
         }
-    }
-
-    fn has(&self, commit: usize, sector: u64) -> bool {
-        let (first, count) = self.of_commit[commit];
-        let pages = &self.known[first as usize..(first + count) as usize];
-        pages.contains(&Some(sector))
     }
 
     /// A uniform random number between 0 and 1, by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).

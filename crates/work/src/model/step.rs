@@ -192,7 +192,7 @@ const PER_DOUBLING: f64 = 8.0;
 
 /// How many other pages were used since a page's last use, in classes of 9 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reuse(u8);
+pub struct Reuse(pub(crate) u8);
 
 impl Reuse {
     /// The recording shows no earlier use.
@@ -215,14 +215,5 @@ impl Reuse {
             Self::NEVER => Some(u64::MAX),
             Self(class) => Some((f64::from(class - 1) / PER_DOUBLING).exp2().ceil() as u64 - 1),
         }
-    }
-
-    pub(crate) fn of_class(class: u8) -> Self {
-        Self(class)
-    }
-
-    /// Its number, for tables by class.
-    pub(crate) fn class(self) -> u8 {
-        self.0
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn page_cache(rows: &Rows<'_>, counts: &Counts, past: &[Role]) -> Pag
     let enough = best + (missed as f64 * CACHE_SIZE_TOLERANCE_SHARE.get()) as u64;
     let fits = |class: &u8| wrong[usize::from(*class)] <= enough;
     let bytes = |class: Option<u8>| {
-        let pages = class.and_then(|class| Reuse::of_class(class).pages());
+        let pages = class.and_then(|class| Reuse(class).pages());
         let bytes = pages.unwrap_or(0).saturating_mul(PAGE_BYTES);
         bytes.min(about.machine.memory_bytes)
     };

@@ -163,7 +163,7 @@ impl ReuseScan<'_> {
         for page in keys(place) {
             if let Some(others) = self.stack.touch(page) {
                 let reuse = Reuse::after(others);
-                self.counts[usize::from(missed)][usize::from(reuse.class())] += 1;
+                self.counts[usize::from(missed)][usize::from(reuse.0)] += 1;
                 longest = longest.max(reuse);
                 known += 1;
             } else {
