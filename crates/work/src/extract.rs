@@ -9,13 +9,14 @@ use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::page_cache::{dirty_pages, read_streams};
 use crate::storage::devices;
 use crate::timeline::idle_cores;
-use crate::transactions::active_span::{STEADY_TRANSACTIONS, active_span, trim};
 use crate::transactions::boundaries::{boundaries, set_ends};
-use crate::transactions::counted::Counted;
-use crate::transactions::sessions::{RawSession, raw_sessions};
+use crate::transactions::observed::{self, Counted};
+use crate::transactions::sessions::{
+    RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
+};
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
-use crate::transactions::{clients, database_lock, hot_locks, observed};
+use crate::transactions::{clients, database_lock, hot_locks};
 use crate::view::View;
 use crate::{Disabled, Grouping, Work, WorkError, ablation, limits};
 

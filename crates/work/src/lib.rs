@@ -29,4 +29,4 @@ pub use model::work::{
     UnassignedFile, Work, WorkError,
 };
 pub use timeline::idle_cores::cold_factor;
-pub use transactions::active_span::STEADY_TRANSACTIONS;
+pub use transactions::sessions::STEADY_TRANSACTIONS;

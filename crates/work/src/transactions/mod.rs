@@ -2,12 +2,10 @@
 //!
 //! Nothing here writes steps.
 
-pub(crate) mod active_span;
 pub(crate) mod arrivals;
 pub(crate) mod boundaries;
 pub(crate) mod clients;
 pub(crate) mod commits;
-pub(crate) mod counted;
 pub(crate) mod database_lock;
 pub(crate) mod hot_locks;
 pub(crate) mod observed;

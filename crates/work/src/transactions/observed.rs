@@ -1,19 +1,24 @@
-//! What the recording observed, corrected for its own overhead.
+//! What the recording observed, corrected for its own overhead, and transactions counted in addition to those that
+//! the events show.
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::Role;
+use tierwise_recording::{Cost, Role};
 
+use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
 use crate::rows::{Rows, cpu_ns};
 use crate::storage::devices::sample;
 use crate::timeline::segments::SegmentKind;
 use crate::timeline::wait::{role_of_use, wait_use};
-use crate::transactions::active_span::active_span;
 use crate::transactions::arrivals::arrive;
-use crate::transactions::counted::{Counted, rate_ratio};
+use crate::transactions::sessions::active_span;
 use crate::transactions::turns::RawTurn;
 use crate::view::View;
 use crate::{Observed, TimeCategory};
+
+/// The 97.5th percentiles of Student's t-distribution, from one degree of freedom on, and their limit.
+const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
+const STUDENT_MANY: f64 = 2.1;
 
 pub(crate) fn observed(
     view: &View<'_>,
@@ -123,4 +128,121 @@ fn shares(times: &TimeUses) -> Vec<(String, f64)> {
     let all = TimeCategory::ALL.iter();
     all.map(|category| (category.name().to_owned(), of(*category) / total))
         .collect()
+}
+
+/// Transactions of a whole recording, counted without tracing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    transactions: f64,
+    /// Bursts' share of the time.
+    bursts: f64,
+    /// Rate within bursts over that between them, if that was measured.
+    slowed: Option<f64>,
+}
+
+impl Counted {
+    /// The count in a recording; none if it has none.
+    pub(crate) fn of(rows: &Rows<'_>) -> Option<Self> {
+        let about = &rows.recording.about;
+        let bursts = (rows.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
+        Some(Self {
+            transactions: about.transactions? as f64,
+            bursts: Some(bursts).filter(|share| share.is_finite())?,
+            slowed: rate_ratio(rows),
+        })
+    }
+
+    /// The expected number within bursts.
+    pub(crate) fn in_bursts(&self) -> f64 {
+        self.if_slowed(self.slowed.unwrap_or(1.0))
+    }
+
+    /// Bursts are slower than the time between them, and so than the mean of both.
+    fn if_slowed(&self, slowed: f64) -> f64 {
+        self.transactions * self.bursts * slowed / (1.0 - self.bursts * (1.0 - slowed))
+    }
+
+    /// Counted transactions per transaction that the turns show. Where calls do not tell requests apart,
+    /// read-only requests are known by their number alone. Otherwise the count is used if it differs by more
+    /// than the bursts differ among themselves, and by more than recording may have slowed them: the turns
+    /// then miss some transactions.
+    fn per_shown(&self, rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<f64> {
+        let mut ends = vec![0.0; rows.recording.about.bursts.len()];
+        for turn in sessions.iter().flatten().filter(|turn| turn.ends) {
+            ends[turn.burst as usize] += 1.0;
+        }
+        let shown = ends.iter().sum::<f64>();
+        if shown == 0.0 || self.transactions == 0.0 {
+            return None;
+        }
+        let each = self.in_bursts() / shown;
+        if !sessions.iter().flatten().any(|turn| turn.served) {
+            return Some(each.max(1.0));
+        }
+        let slowest = self.if_slowed(self.slowed.unwrap_or(RECORDED_LEAST_RATIO.get())) / shown;
+        let off = (slowest - 1.0).max(1.0 - each);
+        (off > COUNTED_MOST_OFF_SHARE.get().max(chance(rows, &ends)?)).then_some(each)
+    }
+}
+
+/// Rate with recording over the rate without, if that is known.
+fn rate_ratio(rows: &Rows<'_>) -> Option<f64> {
+    let known = |cost: &&Cost| {
+        cost.rate_ratio_low > 0.0
+            && cost.rate_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.rate_ratio_low
+    };
+    let cost = rows.recording.about.cost.as_ref().filter(known);
+    cost.map(|cost| cost.rate_ratio.clamp(RECORDED_LEAST_RATIO.get(), 1.0))
+}
+
+/// Possible random difference between the mean rate of the bursts and that of all time, as a share of it.
+/// None for a single burst.
+fn chance(rows: &Rows<'_>, ends: &[f64]) -> Option<f64> {
+    if rows.is_whole() {
+        let shown = ends.iter().sum::<f64>();
+        return Some(STUDENT_MANY / shown.sqrt());
+    }
+    let bursts = rows.recording.about.bursts.iter();
+    let rates = bursts.zip(ends).map(|(burst, ends)| {
+        let time_ns = burst.end_ns.saturating_sub(burst.start_ns).max(1);
+        ends / time_ns as f64
+    });
+    error_of_mean(&rates.collect::<Vec<_>>())
+}
+
+/// Half of the 95 % interval of a mean, as a share of it; none for a single value.
+fn error_of_mean(values: &[f64]) -> Option<f64> {
+    let others = values.len().checked_sub(1).filter(|&others| others > 0)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / others as f64 / values.len() as f64).sqrt();
+    let student = STUDENT.get(others - 1).copied().unwrap_or(STUDENT_MANY);
+    Some(student * error / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_that_differ_do_not_tell_the_mean() {
+        assert_eq!(error_of_mean(&[5.0, 5.0, 5.0]), Some(0.0));
+        assert_eq!(error_of_mean(&[5.0]), None);
+        let error = error_of_mean(&[4.0, 6.0]).expect("of two");
+        assert!((error - 12.71 * 0.2).abs() < 1e-9, "{error}");
+    }
+
+    #[test]
+    fn bursts_that_recording_slows_hold_fewer() {
+        let counted = |bursts, slowed| Counted {
+            transactions: 1_000.0,
+            bursts,
+            slowed,
+        };
+        assert_eq!(counted(0.1, None).in_bursts(), 100.0);
+        // 100 of 1,000 ms at 0.8 of the rate: 80 of 980.
+        let slowed = counted(0.1, Some(0.8)).in_bursts();
+        assert!((slowed - 80_000.0 / 980.0).abs() < 1e-9, "{slowed}");
+        assert_eq!(counted(1.0, Some(0.8)).in_bursts(), 1_000.0);
+    }
 }
