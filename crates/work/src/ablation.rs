@@ -2,12 +2,10 @@
 //! [`crate::Disabled::has`] where they act.
 
 use crate::model::mechanism::Mechanism;
-use crate::{Grouping, Pace, RecordedRequest, Reuse, Session, Step, Work};
+use crate::{Grouping, Pace, Reuse, Session, Step, Work};
 
-/// A step that does nothing, used as a replacement.
 const NOTHING: Step = Step::Reuse(Reuse::UNKNOWN);
 
-/// Removes the data that drives the disabled mechanisms from the work.
 pub(crate) fn strip(work: &mut Work) {
     let disabled = work.disabled;
     let all = Mechanism::ALL.iter();
@@ -38,28 +36,22 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             });
         }
         Mechanism::HotLocks => replace(work, |step| matches!(step, Step::Lock { .. })),
-        Mechanism::EmpiricalClasses => requests(work).for_each(|one| {
-            (one.depth, one.log) = (0, false);
-        }),
+        Mechanism::EmpiricalClasses => {
+            for device in &mut work.devices {
+                let either = device.reads.iter_mut().chain(&mut device.writes);
+                let requests = either.chain(&mut device.flushes);
+                requests.for_each(|one| (one.depth, one.log) = (0, false));
+            }
+        }
         _ => {}
     }
 }
 
-fn steps(work: &mut Work) -> impl Iterator<Item = &mut Step> {
-    let sessions = work.sessions.iter_mut();
-    sessions.flat_map(|session: &mut Session| &mut session.steps)
-}
-
 fn replace(work: &mut Work, is_such: fn(&Step) -> bool) {
-    let such = steps(work).filter(|step| is_such(step));
+    let sessions = work.sessions.iter_mut();
+    let steps = sessions.flat_map(|session: &mut Session| &mut session.steps);
+    let such = steps.filter(|step| is_such(step));
     such.for_each(|step| *step = NOTHING);
-}
-
-fn requests(work: &mut Work) -> impl Iterator<Item = &mut RecordedRequest> {
-    work.devices.iter_mut().flat_map(|device| {
-        let either = device.reads.iter_mut().chain(&mut device.writes);
-        either.chain(&mut device.flushes)
-    })
 }
 
 #[cfg(test)]

@@ -1,37 +1,32 @@
 //! Converts a recording into work: what the run requires of a machine, independent of its devices' times.
 
 mod ablation;
+mod address_space;
 mod breakdown;
 pub mod constants;
 mod emit;
 mod engines;
-mod error;
 mod extract;
-mod index;
 mod limits;
 mod log;
 mod model;
 mod page_cache;
-mod statistics;
+mod rows;
 mod storage;
 #[cfg(test)]
 mod test_states;
 mod timeline;
 mod transactions;
-mod unassigned;
+mod view;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
-pub use error::WorkError;
-pub use model::log_rules::{CommitDelay, LogRules};
 pub use model::mechanism::{Disabled, Mechanism};
-pub use model::step::{Delay, Step};
-pub use model::unassigned::UnassignedFile;
+pub(crate) use model::step::Place;
+pub use model::step::{Delay, Reuse, Step};
 pub use model::work::{
-    CheckpointRules, Grouping, HotLock, Observed, Pace, Partition, RecordedDevice, RecordedRequest,
-    Session, SyncScript, Turn, Work,
+    CheckpointRules, CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache,
+    Partition, RecordedDevice, RecordedRequest, Session, SyncScript, TimeCategory, Turn,
+    UnassignedFile, Work, WorkError,
 };
-pub use page_cache::cache_size::PageCache;
-pub use page_cache::reuse::Reuse;
 pub use timeline::idle_cores::cold_factor;
-pub use timeline::time_category::TimeCategory;
-pub use transactions::active_span::STEADY_TRANSACTIONS;
+pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -3,7 +3,7 @@
 use tierwise_recording::{NONE, State, StateKind};
 
 /// On the first core, woken by nobody; between two instants in microseconds.
-pub(crate) fn state(thread: u32, us: (u64, u64), kind: StateKind) -> State {
+pub(crate) const fn state(thread: u32, us: (u64, u64), kind: StateKind) -> State {
     State {
         thread,
         start_ns: us.0 * 1000,

@@ -1,62 +1,45 @@
-//! Turns of background threads: cut at idle waits, with their pace.
+//! Sessions of the engine's own threads: turns cut at idle waits, with their pace; a second copy of the log.
 
-use tierwise_recording::ThreadClass;
+use tierwise_recording::{Role, ThreadClass};
 
 use crate::constants::{BACKGROUND_IDLE_NS, BACKGROUND_LEAST_SHARE};
-use crate::emit::emitter::Emitter;
-use crate::index::work_clock::WorkClock;
-use crate::timeline::segments::{Segment, SegmentKind, segments_of};
+use crate::emit::emitter::{Emitter, empty_session};
+use crate::log::log_replica::{LogReplica, flushes_log};
+use crate::storage::syncs;
+use crate::timeline::segments::{Segment, segments_of};
 use crate::timeline::wait::WaitCause;
-use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
-use crate::{Pace, Session, Step};
+use crate::{Pace, Session, Step, Turn};
 
 /// Fewer transactions than these set no pace.
 const ENOUGH: usize = 20;
 
 /// The sessions of background threads. `ended` has the end times of transactions, sorted.
-pub(crate) fn sessions(
-    emitter: &mut Emitter<'_>,
-    clock: &WorkClock,
-    ended: &[u64],
-) -> Vec<Session> {
+pub(crate) fn sessions(emitter: &mut Emitter<'_>, ended: &[u64]) -> Vec<Session> {
     let view = emitter.view;
-    let threads = &view.recording.threads;
-    (0..threads.len() as u32)
-        .filter(|&thread| {
-            let class = threads[thread as usize].class;
-            matches!(class, ThreadClass::LogWriter | ThreadClass::Background)
-                && !emitter.flushes.is_replica(thread)
-        })
-        .filter_map(|thread| session(emitter, clock, ended, thread))
+    let threads = [ThreadClass::LogWriter, ThreadClass::Background].into_iter();
+    let mut threads: Vec<u32> = threads.flat_map(|class| view.threads(class)).collect();
+    threads.sort_unstable();
+    let own = threads
+        .into_iter()
+        .filter(|&thread| !view.flushes.is_replica(thread));
+    own.filter_map(|thread| session(emitter, ended, thread))
         .collect()
 }
 
-fn session(
-    emitter: &mut Emitter<'_>,
-    clock: &WorkClock,
-    ended: &[u64],
-    thread: u32,
-) -> Option<Session> {
+fn session(emitter: &mut Emitter<'_>, ended: &[u64], thread: u32) -> Option<Session> {
     let view = emitter.view;
     let helper = emitter.dependencies.is_helper(thread);
-    let mut session = Session {
-        name: view.recording.threads[thread as usize].name.clone(),
-        class: view.recording.threads[thread as usize].class,
-        client: None,
-        pace: Pace::Loop,
-        turns: Vec::new(),
-        starts: Vec::new(),
-        steps: Vec::new(),
-    };
+    let recorded = &view.recording.threads[thread as usize];
+    let mut session = empty_session(recorded.name.clone(), recorded.class, None);
     let mut begins = Vec::new();
-    for (burst, segments) in segments_of(view, emitter.flushes, thread) {
-        let turns = if helper {
-            vec![segments]
-        } else {
-            at_idle_waits(segments)
+    for (burst, segments) in segments_of(view, thread) {
+        let turns = match helper {
+            true => vec![segments],
+            false => at_idle_waits(segments),
         };
-        for segments in turns.into_iter().filter(|segments| works(segments)) {
+        let works = |segments: &Vec<Segment>| segments.iter().any(|one| one.wait().is_none());
+        for segments in turns.into_iter().filter(works) {
             let raw = RawTurn {
                 thread,
                 burst,
@@ -64,65 +47,44 @@ fn session(
                 ..RawTurn::default()
             };
             begins.push(raw.start_ns());
-            emitter.turn(&raw, &Meaning::default(), &mut session);
+            emitter.turn(&raw, &mut session);
         }
     }
     if !helper {
-        set_pace(&mut session, clock, ended, &begins);
+        set_pace(emitter, &mut session, ended, &begins);
     }
-    let span_ns = view.span_ns() as f64;
-    (moves_data(&session) || cpu_ns(&session) > span_ns * BACKGROUND_LEAST_SHARE.get())
-        .then_some(session)
-}
-
-fn works(segments: &[Segment]) -> bool {
-    segments
-        .iter()
-        .any(|segment| !matches!(segment.kind, SegmentKind::Wait { .. }))
+    let least_ns = view.span_ns() as f64 * BACKGROUND_LEAST_SHARE.get();
+    (moves_data(&session) || cpu_ns(&session) > least_ns).then_some(session)
 }
 
 /// Stretches of work between idle waits; the idle waits are left out.
-fn at_idle_waits(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
-    let mut turns = vec![Vec::new()];
-    for segment in segments {
-        let idle = match segment.kind {
-            SegmentKind::Wait { cause, .. } => {
-                let own = matches!(
-                    cause,
-                    WaitCause::Read | WaitCause::Write | WaitCause::Sync | WaitCause::LogDevice
-                );
-                !own && segment.time_ns() >= BACKGROUND_IDLE_NS.get()
-            }
-            _ => false,
-        };
-        if idle {
-            turns.push(Vec::new());
-        } else if let Some(turn) = turns.last_mut() {
-            turn.push(segment);
-        }
-    }
-    turns
+fn at_idle_waits(segments: Vec<Segment<'_>>) -> Vec<Vec<Segment<'_>>> {
+    use WaitCause::{LogDevice, Read, Sync, Write};
+    let idle = |segment: &Segment| {
+        let own = matches!(segment.wait(), Some((Read | Write | Sync | LogDevice, _)));
+        segment.wait().is_some() && !own && segment.time_ns() >= BACKGROUND_IDLE_NS.get()
+    };
+    segments.split(idle).map(<[_]>::to_vec).collect()
 }
 
 /// Work that moves data follows the transactions that caused it; all other work follows time.
-fn set_pace(session: &mut Session, clock: &WorkClock, ended: &[u64], begins: &[u64]) {
+fn set_pace(emitter: &Emitter<'_>, session: &mut Session, ended: &[u64], begins: &[u64]) {
+    let begins = begins.iter();
     if moves_data(session) && ended.len() >= ENOUGH {
         session.pace = Pace::Work;
         let before = |begin: &u64| ended.partition_point(|end| end < begin) as u64;
-        session.starts = begins.iter().map(before).collect();
+        session.starts = begins.map(before).collect();
     } else {
         session.pace = Pace::Time;
-        session.starts = begins.iter().map(|&begin| clock.of(begin)).collect();
+        let since = |begin: &u64| emitter.view.in_bursts_ns(0, *begin);
+        session.starts = begins.map(since).collect();
     }
 }
 
 fn moves_data(session: &Session) -> bool {
-    session.steps.iter().any(|step| {
-        !matches!(
-            step,
-            Step::Cpu { .. } | Step::Delay(_) | Step::Signal { .. } | Step::Await { .. }
-        )
-    })
+    use Step::{Await, Cpu, Delay, Signal};
+    let mut steps = session.steps.iter();
+    steps.any(|step| !matches!(step, Cpu { .. } | Delay(_) | Signal { .. } | Await { .. }))
 }
 
 fn cpu_ns(session: &Session) -> f64 {
@@ -131,4 +93,39 @@ fn cpu_ns(session: &Session) -> f64 {
         _ => 0.0,
     };
     session.steps.iter().map(time).sum()
+}
+
+/// Both threads of a second copy of the log as one session, with a turn for each flush of the copy.
+pub(crate) fn replica_session(emitter: &mut Emitter<'_>, replica: LogReplica) -> Session {
+    let view = emitter.view;
+    let calls = view.calls(replica.receiver).iter();
+    let scripts: Vec<_> = calls
+        .filter(|call| flushes_log(view, call))
+        .map(|call| syncs::script(view, Role::Log, call))
+        .collect();
+    let cpu_ns = view.cpu_ns(replica.sender) + view.cpu_ns(replica.receiver);
+    let half_ns = cpu_ns / scripts.len().max(1) as u64 / 2;
+    let half = Step::Cpu {
+        time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),
+        client: false,
+    };
+    let recorded = &view.recording.threads[replica.receiver as usize];
+    let mut session = empty_session(recorded.name.clone(), ThreadClass::LogWriter, None);
+    for script in scripts {
+        let sync = Step::Sync {
+            role: Role::Log,
+            script: emitter.syncs.add(script),
+        };
+        let mut steps = vec![Step::AwaitLog, half, sync, half];
+        steps.extend(replica.waited_for.then_some(Step::Acknowledge));
+        session.turns.push(Turn {
+            first_step: session.steps.len() as u32,
+            steps: steps.len() as u32,
+            tail_steps: 0,
+            ends: false,
+            recorded_ns: 0,
+        });
+        session.steps.extend(steps);
+    }
+    session
 }

@@ -1,26 +1,25 @@
 //! Turns written as steps: demands are kept, waits are dropped.
 
-use tierwise_recording::{NONE, ThreadClass};
+use std::collections::BTreeMap;
 
-use crate::emit::file_steps;
-use crate::emit::step_writer::{StepWriter, commit_steps};
-use crate::index::calls::makes_durable;
-use crate::index::view::View;
+use tierwise_recording::{NONE, State, ThreadClass};
+
+use crate::emit::step_writer::{FlushCpu, StepWriter};
 use crate::log::checkpoints::Checkpoints;
-use crate::log::flush_cpu::FlushCpu;
-use crate::log::flushes::LogFlushes;
+use crate::page_cache::read_streams;
+use crate::page_cache::reuse_distances::ReuseDistances;
+use crate::rows::makes_durable;
 use crate::storage::syncs::Syncs;
-use crate::timeline::segments::{Segment, SegmentKind};
-use crate::timeline::wait::{WaitCause, second_log_sync};
+use crate::timeline::segments::SegmentKind;
+use crate::timeline::wait::WaitCause;
 use crate::transactions::clients::Clients;
 use crate::transactions::database_lock;
 use crate::transactions::thread_dependencies::ThreadDependencies;
-use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
-use crate::{Delay, Grouping, Session, Step, SyncScript, Turn};
+use crate::view::View;
+use crate::{Delay, Grouping, Pace, Session, Step, SyncScript, Turn};
 
 /// How much is appended to the log, and when.
-#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Appending {
     /// This much with each commit.
     PerCommit(u32),
@@ -31,65 +30,65 @@ pub(crate) enum Appending {
 /// Writes turns as steps for all sessions, and collects data for the log's rules.
 pub(crate) struct Emitter<'a> {
     pub(crate) view: &'a View<'a>,
-    pub(crate) flushes: &'a LogFlushes,
     pub(crate) dependencies: &'a ThreadDependencies,
     pub(crate) grouping: Grouping,
     pub(crate) appending: Appending,
     /// Checkpoints triggered by the pages in the log.
-    pub(crate) checkpoints: Option<&'a Checkpoints>,
+    pub(crate) checkpoints: Option<&'a Checkpoints<'a>>,
     /// Syncs that are no commits.
     pub(crate) syncs: Syncs,
     /// Scripts of the leaders' flushes of the log.
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
+    /// By instant and sector of a request: sectors of its stream that were read later.
+    pub(super) stream_rests: BTreeMap<(u64, u64), u32>,
+    reuse_distances: &'a ReuseDistances,
     clients: Clients,
 }
 
 impl<'a> Emitter<'a> {
     pub(crate) fn new(
         view: &'a View<'a>,
-        flushes: &'a LogFlushes,
         dependencies: &'a ThreadDependencies,
         appending: Appending,
-        checkpoints: Option<&'a Checkpoints>,
+        checkpoints: Option<&'a Checkpoints<'a>>,
+        reuse_distances: &'a ReuseDistances,
     ) -> Self {
         Self {
             view,
-            flushes,
             dependencies,
-            grouping: flushes.grouping(view),
+            grouping: view.flushes.grouping(view),
             appending,
             checkpoints,
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
+            stream_rests: read_streams::rests(view),
+            reuse_distances,
             clients: Clients::new(view),
         }
     }
 
-    /// Appends a turn to a session.
-    pub(crate) fn turn(&mut self, raw: &RawTurn, meaning: &Meaning, session: &mut Session) {
-        let marks = self
-            .dependencies
-            .marks(raw.thread, raw.start_ns(), raw.end_ns());
-        let mut writer = StepWriter::new(
-            marks,
-            self.append_per_ns(raw.thread),
-            &self.view.reuse_distances,
-        );
-        writer.plan(meaning, self.append_bytes());
+    pub(crate) fn turn(&mut self, raw: &RawTurn<'_>, session: &mut Session) {
+        let mut writer = self.writer(raw);
         let mut commits = raw.commits.iter().peekable();
         let mut tail = None;
         let tries = database_lock::tries(self.grouping, raw);
+        let second_log_ns = self.second_log_ns(raw);
         for (index, segment) in raw.segments.iter().enumerate() {
             if let Some(commit) = commits.next_if(|commit| commit.segment as usize == index) {
-                writer.commit(self.commit_steps(raw.thread, commit.end_ns));
+                let known = self.checkpoints;
+                let known = known.map(|found| found.commit(raw.thread, commit.end_ns));
+                writer.commit(known.unwrap_or_else(|| self.commit_steps()));
             }
-            if self.is_left_out((raw.thread, tries), segment, &mut writer) {
-                continue;
+            if let Some(end_ns) = self.left_out(raw.thread, tries, segment.start_ns) {
+                writer.left_out_until_ns = end_ns;
+                if !matches!(segment.kind, SegmentKind::Cpu { .. }) {
+                    continue;
+                }
             }
-            let before = writer.len();
+            let before = writer.steps.len();
             writer.asked(segment);
             match segment.kind {
                 SegmentKind::Cpu { waited } => {
@@ -97,132 +96,124 @@ impl<'a> Emitter<'a> {
                 }
                 SegmentKind::Ready => {}
                 SegmentKind::Wait { cause, state } => {
+                    match cause {
+                        // A session that then syncs the second log itself waits once, for its own sync.
+                        WaitCause::SecondLog(_) if second_log_ns >= Some(state.end_ns) => {}
+                        _ => self.wait(cause, state, session.client, &mut writer),
+                    }
                     let after_reply = raw.reply_ns.is_some_and(|reply| reply <= segment.start_ns);
-                    self.wait((raw, segment), (cause, state), session.client, &mut writer);
                     if cause == WaitCause::Client && after_reply && tail.is_none() {
                         tail = Some(before);
                     }
                 }
-                SegmentKind::Call { call } => self.call(raw, index, call, &mut writer),
+                SegmentKind::Call { call, .. } => self.call(raw, index, call, &mut writer),
             }
         }
-        self.flush_cpu.add(writer.stripped());
+        self.flush_cpu.add(writer.stripped);
         let steps = writer.finish();
         session.turns.push(Turn {
             first_step: session.steps.len() as u32,
             steps: steps.len() as u32,
             tail_steps: tail.map_or(0, |tail| trailing(&steps, tail)),
-            ends: meaning.ends,
+            ends: raw.ends,
             recorded_ns: raw.end_ns() - raw.start_ns(),
         });
         session.steps.extend(steps);
     }
 
-    /// The steps of a commit of a thread that ended at that instant.
-    fn commit_steps(&self, thread: u32, end_ns: u64) -> Vec<Step> {
-        let known = self.checkpoints.map(|found| found.commit(thread, end_ns));
-        known.unwrap_or_else(|| commit_steps(self.append_bytes()))
-    }
-
-    /// Whether a segment is no step: part of a thread's checkpoint, or of a failed attempt.
-    fn is_left_out(
-        &self,
-        (thread, tries): (u32, Option<(u64, u64)>),
-        segment: &Segment,
-        writer: &mut StepWriter,
-    ) -> bool {
-        let at_ns = segment.start_ns;
-        let found = self.checkpoints;
-        let moved = found.and_then(|found| found.left_out(thread, at_ns));
-        let tried = tries.filter(|&(from_ns, to_ns)| from_ns <= at_ns && at_ns < to_ns);
-        let Some(end_ns) = moved.or(tried.map(|tried| tried.1)) else {
-            return false;
-        };
-        writer.leave_out_until(end_ns);
-        !matches!(segment.kind, SegmentKind::Cpu { .. })
-    }
-
-    fn append_bytes(&self) -> Option<u32> {
-        match self.appending {
-            Appending::PerCommit(bytes) => Some(bytes),
-            Appending::PerCpu(_) => None,
-        }
-    }
-
-    /// Whether the thread is a session's: the engine's own threads write the data that sessions appended.
-    fn append_per_ns(&self, thread: u32) -> f64 {
-        match self.appending {
+    fn writer(&self, raw: &RawTurn<'_>) -> StepWriter<'a> {
+        // The engine's own threads write the data that sessions appended.
+        let append_per_ns = match self.appending {
             Appending::PerCpu(bytes_per_ns)
-                if self.view.class(thread) == Some(ThreadClass::Session) =>
+                if self.view.class(raw.thread) == Some(ThreadClass::Session) =>
             {
                 bytes_per_ns
             }
             _ => 0.0,
+        };
+        let locks = raw.locks.iter();
+        let mut planned: Vec<(u64, Step)> = locks
+            .map(|&(lock, at_ns)| (at_ns, Step::Lock { lock }))
+            .collect();
+        if let Some(at_ns) = raw.hidden_commit_ns {
+            let last_first = self.commit_steps().into_iter().rev();
+            planned.extend(last_first.map(|step| (at_ns, step)));
+        }
+        let marks = self.dependencies;
+        let marks = marks.steps(raw.thread, raw.start_ns(), raw.end_ns());
+        StepWriter::new(self.reuse_distances, append_per_ns, marks, planned)
+    }
+
+    fn commit_steps(&self) -> Vec<Step> {
+        match self.appending {
+            Appending::PerCommit(size_bytes) => vec![Step::Append { size_bytes }, Step::Commit],
+            Appending::PerCpu(_) => vec![Step::Commit],
         }
     }
 
-    /// Whether a turn syncs the engine's second log itself after an instant.
-    fn syncs_second_log(&self, raw: &RawTurn, after_ns: u64) -> bool {
-        let second = self.view.engine.second_log;
-        let syncs = |segment: &Segment| match segment.kind {
-            SegmentKind::Call { call } => (self.view.call(call)).is_some_and(|call| {
-                call.start_ns >= after_ns
-                    && makes_durable(call)
-                    && self.view.role(call.file) == second
-            }),
-            _ => false,
-        };
-        second.is_some() && raw.segments.iter().any(syncs)
+    /// The end of a thread's checkpoint, or of its failed attempts, that an instant lies in.
+    fn left_out(&self, thread: u32, tries: Option<(u64, u64)>, at_ns: u64) -> Option<u64> {
+        let checkpoints = self.checkpoints;
+        let moved = checkpoints.and_then(|found| found.left_out(thread, at_ns));
+        let tried = tries.filter(|&(from_ns, to_ns)| from_ns <= at_ns && at_ns < to_ns);
+        moved.or(tried.map(|tried| tried.1))
     }
 
-    /// A wait of a turn, with its cause and state; `client` is the thread of the session's client.
+    /// When a turn last syncs the engine's second log itself, if it does.
+    fn second_log_ns(&self, raw: &RawTurn<'_>) -> Option<u64> {
+        let second = self.view.engine.second_log?;
+        let calls = raw.calls();
+        let syncs =
+            calls.filter(|call| makes_durable(call) && self.view.role(call.file) == Some(second));
+        syncs.map(|call| call.start_ns).max()
+    }
+
+    /// A wait of a turn; `client` is the thread of the session's client.
     fn wait(
         &mut self,
-        (raw, segment): (&RawTurn, &Segment),
-        (cause, state): (WaitCause, u32),
+        cause: WaitCause,
+        state: &State,
         client: Option<u32>,
-        writer: &mut StepWriter,
+        writer: &mut StepWriter<'_>,
     ) {
-        if let Some(number) = self.dependencies.awaited(raw.thread, state) {
-            writer.push(Step::Await { number });
-            return;
+        if let Some(number) = self.dependencies.awaited(state) {
+            return writer.push(Step::Await { number });
         }
         match cause {
-            WaitCause::SecondLog => {
-                let state = &self.view.states(raw.thread)[state as usize];
-                if let Some(sync) = second_log_sync(self.view, state)
-                    && !self.syncs_second_log(raw, segment.end_ns)
+            WaitCause::SecondLog(sync) => {
+                if let Some(sync) = self.view.call(sync)
                     && let Some(role) = self.view.role(sync.file)
                 {
                     writer.push(self.syncs.sync(self.view, role, sync));
                 }
             }
-            WaitCause::Other => {
-                let state = &self.view.states(raw.thread)[state as usize];
-                if state.call == NONE {
-                    writer.extend(file_steps::fault(self.view, state));
-                }
-            }
-            WaitCause::Client => {
-                let state = &self.view.states(raw.thread)[state as usize];
-                let part = self.clients.part(self.view, state, client);
-                writer.client(part);
-            }
+            WaitCause::Other if state.call == NONE => writer.extend(self.fault(state)),
+            WaitCause::Client => writer.client(self.clients.part(self.view, state, client)),
             WaitCause::Timer
                 if self.grouping != Grouping::Exclusive
-                    && !self.dependencies.is_helper(raw.thread)
-                    && !self
-                        .flushes
-                        .delays
-                        .has(&self.view.states(raw.thread)[state as usize]) =>
+                    && !self.dependencies.is_helper(state.thread)
+                    && !self.view.flushes.delays.has(state) =>
             {
                 writer.push(Step::Delay(Delay {
-                    time_ns: segment.time_ns(),
+                    time_ns: state.end_ns - state.start_ns,
                     timer: true,
-                }))
+                }));
             }
             _ => {}
         }
+    }
+}
+
+/// A session in a loop, without turns.
+pub(crate) fn empty_session(name: String, class: ThreadClass, client: Option<u32>) -> Session {
+    Session {
+        name,
+        class,
+        client,
+        pace: Pace::Loop,
+        turns: Vec::new(),
+        starts: Vec::new(),
+        steps: Vec::new(),
     }
 }
 

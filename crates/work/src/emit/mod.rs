@@ -3,10 +3,7 @@
 //! Only `extract` may use this module.
 
 pub(crate) mod background;
-mod call_steps;
+mod calls;
 pub(crate) mod emitter;
-pub(crate) mod file_steps;
 pub(crate) mod log_rules;
-pub(crate) mod replica_session;
-pub(crate) mod step_writer;
-mod unread_requests;
+mod step_writer;

@@ -1,40 +1,91 @@
 //! Writes the steps of one turn: sums processor time between them and inserts steps that no call shows.
 
-use crate::emit::file_steps;
-use crate::emit::unread_requests::UnreadRequests;
-use crate::log::flush_cpu::FlushCpu;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::transactions::clients::ClientTime;
-use crate::transactions::thread_dependencies::DependencyMark;
-use crate::transactions::turn_meaning::Meaning;
 use crate::{Delay, Reuse, Step};
 
 /// Appends without a following commit are collected up to this size.
 const APPEND_BYTES: f64 = 16_384.0;
+/// Reads of neighbouring sectors are merged up to this length.
+const LOOK_SECTORS: u32 = 256;
+/// Largest number of read-ahead requests kept whose pages were not used yet.
+const MOST_UNREAD: usize = 64;
+
+/// Time on a core in calls that flush the log: until the last wait for its device, and after it.
+///
+/// The part after the wait runs on a core that was idle for as long as the device took, so it costs less on a faster
+/// device. The part before does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct FlushCpu {
+    flushes: u32,
+    before_ns: f64,
+    after_ns: f64,
+    /// Of the flush under way: time after its latest wait.
+    last: Option<f64>,
+}
+
+impl FlushCpu {
+    /// A call of a commit: whether it flushed the log.
+    pub(crate) fn count(&mut self, flush: bool) {
+        self.flushes += u32::from(flush);
+    }
+
+    /// A stretch on a core in a flush, after a wait or not.
+    pub(crate) fn ran(&mut self, time_ns: f64, waited: bool) {
+        if waited {
+            self.before_ns += self.last.replace(0.0).unwrap_or(0.0);
+        }
+        match &mut self.last {
+            Some(last) => *last += time_ns,
+            None => self.before_ns += time_ns,
+        }
+    }
+
+    /// The flush has ended.
+    pub(crate) fn settle(&mut self) {
+        self.after_ns += self.last.take().unwrap_or(0.0);
+    }
+
+    /// Merges the flushes of another turn.
+    pub(crate) fn add(&mut self, mut other: Self) {
+        other.settle();
+        self.flushes += other.flushes;
+        self.before_ns += other.before_ns;
+        self.after_ns += other.after_ns;
+    }
+
+    /// Mean of one flush, before its wait and after it.
+    pub(crate) fn of_one(&self) -> (u32, u32) {
+        let each = |ns: f64| (ns / f64::from(self.flushes.max(1))) as u32;
+        (each(self.before_ns), each(self.after_ns))
+    }
+}
 
 /// Writes the steps of one turn.
 pub(crate) struct StepWriter<'a> {
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// Time on a core since the last step.
     cpu_ns: u64,
     /// Own time on a core so far, as recorded.
     ran_ns: u64,
     /// Steps to insert at given own times on a core, last first.
-    planned: Vec<(u64, Vec<Step>)>,
+    planned: Vec<(u64, Step)>,
+    /// Signals and awaits with their instants, last first.
+    marks: Vec<(u64, Step)>,
     /// Until this instant, time on a core belongs to the log's flush.
     strip_until_ns: u64,
-    stripped: FlushCpu,
-    /// Until this instant, time is left out.
-    left_out_until_ns: u64,
-    /// Signals and awaits of this turn with their times; the next first.
-    marks: &'a [(u64, DependencyMark)],
+    /// Time on a core in the log's flushes.
+    pub(super) stripped: FlushCpu,
+    /// Until this instant, time is left out: the thread's work is no part of the turn.
+    pub(super) left_out_until_ns: u64,
     /// Bytes appended to the log per nanosecond on a core, where commits are few.
     append_per_ns: f64,
     /// Bytes not yet appended.
     unwritten_bytes: f64,
     submitted: bool,
-    unread: UnreadRequests,
+    /// First sectors of read-ahead requests whose pages have not been used yet, oldest first.
+    unread: Vec<u64>,
     reuse_distances: &'a ReuseDistances,
     /// Instant and call of the request being written.
     asked: (u64, Option<u32>),
@@ -43,24 +94,26 @@ pub(crate) struct StepWriter<'a> {
 }
 
 impl<'a> StepWriter<'a> {
-    pub(crate) fn new(
-        marks: &'a [(u64, DependencyMark)],
-        append_per_ns: f64,
+    pub(super) fn new(
         reuse_distances: &'a ReuseDistances,
+        append_per_ns: f64,
+        marks: Vec<(u64, Step)>,
+        mut planned: Vec<(u64, Step)>,
     ) -> Self {
+        planned.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
         Self {
             steps: Vec::new(),
             cpu_ns: 0,
             ran_ns: 0,
-            planned: Vec::new(),
+            planned,
+            marks,
             strip_until_ns: 0,
             stripped: FlushCpu::default(),
             left_out_until_ns: 0,
-            marks,
             append_per_ns,
             unwritten_bytes: 0.0,
             submitted: false,
-            unread: UnreadRequests::default(),
+            unread: Vec::new(),
             reuse_distances,
             asked: (0, None),
             reuse: Reuse::UNKNOWN,
@@ -68,32 +121,16 @@ impl<'a> StepWriter<'a> {
     }
 
     /// The segment that requested the following steps.
-    pub(crate) fn asked(&mut self, segment: &Segment) {
-        let call = match segment.kind {
-            SegmentKind::Call { call } => Some(call),
+    pub(super) fn asked(&mut self, segment: &Segment<'_>) {
+        let row = match segment.kind {
+            SegmentKind::Call { row, .. } => Some(row),
             _ => None,
         };
-        self.asked = (segment.start_ns, call);
-    }
-
-    /// Plans the steps that no call shows.
-    pub(crate) fn plan(&mut self, meaning: &Meaning, append_bytes: Option<u32>) {
-        for &(lock, at_ns) in &meaning.locks {
-            self.planned.push((at_ns, vec![Step::Lock { lock }]));
-        }
-        if let Some(at_ns) = meaning.hidden_commit_ns {
-            self.planned.push((at_ns, commit_steps(append_bytes)));
-        }
-        self.planned
-            .sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
-    }
-
-    pub(crate) fn len(&mut self) -> usize {
-        self.steps.len()
+        self.asked = (segment.start_ns, row);
     }
 
     /// Runs from one instant to another; `waited`: off any core just before.
-    pub(crate) fn run(&mut self, mut from_ns: u64, to_ns: u64, mut waited: bool) {
+    pub(super) fn run(&mut self, mut from_ns: u64, to_ns: u64, mut waited: bool) {
         loop {
             let end_ns = self.next_mark(from_ns, to_ns);
             self.gather(from_ns, end_ns, std::mem::take(&mut waited));
@@ -109,17 +146,14 @@ impl<'a> StepWriter<'a> {
     fn next_mark(&self, from_ns: u64, to_ns: u64) -> u64 {
         let planned = self.planned.last();
         let planned = planned.map(|(at_ns, _)| from_ns + at_ns.saturating_sub(self.ran_ns));
-        let mark = self.marks.first().map(|&(time_ns, _)| time_ns);
         let marks = [
             planned,
-            mark,
+            self.marks.last().map(|&(time_ns, _)| time_ns),
             Some(self.strip_until_ns),
             Some(self.left_out_until_ns),
         ];
-        let inside = marks
-            .into_iter()
-            .flatten()
-            .filter(|&mark| mark > from_ns && mark < to_ns);
+        let inside = marks.into_iter().flatten();
+        let inside = inside.filter(|&mark| mark > from_ns && mark < to_ns);
         inside.min().unwrap_or(to_ns)
     }
 
@@ -139,39 +173,25 @@ impl<'a> StepWriter<'a> {
 
     /// Inserts due steps: signals and awaits by the time, hidden steps by the time on a core.
     fn insert_due(&mut self, now_ns: u64) {
-        while let Some(&(_, mark)) = self.marks.first().filter(|mark| mark.0 <= now_ns) {
-            self.push(match mark {
-                DependencyMark::Signal(number) => Step::Signal { number },
-                DependencyMark::Await(number) => Step::Await { number },
-            });
-            self.marks = &self.marks[1..];
+        while let Some((_, step)) = self.marks.pop_if(|(time_ns, _)| *time_ns <= now_ns) {
+            self.push(step);
         }
-        while self
-            .planned
-            .last()
-            .is_some_and(|(at_ns, _)| *at_ns <= self.ran_ns)
-        {
-            if let Some((_, steps)) = self.planned.pop() {
-                steps.into_iter().for_each(|step| self.push(step));
-            }
+        let ran_ns = self.ran_ns;
+        while let Some((_, step)) = self.planned.pop_if(|(at_ns, _)| *at_ns <= ran_ns) {
+            self.push(step);
         }
     }
 
-    /// Until this instant, the thread's work is no part of the turn.
-    pub(crate) fn leave_out_until(&mut self, time_ns: u64) {
-        self.left_out_until_ns = time_ns;
-    }
-
-    pub(crate) fn strip_until(&mut self, time_ns: u64) {
+    pub(super) fn strip_until(&mut self, time_ns: u64) {
         self.strip_until_ns = self.strip_until_ns.max(time_ns);
     }
 
-    pub(crate) fn commit(&mut self, steps: Vec<Step>) {
+    pub(super) fn commit(&mut self, steps: Vec<Step>) {
         self.stripped.settle();
         self.extend(steps);
     }
 
-    pub(crate) fn client(&mut self, part: ClientTime) {
+    pub(super) fn client(&mut self, part: ClientTime) {
         self.flush();
         self.steps.extend(Step::cpu(part.cpu_ns, true));
         if part.away_ns > 0 {
@@ -183,17 +203,17 @@ impl<'a> StepWriter<'a> {
     }
 
     /// Waits for submitted requests, if there are any.
-    pub(crate) fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         if std::mem::take(&mut self.submitted) {
             self.push(Step::Drain);
         }
     }
 
-    pub(crate) fn extend(&mut self, steps: Vec<Step>) {
+    pub(super) fn extend(&mut self, steps: impl IntoIterator<Item = Step>) {
         steps.into_iter().for_each(|step| self.push(step));
     }
 
-    pub(crate) fn push(&mut self, step: Step) {
+    pub(super) fn push(&mut self, step: Step) {
         let reuse = self.reuse_distances.of(&step, self.asked.0, self.asked.1);
         if let Some(reuse) = reuse.filter(|reuse| *reuse != self.reuse) {
             self.reuse = reuse;
@@ -202,24 +222,57 @@ impl<'a> StepWriter<'a> {
         if let Step::Submit { sector, write, .. } = step {
             self.submitted = true;
             if !write {
-                self.unread.add(sector);
+                self.unread.push(sector);
+                let surplus = self.unread.len().saturating_sub(MOST_UNREAD);
+                self.unread.drain(..surplus);
             }
         }
-        if self.unread.is_first_use(step) {
-            self.flush();
-            self.steps.push(step);
-        } else if let Some(step) = file_steps::join_looks(self.steps.last_mut(), step) {
+        if self.is_first_use(step) || !self.joins_last(step) {
             self.flush();
             self.steps.push(step);
         }
     }
 
-    /// Time on a core in the log's flushes.
-    pub(crate) fn stripped(&self) -> FlushCpu {
-        self.stripped
+    /// Whether a step is the first use of pages read ahead. It may have to wait, so it is not merged with others.
+    fn is_first_use(&mut self, step: Step) -> bool {
+        let Step::CachedRead {
+            sector, sectors, ..
+        } = step
+        else {
+            return false;
+        };
+        let range = sector..sector + u64::from(sectors);
+        let before = self.unread.len();
+        self.unread.retain(|start| !range.contains(start));
+        self.unread.len() < before
     }
 
-    pub(crate) fn finish(mut self) -> Vec<Step> {
+    /// Merges a step with the previous one if both read neighbouring sectors.
+    fn joins_last(&mut self, step: Step) -> bool {
+        let (
+            Some(Step::CachedRead {
+                role,
+                sector,
+                sectors,
+            }),
+            Step::CachedRead {
+                role: next_role,
+                sector: next,
+                sectors: more,
+            },
+        ) = (self.steps.last_mut(), step)
+        else {
+            return false;
+        };
+        let follows = *role == next_role && *sector + u64::from(*sectors) == next;
+        let joins = follows && *sectors + more <= LOOK_SECTORS;
+        if joins {
+            *sectors += more;
+        }
+        joins
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Step> {
         self.ran_ns = u64::MAX;
         self.insert_due(u64::MAX);
         self.flush();
@@ -242,7 +295,23 @@ impl<'a> StepWriter<'a> {
     }
 }
 
-pub(crate) fn commit_steps(append_bytes: Option<u32>) -> Vec<Step> {
-    let append = append_bytes.map(|size_bytes| Step::Append { size_bytes });
-    append.into_iter().chain([Step::Commit]).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_after_the_last_wait_is_apart() {
+        let mut cpu = FlushCpu::default();
+        for _ in 0..2 {
+            cpu.ran(10.0, false);
+            cpu.ran(3.0, true);
+            cpu.ran(4.0, true);
+            cpu.ran(1.0, false);
+            cpu.settle();
+            cpu.count(true);
+        }
+        let mut all = FlushCpu::default();
+        all.add(cpu);
+        assert_eq!(all.of_one(), (13, 5));
+    }
 }

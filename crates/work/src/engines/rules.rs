@@ -1,13 +1,12 @@
 //! The rules of an engine.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use tierwise_recording::Role;
 
-use super::settings::size_bytes;
 use crate::{CommitDelay, Grouping};
 
-/// Settings of an engine by name, as recorded.
 pub(crate) type Settings = BTreeMap<String, String>;
 
 /// The rules of one engine.
@@ -51,9 +50,7 @@ pub(crate) enum FlushSharing {
 /// A setting that makes an engine read files past the page cache.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DirectIo {
-    /// Its name.
     pub(super) setting: &'static str,
-    /// Substring of its value in that case.
     pub(super) value: &'static str,
     /// Roles of the affected files.
     pub(super) roles: &'static [Role],
@@ -62,7 +59,6 @@ pub(crate) struct DirectIo {
 /// A setting that changes what a commit waits for.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CommitSetting {
-    /// Its name.
     pub(super) name: &'static str,
     /// Whether a value of it does so.
     pub(super) matters: Matters,
@@ -97,7 +93,6 @@ pub(crate) struct WriteAheadLog {
     pub(super) checkpoint_pages: (&'static str, u32),
 }
 
-/// Rules of an unknown engine.
 pub(super) const INFERRED: EngineRules = EngineRules {
     name: "",
     flush_sharing: FlushSharing::Inferred,
@@ -112,7 +107,6 @@ pub(super) const INFERRED: EngineRules = EngineRules {
 };
 
 impl EngineRules {
-    /// Whether only one session at a time may write.
     pub(crate) fn has_one_writer(&self) -> bool {
         self.flush_sharing == FlushSharing::Always(Grouping::Exclusive)
     }
@@ -131,24 +125,21 @@ impl EngineRules {
 
     /// Roles whose files the engine reads past the page cache.
     pub(crate) fn past_page_cache(&self, settings: &Settings) -> &'static [Role] {
-        let by = self.direct_io.as_ref();
-        let set = by.filter(|by| {
+        let set = |by: &&DirectIo| {
             let value = settings.get(by.setting);
             value.is_some_and(|value| value.contains(by.value))
-        });
-        set.map_or(&[][..], |by| by.roles)
+        };
+        let by = self.direct_io.as_ref().filter(set);
+        by.map_or(&[], |by| by.roles)
     }
 
     /// The wait of a flush's leader for more commits, as the settings say it; none if they do not.
     pub(crate) fn commit_delay(&self, settings: &Settings) -> Option<CommitDelay> {
         let (delay, (siblings, usual)) = self.commit_delay?;
-        let us: u32 = settings.get(delay)?.parse().ok()?;
-        let siblings = settings
-            .get(siblings)
-            .and_then(|number| number.parse().ok());
+        let us: u32 = number(settings, delay)?;
         Some(CommitDelay {
             time_ns: us.checked_mul(1_000)?,
-            siblings: siblings.unwrap_or(usual),
+            siblings: number(settings, siblings).unwrap_or(usual),
             from_settings: true,
         })
     }
@@ -175,27 +166,42 @@ impl EngineRules {
 
     /// The write-ahead log, if the settings enable one.
     pub(crate) fn write_ahead_log(&self, settings: &Settings) -> Option<&WriteAheadLog> {
-        let is_kept = |log: &&WriteAheadLog| {
-            let mode = settings.get(log.kept.0);
-            mode.is_some_and(|mode| mode == log.kept.1)
-        };
-        self.write_ahead_log.as_ref().filter(is_kept)
+        let log = self.write_ahead_log.as_ref()?;
+        let (name, value) = log.kept;
+        let kept = settings.get(name).is_some_and(|mode| mode == value);
+        kept.then_some(log)
     }
 }
 
 impl WriteAheadLog {
-    /// Size of a page.
     pub(crate) fn page_bytes(&self, settings: &Settings) -> u64 {
         let (name, default) = self.page_bytes;
-        let set = settings.get(name).and_then(|size| size.parse().ok());
-        set.filter(|size| (512..=65_536).contains(size))
-            .unwrap_or(default)
+        let set = number(settings, name).filter(|size| (512..=65_536).contains(size));
+        set.unwrap_or(default)
     }
 
     /// Pages in the log that trigger a checkpoint.
     pub(crate) fn checkpoint_pages(&self, settings: &Settings) -> u32 {
         let (name, default) = self.checkpoint_pages;
-        let set = settings.get(name).and_then(|pages| pages.parse().ok());
-        set.unwrap_or(default)
+        number(settings, name).unwrap_or(default)
     }
+}
+
+fn number<T: FromStr>(settings: &Settings, name: &str) -> Option<T> {
+    settings.get(name)?.parse().ok()
+}
+
+/// A size: a number with the unit kB, MB or GB, of 1,024 each, or without a unit.
+fn size_bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let shift = match unit.trim() {
+        "" | "B" => 0,
+        "kB" | "K" => 10,
+        "MB" | "M" => 20,
+        "GB" | "G" => 30,
+        "TB" | "T" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }

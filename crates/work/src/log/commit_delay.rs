@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 use tierwise_recording::{CallKind, NONE, State, StateKind, ThreadClass};
 
 use crate::CommitDelay;
-use crate::index::rows::Rows;
 use crate::log::flushes::Flush;
-use crate::statistics::median;
+use crate::rows::{Rows, median};
 
 /// Most time on a core from the end of the wait to the flush: the leader copies and writes the log's buffer meanwhile.
 const LEADER_NS: u64 = 1_000_000;
@@ -41,32 +40,28 @@ impl CommitDelays {
         }
         let of_session = |flush: &&Flush| rows.class(flush.thread) == Some(ThreadClass::Session);
         let led: Vec<&Flush> = flushes.iter().filter(of_session).collect();
-        let sleeps: Vec<&State> = led
-            .iter()
-            .filter_map(|flush| sleep_before(rows, flush))
-            .collect();
-        let length = |state: &&State| state.end_ns - state.start_ns;
+        let sleeps = led.iter().filter_map(|flush| sleep_before(rows, flush));
+        let sleeps: Vec<&State> = sleeps.collect();
+        let lengths = sleeps.iter().map(|state| state.end_ns - state.start_ns);
+        let lengths: Vec<u64> = lengths.collect();
         let rule = match said {
             Some(said) => {
-                let kept = sleeps
-                    .iter()
-                    .filter(|state| length(state) >= u64::from(said.time_ns));
-                let seen = median(kept.map(length).collect());
-                let time_ns = seen.map_or(said.time_ns, |ns| {
-                    ns.min(u64::from(said.time_ns) * 2) as u32
-                });
+                let least_ns = u64::from(said.time_ns);
+                let kept = lengths.iter().copied().filter(|ns| *ns >= least_ns);
+                let seen_ns = median(kept.collect()).unwrap_or(least_ns);
+                let time_ns = seen_ns.min(least_ns * 2) as u32;
                 Some(CommitDelay { time_ns, ..said })
             }
-            None => {
-                let lengths: Vec<u64> = sleeps.iter().map(length).collect();
-                inferred(&lengths, led.len(), rows.engine.usual_siblings())
-            }
+            None => inferred(&lengths, led.len(), rows.engine.usual_siblings()),
         };
-        let alike =
-            |state: &&&State| rule.is_some_and(|rule| is_alike(length(state), rule.time_ns));
-        let waits = sleeps.iter().filter(alike);
+        let waits = sleeps
+            .into_iter()
+            .zip(lengths)
+            .filter(|&(_, length_ns)| rule.is_some_and(|rule| is_alike(length_ns, rule.time_ns)));
         Self {
-            waits: waits.map(|state| (state.thread, state.start_ns)).collect(),
+            waits: waits
+                .map(|(state, _)| (state.thread, state.start_ns))
+                .collect(),
             rule,
         }
     }
@@ -81,30 +76,19 @@ impl CommitDelays {
 fn sleep_before<'a>(rows: &Rows<'a>, flush: &Flush) -> Option<&'a State> {
     let states = rows.states(flush.thread);
     let before = states.partition_point(|state| state.end_ns <= flush.start_ns);
-    let asleep = |state: &&State| state.kind == StateKind::Blocked && is_sleep(rows, state);
-    let blocked = states[..before]
-        .iter()
-        .rev()
-        .find(|state| state.kind == StateKind::Blocked);
-    blocked.filter(asleep).filter(|state| {
-        let ran_ns = rows.on_core_ns(flush.thread, state.end_ns, flush.start_ns);
-        ran_ns <= LEADER_NS && !rows.talked(flush.thread, state.end_ns, flush.start_ns)
-    })
-}
-
-fn is_sleep(rows: &Rows<'_>, state: &State) -> bool {
-    let call = rows.call(state.call);
-    let timed = call.is_some_and(|call| matches!(call.kind, CallKind::Sleep | CallKind::Poll));
-    timed && state.waker == NONE
+    let mut before = states[..before].iter().rev();
+    let last = before.find(|state| state.kind == StateKind::Blocked)?;
+    let call = rows.call(last.call)?;
+    let timed = matches!(call.kind, CallKind::Sleep | CallKind::Poll) && last.waker == NONE;
+    let ran_ns = rows.on_core_ns(flush.thread, last.end_ns, flush.start_ns);
+    let leads = ran_ns <= LEADER_NS && !rows.talked(flush.thread, last.end_ns, flush.start_ns);
+    (timed && leads).then_some(last)
 }
 
 /// A delay that the settings do not tell: sleeps of one length before a good part of the flushes.
 fn inferred(lengths: &[u64], led: usize, usual_siblings: u32) -> Option<CommitDelay> {
-    let long: Vec<u64> = lengths
-        .iter()
-        .copied()
-        .filter(|ns| *ns >= LEAST_NS)
-        .collect();
+    let long = lengths.iter().copied().filter(|ns| *ns >= LEAST_NS);
+    let long: Vec<u64> = long.collect();
     let usual_ns = u32::try_from(median(long.clone())?).ok()?;
     let alike = long.iter().filter(|ns| is_alike(**ns, usual_ns)).count();
     let often = long.len() as f64 >= LEAST_SHARE * led as f64;

@@ -1,18 +1,23 @@
-//! Flushes of the log: which calls make it durable, and how much was appended.
+//! Flushes of the log: which calls make it durable, how commits share them, and how much was appended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tierwise_recording::{BlockOp, Call, CallKind, NONE, Role, StateKind, ThreadClass, UNKNOWN};
+use tierwise_recording::{
+    BlockOp, Call, CallKind, NONE, Role, State, StateKind, ThreadClass, UNKNOWN,
+};
 
-use crate::constants::{FIRST_WAKE_NS, NEXT_WAKE_NS};
-use crate::index::calls::makes_durable;
-use crate::index::rows::Rows;
-use crate::index::sizes::SECTOR_BYTES;
+use crate::Grouping;
+use crate::constants::{
+    FIRST_WAKE_NS, NEXT_WAKE_NS, OVERLAPPING_MOST_SHARE, TOO_EARLY_NS, WAITING_AGAIN_MOST_SHARE,
+};
+use crate::engines::{FlushSharing, WriteAheadLog};
 use crate::log::commit_delay::CommitDelays;
 use crate::log::log_replica::LogReplica;
-use crate::log::wal_header::is_header;
+use crate::rows::{Rows, SECTOR_BYTES, makes_durable};
 
-/// One flush of the log.
+/// Least number of threads that a flush woke without covering them, to infer how commits share flushes.
+const ENOUGH: usize = 20;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Flush {
     pub(crate) thread: u32,
@@ -20,7 +25,7 @@ pub(crate) struct Flush {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     /// When the last of its waiters was woken.
-    pub(crate) woke_until_ns: u64,
+    woke_until_ns: u64,
 }
 
 /// All flushes of the log, and the bytes appended to it.
@@ -52,10 +57,7 @@ impl LogFlushes {
         let one_writer = rows.engine.has_one_writer();
         for call in &rows.recording.calls {
             let other = call.failed || found.is_replica(call.thread);
-            if other || rows.role(call.file) != Some(Role::Log) {
-                continue;
-            }
-            if is_header(rows, call) {
+            if other || rows.role(call.file) != Some(Role::Log) || is_header(rows, call) {
                 continue;
             }
             if call.kind == CallKind::Write {
@@ -76,11 +78,8 @@ impl LogFlushes {
         chain(rows, &mut found.all);
         found.delays = CommitDelays::find(rows, &found.all);
         for flush in &found.all {
-            found
-                .by_thread
-                .entry(flush.thread)
-                .or_default()
-                .push(*flush);
+            let of_thread = found.by_thread.entry(flush.thread).or_default();
+            of_thread.push(*flush);
         }
         writes.sort_by_key(|call| call.start_ns);
         found.appended_bytes = appended_bytes(&writes);
@@ -88,9 +87,9 @@ impl LogFlushes {
         found
     }
 
-    /// Whether a thread makes a second copy of the log.
     pub(crate) fn is_replica(&self, thread: u32) -> bool {
-        self.replica.is_some_and(|replica| replica.has(thread))
+        self.replica
+            .is_some_and(|replica| thread == replica.sender || thread == replica.receiver)
     }
 
     /// The last flush of a thread that began before an instant.
@@ -100,23 +99,17 @@ impl LogFlushes {
         flushes[..after].last()
     }
 
-    /// Whether a thread began a flush at an instant.
-    pub(crate) fn has(&self, thread: u32, start_ns: u64) -> bool {
-        self.by_thread.get(&thread).is_some_and(|flushes| {
+    pub(crate) fn has(&self, call: &Call) -> bool {
+        self.by_thread.get(&call.thread).is_some_and(|flushes| {
             let key = |flush: &Flush| flush.start_ns;
-            flushes.binary_search_by_key(&start_ns, key).is_ok()
+            flushes.binary_search_by_key(&call.start_ns, key).is_ok()
         })
     }
 
     /// The flush that ended a wait: the waker's, which ended just before, after the wait began.
-    pub(crate) fn that_woke(
-        &self,
-        waker: u32,
-        wait_start_ns: u64,
-        woken_ns: u64,
-    ) -> Option<&Flush> {
-        let flush = self.last_of(waker, woken_ns)?;
-        let in_time = flush.woke_until_ns >= woken_ns && flush.end_ns >= wait_start_ns;
+    pub(crate) fn that_woke(&self, wait: &State) -> Option<&Flush> {
+        let flush = self.last_of(wait.waker, wait.end_ns)?;
+        let in_time = flush.woke_until_ns >= wait.end_ns && flush.end_ns >= wait.start_ns;
         in_time.then_some(flush)
     }
 
@@ -124,29 +117,77 @@ impl LogFlushes {
     pub(crate) fn flusher_period_ns(&self, rows: &Rows<'_>) -> Option<u64> {
         let by_writer = |flush: &&Flush| {
             let class = rows.class(flush.thread);
-            matches!(
-                class,
-                Some(ThreadClass::LogWriter | ThreadClass::Background)
-            )
+            class != Some(ThreadClass::Session) && rows.is_engines(flush.thread)
         };
         let flushes = self.all.iter().filter(by_writer).count() as u64;
         (flushes >= 2).then(|| rows.span_ns() / flushes)
     }
+
+    /// How commits share flushes: by the rules of the engine, or by which threads wake which after a flush.
+    pub(crate) fn grouping(&self, rows: &Rows<'_>) -> Grouping {
+        let overlap = overlapping(&self.all) > OVERLAPPING_MOST_SHARE.get();
+        match rows.engine.flush_sharing {
+            FlushSharing::Always(grouping) => grouping,
+            _ if overlap => Grouping::Alone,
+            FlushSharing::UnlessOverlapping(grouping) => grouping,
+            FlushSharing::Inferred => self.inferred(rows),
+        }
+    }
+
+    /// Infers the rule from threads that a flush woke without covering them: either all of them are woken,
+    /// and all but one wait again, or only the next leader is woken.
+    fn inferred(&self, rows: &Rows<'_>) -> Grouping {
+        let sessions = rows.threads(ThreadClass::Session);
+        let led: Vec<bool> = sessions
+            .flat_map(|thread| self.led_once_woken_early(rows, thread))
+            .collect();
+        let again = led.iter().filter(|led| !**led).count() as f64;
+        match led.len() >= ENOUGH && again <= WAITING_AGAIN_MOST_SHARE.get() * led.len() as f64 {
+            true => Grouping::Relay,
+            false => Grouping::LeaderFollower,
+        }
+    }
+
+    /// Each time a flush woke a thread without covering it: whether the thread then flushed the log itself
+    /// rather than waiting again.
+    fn led_once_woken_early(&self, rows: &Rows<'_>, thread: u32) -> Vec<bool> {
+        // Start and end of the thread's own flushes and of its waits for others', and whether it is its own.
+        let own = self.all.iter().filter(|flush| flush.thread == thread);
+        let mut steps: Vec<(u64, u64, bool)> = own
+            .map(|flush| (flush.start_ns, flush.end_ns, true))
+            .collect();
+        let waits = rows.waits(thread);
+        let waits = waits.filter(|wait| self.that_woke(wait).is_some());
+        steps.extend(waits.map(|wait| (wait.start_ns, wait.end_ns, false)));
+        steps.sort_by_key(|step| step.0);
+        let early = steps.windows(2).filter(|pair| {
+            let ((_, woken_ns, own), (next_ns, ..)) = (pair[0], pair[1]);
+            !own && rows.on_core_ns(thread, woken_ns, next_ns) < TOO_EARLY_NS.get()
+                && !rows.talked(thread, woken_ns, next_ns)
+        });
+        early.map(|pair| pair[1].2).collect()
+    }
+}
+
+/// Share of flushes of one file that began before another had ended.
+fn overlapping(flushes: &[Flush]) -> f64 {
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut count = 0_u32;
+    for flush in flushes {
+        let end = ends.entry(flush.file).or_default();
+        count += u32::from(flush.start_ns < *end);
+        *end = (*end).max(flush.end_ns);
+    }
+    f64::from(count) / flushes.len().max(1) as f64
 }
 
 /// Finds the end of the wakeup chain after each flush.
 fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
     let mut wakings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for state in rows
-        .recording
-        .states
-        .iter()
-        .filter(|state| state.waker != NONE)
-    {
-        let polls = rows
-            .call(state.call)
-            .is_some_and(|call| call.kind != CallKind::Lock);
-        if state.kind == StateKind::Blocked && !polls {
+    let states = rows.recording.states.iter();
+    for state in states.filter(|state| state.kind == StateKind::Blocked && state.waker != NONE) {
+        let call = rows.call(state.call);
+        if call.is_none_or(|call| call.kind == CallKind::Lock) {
             wakings.entry(state.waker).or_default().push(state.end_ns);
         }
     }
@@ -169,14 +210,27 @@ fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
 
 /// Whether a call makes the log durable: a sync, or a write that flushed the device or bypassed its cache.
 fn flushes(rows: &Rows<'_>, call: &Call) -> bool {
-    if makes_durable(call) {
-        return true;
-    }
-    call.kind == CallKind::Write
-        && rows.blocks(call.start_ns, call.end_ns).iter().any(|block| {
+    let forced = || {
+        rows.blocks_during(call).iter().any(|block| {
             let ours = block.thread == call.thread || block.file == call.file;
             ours && (block.op == BlockOp::Flush || block.fua || block.preflush)
         })
+    };
+    makes_durable(call) || (call.kind == CallKind::Write && forced())
+}
+
+/// Whether a call writes the header of a write-ahead log, which restarts it.
+pub(crate) fn is_header(rows: &Rows<'_>, call: &Call) -> bool {
+    call.kind == CallKind::Write
+        && call.offset_bytes == 0
+        && rows.role(call.file) == Some(Role::Log)
+        && write_ahead_log(rows).is_some_and(|log| call.size_bytes == log.header_bytes)
+}
+
+/// The write-ahead log, if the engine keeps one.
+pub(crate) fn write_ahead_log(rows: &Rows<'_>) -> Option<&'static WriteAheadLog> {
+    let settings = &rows.recording.about.settings;
+    rows.engine.write_ahead_log(settings)
 }
 
 /// Distance that the end of the log moved; a rewritten page does not count.

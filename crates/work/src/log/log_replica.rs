@@ -7,11 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tierwise_recording::{Call, CallKind, Role, StateKind, ThreadClass};
+use tierwise_recording::{Call, CallKind, Role, ThreadClass};
 
 use crate::constants::REPLICA_WAITED_SHARE;
-use crate::index::calls::makes_durable;
-use crate::index::rows::Rows;
+use crate::rows::{Rows, makes_durable};
 
 /// The threads of a second copy of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,25 +30,21 @@ impl LogReplica {
             let mut files = writers.values().filter(|by| by.contains(&thread));
             files.all(|by| by.len() == 1)
         };
-        let is_sent = |thread: u32| rows.calls(thread).1.iter().any(|call| rows.received(call));
-        let receivers = flushes.keys().copied();
-        receivers
-            .filter(|&thread| flushes.len() > 1 && alone(thread) && is_sent(thread))
-            .find_map(|receiver| {
-                let sender = sender(rows, receiver)?;
-                let sends = rows.class(sender) == Some(ThreadClass::Background);
-                (sends && !flushes.contains_key(&sender)).then(|| Self {
-                    sender,
-                    receiver,
-                    waited_for: f64::from(let_go(rows, sender, receiver))
-                        >= REPLICA_WAITED_SHARE.get() * f64::from(flushes[&receiver]),
-                })
+        let is_sent = |thread: u32| rows.calls(thread).iter().any(|call| rows.received(call));
+        let mut receivers = flushes.keys().copied();
+        receivers.find_map(|receiver| {
+            if flushes.len() < 2 || !alone(receiver) || !is_sent(receiver) {
+                return None;
+            }
+            let sender = sender(rows, receiver)?;
+            let sends = rows.class(sender) == Some(ThreadClass::Background);
+            let least = REPLICA_WAITED_SHARE.get() * f64::from(flushes[&receiver]);
+            (sends && !flushes.contains_key(&sender)).then(|| Self {
+                sender,
+                receiver,
+                waited_for: let_go(rows, sender, receiver) as f64 >= least,
             })
-    }
-
-    /// Whether a thread is one of the two.
-    pub(crate) fn has(self, thread: u32) -> bool {
-        thread == self.sender || thread == self.receiver
+        })
     }
 }
 
@@ -63,13 +58,12 @@ fn touched(rows: &Rows<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>
     let mut flushes: BTreeMap<u32, u32> = BTreeMap::new();
     let mut writers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for call in &rows.recording.calls {
-        if rows.role(call.file) != Some(Role::Log) {
-            continue;
-        }
-        if flushes_log(rows, call) {
+        let flushed = flushes_log(rows, call);
+        if flushed {
             *flushes.entry(call.thread).or_default() += 1;
         }
-        if call.kind == CallKind::Write || flushes_log(rows, call) {
+        let writes = call.kind == CallKind::Write && rows.role(call.file) == Some(Role::Log);
+        if writes || flushed {
             writers.entry(call.file).or_default().insert(call.thread);
         }
     }
@@ -79,28 +73,21 @@ fn touched(rows: &Rows<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>
 /// The thread that ended most of a thread's waits.
 fn sender(rows: &Rows<'_>, receiver: u32) -> Option<u32> {
     let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
-    let waits = rows.states(receiver).iter();
-    for wait in waits.filter(|state| state.kind == StateKind::Blocked) {
-        if rows
-            .class(wait.waker)
-            .is_some_and(|class| class != ThreadClass::Kernel)
-        {
+    for wait in rows.waits(receiver) {
+        let class = rows.class(wait.waker);
+        if class.is_some_and(|class| class != ThreadClass::Kernel) {
             *ended.entry(wait.waker).or_default() += 1;
         }
     }
-    ended
-        .into_iter()
-        .max_by_key(|&(_, count)| count)
-        .map(|(thread, _)| thread)
+    let most = ended.into_iter().max_by_key(|&(_, count)| count);
+    most.map(|(thread, _)| thread)
 }
 
-/// Waits of sessions that the sender ended.
-fn let_go(rows: &Rows<'_>, sender: u32, receiver: u32) -> u32 {
+/// Number of waits of sessions that the sender ended.
+fn let_go(rows: &Rows<'_>, sender: u32, receiver: u32) -> usize {
     let sessions = rows.threads(ThreadClass::Session);
     let waits = sessions
         .filter(|&thread| thread != receiver)
-        .flat_map(|thread| rows.states(thread));
-    waits
-        .filter(|state| state.kind == StateKind::Blocked && state.waker == sender)
-        .count() as u32
+        .flat_map(|thread| rows.waits(thread));
+    waits.filter(|wait| wait.waker == sender).count()
 }

@@ -4,11 +4,7 @@
 
 pub(crate) mod checkpoints;
 pub(crate) mod commit_delay;
-pub(crate) mod flush_cpu;
-pub(crate) mod flush_sharing;
 pub(crate) mod flushes;
 pub(crate) mod log_replica;
-pub(crate) mod wal;
-pub(crate) mod wal_growth;
-pub(crate) mod wal_header;
-pub(crate) mod wal_pages;
+mod wal;
+mod wal_pages;

@@ -10,11 +10,10 @@
 use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
 
 use crate::engines::WriteAheadLog;
-use crate::index::calls::makes_durable;
-use crate::index::view::View;
-use crate::log::flushes::LogFlushes;
-use crate::log::wal_header::is_header;
-use crate::storage::sync_scripts;
+use crate::log::flushes::is_header;
+use crate::rows::makes_durable;
+use crate::storage::syncs;
+use crate::view::View;
 
 /// The log frames of a commit.
 #[derive(Clone, Debug, Default)]
@@ -35,24 +34,22 @@ pub(crate) struct LoggedCommit {
 
 /// Pages moved from the log to their places by one thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PageMove {
+pub(crate) struct PageMove<'a> {
     pub(crate) thread: u32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// From the read of the first page to the write of the last one.
-    pub(crate) copied_ns: (u64, u64),
     /// Frame and first sector, in the data's own space, of each page.
     pub(crate) pages: Vec<(u64, u64)>,
-    /// The flush of the pages: its call index.
-    pub(crate) flush: Option<u32>,
+    /// The flush of the pages.
+    pub(crate) flush: Option<&'a Call>,
 }
 
 /// All commits and checkpoints, by end time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wal {
+pub(crate) struct Wal<'a> {
     pub(crate) written: Vec<LoggedCommit>,
-    pub(crate) moves: Vec<PageMove>,
-    /// Flushes of the log's header: start and end.
+    pub(crate) moves: Vec<PageMove<'a>>,
+    /// Flushes of the log's header: thread, start and end.
     pub(crate) headers: Vec<(u32, u64, u64)>,
     /// Length of the log's header, and of the frame header before each page.
     pub(crate) header_bytes: u64,
@@ -60,8 +57,8 @@ pub(crate) struct Wal {
     pub(crate) page_bytes: u64,
 }
 
-impl Wal {
-    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes, format: &WriteAheadLog) -> Self {
+impl<'a> Wal<'a> {
+    pub(crate) fn new(view: &View<'a>, format: &WriteAheadLog) -> Self {
         let mut wal = Self {
             header_bytes: format.header_bytes,
             frame_header_bytes: format.frame_header_bytes,
@@ -69,10 +66,16 @@ impl Wal {
             ..Self::default()
         };
         for thread in view.threads(ThreadClass::Session) {
-            let mut scan = WalScan::new(view, flushes, &mut wal, thread);
-            let (first, calls) = view.calls(thread);
-            for (index, call) in (first..).zip(calls).filter(|(_, call)| !call.failed) {
-                scan.call(index, call);
+            let mut scan = WalScan {
+                view,
+                wal: &mut wal,
+                writing: LoggedCommit::default(),
+                header_ns: None,
+                moving: None,
+                read: None,
+            };
+            for call in view.calls(thread).iter().filter(|call| !call.failed) {
+                scan.call(call);
             }
             scan.end_move();
         }
@@ -81,7 +84,6 @@ impl Wal {
         wal
     }
 
-    /// Bytes of a frame.
     pub(crate) fn frame_bytes(&self) -> u64 {
         self.frame_header_bytes + self.page_bytes
     }
@@ -97,36 +99,20 @@ impl Wal {
     }
 }
 
-/// A thread's calls, in order.
-struct WalScan<'a> {
-    view: &'a View<'a>,
-    flushes: &'a LogFlushes,
-    wal: &'a mut Wal,
-    thread: u32,
+struct WalScan<'a, 'v> {
+    view: &'a View<'v>,
+    wal: &'a mut Wal<'v>,
     /// Frames written since its last commit.
     writing: LoggedCommit,
     /// Time of a header write that is not flushed yet.
     header_ns: Option<u64>,
-    moving: Option<PageMove>,
+    moving: Option<PageMove<'v>>,
     /// The frame read last, and when.
     read: Option<(u64, u64)>,
 }
 
-impl<'a> WalScan<'a> {
-    fn new(view: &'a View<'a>, flushes: &'a LogFlushes, wal: &'a mut Wal, thread: u32) -> Self {
-        Self {
-            view,
-            flushes,
-            wal,
-            thread,
-            writing: LoggedCommit::default(),
-            header_ns: None,
-            moving: None,
-            read: None,
-        }
-    }
-
-    fn call(&mut self, index: u32, call: &Call) {
+impl<'v> WalScan<'_, 'v> {
+    fn call(&mut self, call: &'v Call) {
         match (call.kind, self.view.role(call.file)) {
             (CallKind::Write, Some(Role::Log)) => self.writes_log(call),
             (CallKind::Sync, Some(Role::Log)) if makes_durable(call) => self.flushes_log(call),
@@ -136,7 +122,7 @@ impl<'a> WalScan<'a> {
             (CallKind::Sync, Some(Role::Data)) if self.moving.is_some() => {
                 self.goes_on(call);
                 if let Some(moving) = &mut self.moving {
-                    moving.flush = Some(index);
+                    moving.flush = Some(call);
                 }
                 self.end_move();
             }
@@ -151,30 +137,26 @@ impl<'a> WalScan<'a> {
             self.writing.began = true;
             return;
         }
-        self.writing.write_ns += self
-            .view
-            .on_core_ns(self.thread, call.start_ns, call.end_ns);
+        let view = self.view;
+        self.writing.write_ns += view.on_core_ns(call.thread, call.start_ns, call.end_ns);
         self.writing.frames.extend(self.wal.frame(call));
     }
 
     fn flushes_log(&mut self, call: &Call) {
         self.end_move();
-        if let Some(start_ns) = self
-            .header_ns
-            .take()
-            .filter(|_| self.writing.frames.is_empty())
-        {
-            self.wal.headers.push((self.thread, start_ns, call.end_ns));
-        } else if self.flushes.has(self.thread, call.start_ns) {
-            let script = sync_scripts::script(self.view, Role::Log, call);
+        let header_ns = self.header_ns.take();
+        if let Some(start_ns) = header_ns.filter(|_| self.writing.frames.is_empty()) {
+            self.wal.headers.push((call.thread, start_ns, call.end_ns));
+        } else if self.view.flushes.has(call) {
+            let script = syncs::script(self.view, Role::Log, call);
             let mut commit = std::mem::take(&mut self.writing);
-            (commit.thread, commit.end_ns) = (self.thread, call.end_ns);
+            (commit.thread, commit.end_ns) = (call.thread, call.end_ns);
             commit.flush_ns = (call.start_ns, call.end_ns);
             commit.grew = !script.journal_writes.is_empty();
             self.wal.written.push(commit);
         } else {
             self.moving = Some(PageMove {
-                thread: self.thread,
+                thread: call.thread,
                 start_ns: call.start_ns,
                 end_ns: call.end_ns,
                 ..PageMove::default()
@@ -198,16 +180,11 @@ impl<'a> WalScan<'a> {
         let Some((_, sector, _)) = self.view.address_space.of_call(self.view, call) else {
             return;
         };
-        let thread = self.thread;
         let moving = self.moving.get_or_insert_with(|| PageMove {
-            thread,
+            thread: call.thread,
             start_ns: read_ns,
             ..PageMove::default()
         });
-        if moving.pages.is_empty() {
-            moving.copied_ns.0 = read_ns;
-        }
-        moving.copied_ns.1 = moving.copied_ns.1.max(call.end_ns);
         moving.pages.push((frame, sector));
         self.goes_on(call);
     }

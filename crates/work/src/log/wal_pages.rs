@@ -13,22 +13,21 @@ use crate::log::wal::{PageMove, Wal};
 /// Attempts to find a page that a commit does not have yet.
 const TRIES: usize = 8;
 
-/// A frame in the current log: the position of its page in the list, and its commit.
-type FramePlace = (usize, usize);
+/// A frame in the current log: the position of its page in the list, and first and end of those of its commit.
+type FramePlace = (usize, (usize, usize));
 
 /// First sectors of the pages of all commits' frames, in the data's own space and in order. `begins`: starts
 /// of bursts, before which nothing is known.
-pub(crate) fn pages(wal: &Wal, begins: &[u64]) -> Vec<u64> {
+pub(crate) fn pages(wal: &Wal<'_>, begins: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut search = PageSearch {
         known: Vec::new(),
-        of_commit: Vec::new(),
         log: BTreeMap::new(),
         moved: None,
         often: often(wal),
         drawn: 0,
     };
     let mut moves = wal.moves.iter().peekable();
-    let mut begins = begins.iter().copied().peekable();
+    let mut begins = begins.peekable();
     for commit in &wal.written {
         while let Some(one) = moves.next_if(|one| one.end_ns <= commit.end_ns) {
             search.take(one);
@@ -47,12 +46,9 @@ pub(crate) fn pages(wal: &Wal, begins: &[u64]) -> Vec<u64> {
     search.finish()
 }
 
-/// The search for these pages.
 struct PageSearch {
     /// Known pages of all frames.
     known: Vec<Option<u64>>,
-    /// First frame and number of frames of each commit.
-    of_commit: Vec<(u32, u32)>,
     /// The current contents of the log.
     log: BTreeMap<u64, FramePlace>,
     /// Pages up to this frame have been moved.
@@ -65,16 +61,15 @@ struct PageSearch {
 impl PageSearch {
     fn add(&mut self, frames: &[u64]) {
         let first = self.known.len();
-        let commit = self.of_commit.len();
+        let commit = (first, first + frames.len());
         for (at, frame) in frames.iter().enumerate() {
             self.log.insert(*frame, (first + at, commit));
             self.known.push(None);
         }
-        self.of_commit.push((first as u32, frames.len() as u32));
     }
 
     /// Sets the known pages of moved frames, and chooses the pages of skipped frames among them.
-    fn take(&mut self, one: &PageMove) {
+    fn take(&mut self, one: &PageMove<'_>) {
         for (frame, sector) in &one.pages {
             if let Some(place) = self.log.get(frame) {
                 self.known[place.0] = Some(*sector);
@@ -93,21 +88,15 @@ impl PageSearch {
             .map(|(frame, place)| (*frame, *place))
             .collect();
         let choice = Choice::new(one, &self.often);
-        for (frame, (at, commit)) in passed {
+        for (frame, (at, (first, end))) in passed {
             for _ in 0..TRIES {
                 let page = choice.later_than(frame, self.draw());
-                if page.is_some_and(|page| !self.has(commit, page)) {
+                if page.is_some() && !self.known[first..end].contains(&page) {
                     self.known[at] = page;
                     break;
                 }
             }
         }
-    }
-
-    fn has(&self, commit: usize, sector: u64) -> bool {
-        let (first, count) = self.of_commit[commit];
-        let pages = &self.known[first as usize..(first + count) as usize];
-        pages.contains(&Some(sector))
     }
 
     /// A uniform random number between 0 and 1, by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -120,54 +109,45 @@ impl PageSearch {
         (mixed >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// All pages; those of frames that no checkpoint reached are any of the others.
     fn finish(mut self) -> Vec<u64> {
-        let all: Vec<u64> = self.known.iter().copied().flatten().collect();
-        let known = std::mem::take(&mut self.known).into_iter();
-        known
-            .map(|page| page.unwrap_or_else(|| any(&all, self.draw())))
-            .collect()
+        let known = std::mem::take(&mut self.known);
+        let all: Vec<u64> = known.iter().copied().flatten().collect();
+        let mut any = || {
+            let at = (self.draw() * all.len() as f64) as usize;
+            all.get(at).copied().unwrap_or(0)
+        };
+        let known = known.into_iter();
+        known.map(|page| page.unwrap_or_else(&mut any)).collect()
     }
 }
 
-fn any(all: &[u64], drawn: f64) -> u64 {
-    let at = (drawn * all.len() as f64) as usize;
-    all.get(at).copied().unwrap_or(0)
-}
-
-/// The pages of a move, last first, with running sums of their change rates.
-struct Choice {
-    frames: Vec<u64>,
-    sectors: Vec<u64>,
-    sums: Vec<f64>,
-}
+/// The pages of a move, last first: frame, first sector, and running sum of the pages' change rates.
+struct Choice(Vec<(u64, u64, f64)>);
 
 impl Choice {
-    fn new(one: &PageMove, often: &BTreeMap<u64, f64>) -> Self {
+    fn new(one: &PageMove<'_>, often: &BTreeMap<u64, f64>) -> Self {
         let mut pages = one.pages.clone();
         pages.sort_unstable_by_key(|page| std::cmp::Reverse(page.0));
         let mut sum = 0.0;
-        let sums = pages.iter().map(|(_, sector)| {
-            sum += often.get(sector).copied().unwrap_or(0.0);
-            sum
+        let with_sums = pages.into_iter().map(|(frame, sector)| {
+            sum += often.get(&sector).copied().unwrap_or(0.0);
+            (frame, sector, sum)
         });
-        Self {
-            sums: sums.collect(),
-            frames: pages.iter().map(|page| page.0).collect(),
-            sectors: pages.iter().map(|page| page.1).collect(),
-        }
+        Self(with_sums.collect())
     }
 
     /// A random page whose last frame comes after another.
     fn later_than(&self, frame: u64, drawn: f64) -> Option<u64> {
-        let later = self.frames.partition_point(|&last| last > frame);
-        let most = self.sums[..later].last()? * drawn;
-        let at = self.sums[..later].partition_point(|&sum| sum <= most);
-        self.sectors.get(at.min(later - 1)).copied()
+        let later = &self.0[..self.0.partition_point(|page| page.0 > frame)];
+        let most = later.last()?.2 * drawn;
+        let at = later.partition_point(|page| page.2 <= most);
+        later.get(at.min(later.len() - 1)).map(|page| page.1)
     }
 }
 
 /// Changes of each page per frame.
-fn often(wal: &Wal) -> BTreeMap<u64, f64> {
+fn often(wal: &Wal<'_>) -> BTreeMap<u64, f64> {
     let mut seen: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for one in &wal.moves {
         let last = one.pages.iter().map(|page| page.0).max().unwrap_or(0);

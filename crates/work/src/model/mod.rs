@@ -2,8 +2,6 @@
 //!
 //! Nothing here depends on how work is extracted from a recording.
 
-pub(crate) mod log_rules;
 pub(crate) mod mechanism;
 pub(crate) mod step;
-pub(crate) mod unassigned;
 pub(crate) mod work;

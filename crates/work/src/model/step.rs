@@ -2,7 +2,8 @@
 
 use tierwise_recording::Role;
 
-use crate::Reuse;
+/// A range of sectors: role of the file, first sector in the role's own space, length.
+pub(crate) type Place = (Role, u64, u32);
 
 /// One action of a session. Times are of the recorded processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,6 +142,31 @@ pub enum Step {
 }
 
 impl Step {
+    pub(crate) fn read((role, sector, sectors): Place) -> Self {
+        Self::Read {
+            role,
+            sector,
+            sectors,
+        }
+    }
+
+    pub(crate) fn cached_read((role, sector, sectors): Place) -> Self {
+        Self::CachedRead {
+            role,
+            sector,
+            sectors,
+        }
+    }
+
+    pub(crate) fn submit((role, sector, sectors): Place, write: bool) -> Self {
+        Self::Submit {
+            role,
+            sector,
+            sectors,
+            write,
+        }
+    }
+
     /// Steps that run for a time on a core.
     pub(crate) fn cpu(time_ns: u64, client: bool) -> impl Iterator<Item = Self> {
         let mut left_ns = time_ns;
@@ -159,4 +185,35 @@ pub struct Delay {
     pub time_ns: u64,
     /// Whether it is the engine's own timer (busy handler, delay) rather than the client.
     pub timer: bool,
+}
+
+/// Classes per doubling: sizes are resolved to 9 %.
+const PER_DOUBLING: f64 = 8.0;
+
+/// How many other pages were used since a page's last use, in classes of 9 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reuse(pub(crate) u8);
+
+impl Reuse {
+    /// The recording shows no earlier use.
+    pub const UNKNOWN: Self = Self(0);
+    /// No cache answers it: its first use since caches were empty, or a use that bypasses the page cache.
+    pub const NEVER: Self = Self(u8::MAX);
+
+    /// After this many other pages.
+    #[must_use]
+    pub fn after(pages: u64) -> Self {
+        let class = (pages as f64 + 1.0).log2() * PER_DOUBLING;
+        Self(1 + class.min(253.0) as u8)
+    }
+
+    /// The smallest number of other pages in its class, if it is known.
+    #[must_use]
+    pub fn pages(self) -> Option<u64> {
+        match self {
+            Self::UNKNOWN => None,
+            Self::NEVER => Some(u64::MAX),
+            Self(class) => Some((f64::from(class - 1) / PER_DOUBLING).exp2().ceil() as u64 - 1),
+        }
+    }
 }

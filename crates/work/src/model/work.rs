@@ -2,9 +2,10 @@
 //!
 //! Waits are never part of it: replay recomputes them.
 
+use serde::Serialize;
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{Disabled, LogRules, PageCache, Step, TimeCategory, UnassignedFile};
+use crate::{Disabled, Step};
 
 /// One unit of a session's work: from one request's arrival to the next, or a part of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,6 +120,45 @@ pub struct CheckpointRules {
     pub scripts: Vec<(u32, u32)>,
 }
 
+/// How the log becomes durable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogRules {
+    /// How commits share a flush.
+    pub grouping: Grouping,
+    /// Scripts of recorded flushes of the log, drawn at random; the appended bytes replace their writes.
+    pub scripts: Vec<SyncScript>,
+    /// Granule of a write to the log.
+    pub page_bytes: u32,
+    /// First sector and length of the log in its role's own space; it is written cyclically.
+    pub first_sector: u64,
+    /// Length.
+    pub sectors: u64,
+    /// Processor time of the leader per flush, beyond its session's steps: until it waits for the device.
+    pub leader_cpu_ns: u32,
+    /// The same, after that wait.
+    pub release_cpu_ns: u32,
+    /// From the end of a flush until a waiter can run, per waiter woken.
+    pub wake_ns: u32,
+    /// Processor time of a session that wakes, is not covered, and requests the lock again.
+    pub recheck_ns: u32,
+    /// Interval at which a thread of the engine flushes the rest; none if there is no such thread.
+    pub flusher_period_ns: Option<u64>,
+    /// Wait of a flush's leader for more commits; none if it does not wait.
+    pub commit_delay: Option<CommitDelay>,
+}
+
+/// A wait before each flush, on every device: the leader holds the log meanwhile, and its flush covers what is appended
+/// by the end of the wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitDelay {
+    /// How long.
+    pub time_ns: u32,
+    /// It waits if at least this many other sessions are in a transaction that commits.
+    pub siblings: u32,
+    /// Whether the engine's settings say so, or the recorded waits alone.
+    pub from_settings: bool,
+}
+
 /// A lock that transactions take and hold over their commit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HotLock {
@@ -179,6 +219,65 @@ pub struct Partition {
     pub sectors: u64,
 }
 
+/// Category of a thread's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeCategory {
+    /// On a core.
+    Cpu,
+    /// Runnable; no core was free.
+    Runnable,
+    /// Waits for the log's device in a call of its own.
+    LogDevice,
+    /// Waits for another thread's flush of the log.
+    LogQueue,
+    /// Waits for a read of a file.
+    Read,
+    /// Waits for a write or sync of a file other than the log.
+    Write,
+    /// Waits for another thread.
+    Lock,
+    /// Waits for the client, or in its own thread for the server.
+    Client,
+    /// Waits for a time, or for work.
+    Sleep,
+    /// Any other wait.
+    Other,
+}
+
+impl TimeCategory {
+    /// Every category, in the order of reports and of the type itself.
+    pub const ALL: [Self; 10] = [
+        Self::Cpu,
+        Self::Runnable,
+        Self::LogDevice,
+        Self::LogQueue,
+        Self::Read,
+        Self::Write,
+        Self::Lock,
+        Self::Client,
+        Self::Sleep,
+        Self::Other,
+    ];
+
+    /// Its name, as it is serialised.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Runnable => "runnable",
+            Self::LogDevice => "log_device",
+            Self::LogQueue => "log_queue",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Lock => "lock",
+            Self::Client => "client",
+            Self::Sleep => "sleep",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// Observed values, which a replay reproduces before it predicts anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
@@ -213,6 +312,42 @@ pub struct Observed {
     pub shares: Vec<(String, f64)>,
     /// The part off any core, by category and role of the file waited for; in nanoseconds.
     pub waits: Vec<(TimeCategory, Option<Role>, u64)>,
+}
+
+/// The page cache as a recording shows it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PageCache {
+    /// Its smallest possible size.
+    pub least_bytes: u64,
+    /// Its most likely size.
+    pub likely_bytes: u64,
+    /// Its largest possible size.
+    pub most_bytes: u64,
+    /// Share of the reads of previously used pages that no LRU size explains: the difference of a cache that
+    /// does not always evict the least recently used page.
+    pub unexplained: f64,
+    /// The engine's own buffer, by its settings; it is not part of the page cache.
+    pub engine_bytes: u64,
+    /// Whether the engine reads its files past the page cache, so that only its own buffer answers.
+    pub passed: bool,
+    /// Whether caches were empty at the start and the recording has no gap since, so that first uses are
+    /// known.
+    pub cold: bool,
+    /// Why the recording cannot tell which reads another size would answer, if it cannot.
+    pub reason: Option<String>,
+}
+
+/// A file without a role.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct UnassignedFile {
+    /// Its path.
+    pub path: String,
+    /// Its part of all flushes.
+    pub flush_share: f64,
+    /// Its part of all waits in calls on files.
+    pub wait_share: f64,
+    /// Whether it is written in order and flushed, as a log is.
+    pub is_like_log: bool,
 }
 
 /// All that replay needs.
@@ -258,4 +393,23 @@ pub struct Work {
     pub unassigned: Vec<UnassignedFile>,
     /// Limits of the recording, as sentences.
     pub limits: Vec<String>,
+}
+
+/// A recording that yields no work, in one line that names the missing part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct WorkError {
+    /// What is wrong.
+    pub message: String,
+    /// How to correct it, in the imperative.
+    pub fix: String,
+}
+
+impl WorkError {
+    pub(crate) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
 }

@@ -1,109 +1,56 @@
-//! Size of the page cache, inferred from its hits and misses.
+//! Size of the page cache, inferred from its hits and misses, and whether the recording shows them.
 
-use serde::Serialize;
-use tierwise_recording::About;
+use tierwise_recording::{About, Block, BlockOp, Call, CallKind, Role, UNKNOWN};
 
-use crate::constants::{CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE};
-use crate::index::sizes::PAGE_BYTES;
-use crate::page_cache::reuse::Reuse;
+use crate::constants::{CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE, UNSEEN_MOST_SHARE};
+use crate::rows::{PAGE_BYTES, Rows};
+use crate::{PageCache, Reuse};
 
-const CLASSES: usize = 256;
+pub(crate) const CLASSES: usize = 256;
+/// Limit on reads that no call shows.
+const MOST_UNSEEN_SECTORS: u64 = 2048;
 
-/// Reads of pages by their reuse.
-#[derive(Clone, Debug)]
-pub(crate) struct Counts {
-    found: [u64; CLASSES],
-    missed: [u64; CLASSES],
-}
+/// Reads of pages by the class of their reuse: those found in the cache, and those that missed.
+pub(crate) type Counts = [[u64; CLASSES]; 2];
 
-impl Default for Counts {
-    fn default() -> Self {
-        Self {
-            found: [0; CLASSES],
-            missed: [0; CLASSES],
-        }
+/// Reads that a cache of each class's size would have answered differently.
+fn contradictions([found, missed]: &Counts) -> [u64; CLASSES] {
+    let mut wrong = [0; CLASSES];
+    let mut count: u64 = found[1..].iter().sum();
+    for class in 1..CLASSES {
+        wrong[class] = count;
+        count = count - found[class] + missed[class];
     }
+    wrong
 }
 
-impl Counts {
-    pub(crate) fn count(&mut self, reuse: Reuse, missed: bool) {
-        let counts = if missed {
-            &mut self.missed
-        } else {
-            &mut self.found
-        };
-        counts[reuse.class()] += 1;
-    }
-
-    /// Reads that a cache of each class's size would have answered differently.
-    fn contradictions(&self) -> [u64; CLASSES] {
-        let mut wrong = [0; CLASSES];
-        let mut count: u64 = self.found[1..].iter().sum();
-        let classes = self.found.iter().zip(&self.missed);
-        for (wrong, (found, missed)) in wrong.iter_mut().zip(classes).skip(1) {
-            *wrong = count;
-            count = count - found + missed;
-        }
-        wrong
-    }
-}
-
-/// The page cache as a recording shows it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct PageCache {
-    /// Its smallest possible size.
-    pub least_bytes: u64,
-    /// Its most likely size.
-    pub likely_bytes: u64,
-    /// Its largest possible size.
-    pub most_bytes: u64,
-    /// Share of the reads of previously used pages that no LRU size explains: the difference of a cache that
-    /// does not always evict the least recently used page.
-    pub unexplained: f64,
-    /// The engine's own buffer, by its settings; it is not part of the page cache.
-    pub engine_bytes: u64,
-    /// Whether the engine reads its files past the page cache, so that only its own buffer answers.
-    pub passed: bool,
-    /// Whether caches were empty at the start and the recording has no gap since, so that first uses are
-    /// known.
-    pub cold: bool,
-    /// Why the recording cannot tell which reads another size would answer, if it cannot.
-    pub reason: Option<String>,
-}
-
-impl PageCache {
-    /// `engine_bytes`: the engine's own buffer.
-    pub(crate) fn new(
-        about: &About,
-        engine_bytes: u64,
-        counts: &Counts,
-        reason: Option<String>,
-    ) -> Self {
-        let memory = about.machine.memory_bytes;
-        let wrong = counts.contradictions();
-        let best = wrong[1..].iter().copied().min().unwrap_or(0);
-        let missed: u64 = counts.missed.iter().sum();
-        let found: u64 = counts.found.iter().sum();
-        let enough = best + (missed as f64 * CACHE_SIZE_TOLERANCE_SHARE.get()) as u64;
-        let fits = |class: &usize| wrong[*class] <= enough;
-        let bytes = |class: Option<usize>| {
-            let pages = class.map_or(0, |class| Reuse::of_class(class).pages().unwrap_or(0));
-            pages.saturating_mul(PAGE_BYTES).min(memory)
-        };
-        let (left, sure) = left(about, engine_bytes);
-        let least = bytes((1..CLASSES).find(fits));
-        let most = bytes((1..CLASSES).rev().find(fits)).max(least);
-        let least = least.max(sure.min(most));
-        Self {
-            least_bytes: least,
-            likely_bytes: left.clamp(least, most),
-            most_bytes: most,
-            unexplained: best as f64 / (found + missed).max(1) as f64,
-            engine_bytes,
-            passed: false,
-            cold: false,
-            reason,
-        }
+/// The page cache; `past`: roles whose files are read past it.
+pub(crate) fn page_cache(rows: &Rows<'_>, counts: &Counts, past: &[Role]) -> PageCache {
+    let about = &rows.recording.about;
+    let engine_bytes = rows.engine.buffer_bytes(&about.settings);
+    let wrong = contradictions(counts);
+    let best = wrong[1..].iter().copied().min().unwrap_or(0);
+    let [found, missed] = counts.map(|counts| counts.iter().sum::<u64>());
+    let enough = best + (missed as f64 * CACHE_SIZE_TOLERANCE_SHARE.get()) as u64;
+    let fits = |class: &u8| wrong[usize::from(*class)] <= enough;
+    let bytes = |class: Option<u8>| {
+        let pages = class.and_then(|class| Reuse(class).pages());
+        let bytes = pages.unwrap_or(0).saturating_mul(PAGE_BYTES);
+        bytes.min(about.machine.memory_bytes)
+    };
+    let (left, sure) = left(about, engine_bytes);
+    let least = bytes((1..=u8::MAX).find(fits));
+    let most = bytes((1..=u8::MAX).rev().find(fits)).max(least);
+    let least = least.max(sure.min(most));
+    PageCache {
+        least_bytes: least,
+        likely_bytes: left.clamp(least, most),
+        most_bytes: most,
+        unexplained: best as f64 / (found + missed).max(1) as f64,
+        engine_bytes,
+        passed: !past.is_empty(),
+        cold: false,
+        reason: reason(rows, past),
     }
 }
 
@@ -118,4 +65,47 @@ fn left(about: &About, engine_bytes: u64) -> (u64, u64) {
             (left, (left as f64 * CACHE_SURE_SHARE.get()) as u64)
         }
     }
+}
+
+/// Why the recording does not tell which reads the page cache answered, if it does not.
+fn reason(rows: &Rows<'_>, past: &[Role]) -> Option<String> {
+    let cached = |call: &&Call| {
+        let role = rows.role(call.file);
+        call.kind == CallKind::Read && role.is_some_and(|role| !past.contains(&role))
+    };
+    let reads: Vec<&Call> = rows.recording.calls.iter().filter(cached).collect();
+    let most = |what: &dyn Fn(&Call) -> bool| {
+        reads.iter().filter(|call| what(call)).count() > reads.len() / 2
+    };
+    if rows.recording.blocks.is_empty() {
+        Some("requests to devices were not recorded, so which reads missed is not known".to_owned())
+    } else if most(&|call| call.offset_bytes == UNKNOWN) {
+        Some("where in their files most reads were is not known".to_owned())
+    } else if most(&|call| call.asynchronous) {
+        let unseen = "most reads were handed in asynchronously, and whether the page cache answered is not seen";
+        Some(unseen.to_owned())
+    } else {
+        let percent = without_call(rows)? * 100.0;
+        Some(format!(
+            "{percent:.0} % of what was read came without a call, as through mmap, whose hits are not seen"
+        ))
+    }
+}
+
+/// The share of the engine's reads that no call explains, if it is too large.
+fn without_call(rows: &Rows<'_>) -> Option<f64> {
+    let ours = |block: &&Block| {
+        let of_file = block.op == BlockOp::Read && rows.role(block.file).is_some();
+        of_file && rows.is_engines(block.thread)
+    };
+    let (mut unseen, mut all) = (0, 0);
+    for block in rows.recording.blocks.iter().filter(ours) {
+        let sectors = u64::from(block.sectors);
+        all += sectors;
+        if rows.call_at(block.thread, block.issued_ns).is_none() {
+            unseen += sectors;
+        }
+    }
+    let share = unseen as f64 / all.max(1) as f64;
+    (unseen > MOST_UNSEEN_SECTORS && share > UNSEEN_MOST_SHARE.get()).then_some(share)
 }

@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{BlockOp, Call, CallKind, Role};
 
-use crate::index::address_space::pages_of;
-use crate::index::sizes::PAGE_BYTES;
-use crate::index::view::View;
+use crate::Place;
+use crate::address_space::pages_of;
+use crate::rows::PAGE_BYTES;
+use crate::view::View;
 
 /// Largest number of pages that a call moves (`MAX_RW_COUNT`).
 const MOST_PAGES: usize = 1 << 19;
@@ -30,54 +31,67 @@ impl DirtyPages {
             first_ns: BTreeMap::new(),
             ends_ns: bursts.iter().map(|burst| burst.end_ns).collect(),
         };
-        let written = dirtying(view).into_iter();
-        for change in written.filter(|change| change.dirties && change.role != Role::Log) {
-            let burst = dirtied.burst(change.time_ns.saturating_sub(1));
-            for page in pages_of(change.sector, change.sectors.max(1)).take(MOST_PAGES) {
-                let key = (change.role, burst, page);
-                let first = dirtied.first_ns.entry(key).or_insert(u64::MAX);
-                *first = (*first).min(change.time_ns);
+        for call in &view.recording.calls {
+            let Some(place) = written(view, call).filter(|place| place.0 != Role::Log) else {
+                continue;
+            };
+            for page in dirtied.keys(place, call.end_ns) {
+                let first = dirtied.first_ns.entry(page).or_insert(u64::MAX);
+                *first = (*first).min(call.end_ns);
             }
         }
         dirtied
     }
 
     /// Whether any of these pages was written before an instant, in the same burst.
-    pub(crate) fn before(&self, role: Role, sector: u64, sectors: u32, time_ns: u64) -> bool {
-        let burst = self.burst(time_ns.saturating_sub(1));
-        let mut pages = pages_of(sector, sectors.max(1)).take(MOST_PAGES);
-        pages.any(|page| {
-            let first = self.first_ns.get(&(role, burst, page));
+    pub(crate) fn before(&self, place: Place, time_ns: u64) -> bool {
+        self.keys(place, time_ns).any(|page| {
+            let first = self.first_ns.get(&page);
             first.is_some_and(|&first| first < time_ns)
         })
     }
 
-    fn burst(&self, time_ns: u64) -> usize {
-        self.ends_ns.partition_point(|&end_ns| end_ns <= time_ns)
+    fn keys(
+        &self,
+        (role, sector, sectors): Place,
+        time_ns: u64,
+    ) -> impl Iterator<Item = (Role, usize, u64)> + use<> {
+        let before_ns = time_ns.saturating_sub(1);
+        let burst = self.ends_ns.partition_point(|&end_ns| end_ns <= before_ns);
+        let pages = pages_of(sector, sectors.max(1)).take(MOST_PAGES);
+        pages.map(move |page| (role, burst, page))
     }
 }
 
 /// Most bytes that were dirty at once or on their way to the device, of pages whose write was recorded.
 pub(crate) fn most_dirty_bytes(view: &View<'_>) -> u64 {
-    let mut changes = dirtying(view);
-    changes.extend(cleaning(view));
-    changes.sort_unstable_by_key(|change| change.time_ns);
+    let mut changes: Vec<(u64, Place, bool)> = Vec::new();
+    for call in &view.recording.calls {
+        let dirtied = written(view, call).into_iter();
+        changes.extend(dirtied.map(|place| (call.end_ns, place, true)));
+        changes.extend(cut(view, call).map(|place| (call.end_ns, place, false)));
+    }
+    for block in &view.recording.blocks {
+        if block.op == BlockOp::Write
+            && let Some((role, sector)) = view.address_space.of_block(view, block)
+        {
+            let place = (role, sector, block.sectors);
+            changes.push((block.completed_ns, place, false));
+        }
+    }
+    changes.sort_by_key(|&(time_ns, ..)| time_ns);
     let mut bursts = view.recording.about.bursts.iter().peekable();
     let mut dirty: BTreeSet<(Role, u64)> = BTreeSet::new();
     let mut most = 0;
-    for change in &changes {
-        while bursts
-            .next_if(|burst| burst.end_ns <= change.time_ns)
-            .is_some()
-        {
+    for (time_ns, (role, sector, sectors), dirties) in changes {
+        while bursts.next_if(|burst| burst.end_ns <= time_ns).is_some() {
             dirty.clear();
         }
-        let pages = pages_of(change.sector, change.sectors.max(1));
-        if change.dirties {
-            let written = pages.take(MOST_PAGES);
-            dirty.extend(written.map(|page| (change.role, page)));
+        let pages = pages_of(sector, sectors.max(1));
+        if dirties {
+            dirty.extend(pages.take(MOST_PAGES).map(|page| (role, page)));
         } else {
-            let range = (change.role, pages.start)..(change.role, pages.end);
+            let range = (role, pages.start)..(role, pages.end);
             let clean: Vec<_> = dirty.range(range).copied().collect();
             for page in clean {
                 dirty.remove(&page);
@@ -88,66 +102,23 @@ pub(crate) fn most_dirty_bytes(view: &View<'_>) -> u64 {
     most * PAGE_BYTES
 }
 
-/// Pages that become dirty, or clean.
-struct Change {
-    time_ns: u64,
-    role: Role,
-    sector: u64,
-    sectors: u32,
-    dirties: bool,
+/// Pages that a call writes into the page cache.
+fn written(view: &View<'_>, call: &Call) -> Option<Place> {
+    let writes = call.kind == CallKind::Write && call.size_bytes > 0;
+    if !writes || call.failed || call.asynchronous || view.is_direct(call) {
+        return None;
+    }
+    view.address_space.of_call(view, call)
 }
 
-/// Writes into the page cache, and truncated files: their pages do not stay dirty.
-fn dirtying(view: &View<'_>) -> Vec<Change> {
-    let calls = view.recording.calls.iter();
-    calls
-        .filter(|call| !call.failed && !call.asynchronous)
-        .flat_map(|call| match call.kind {
-            CallKind::Write if call.size_bytes > 0 && !view.is_direct(call) => {
-                let place = view.address_space.of_call(view, call);
-                let written = place.map(|(role, sector, sectors)| (role, sector, sectors, true));
-                changes(call, written.into_iter().collect())
-            }
-            CallKind::Resize if call.size_bytes == 0 => changes(call, cut(view, call)),
-            _ => Vec::new(),
-        })
-        .collect()
-}
-
-fn changes(call: &Call, places: Vec<(Role, u64, u32, bool)>) -> Vec<Change> {
-    let change = |(role, sector, sectors, dirties)| Change {
-        time_ns: call.end_ns,
-        role,
-        sector,
-        sectors,
-        dirties,
-    };
-    places.into_iter().map(change).collect()
-}
-
-fn cut(view: &View<'_>, call: &Call) -> Vec<(Role, u64, u32, bool)> {
-    let Some(role) = view.role(call.file) else {
-        return Vec::new();
-    };
-    let ranges = view.address_space.cut_by(call).into_iter();
-    ranges
-        .map(|(sector, sectors)| (role, sector, sectors, false))
-        .collect()
-}
-
-fn cleaning(view: &View<'_>) -> Vec<Change> {
-    let blocks = view.recording.blocks.iter();
-    blocks
-        .filter(|block| block.op == BlockOp::Write)
-        .filter_map(|block| {
-            let (role, sector) = view.address_space.of_block(view, block)?;
-            Some(Change {
-                time_ns: block.completed_ns,
-                role,
-                sector,
-                sectors: block.sectors,
-                dirties: false,
-            })
-        })
-        .collect()
+/// Pages of a file that a call truncates: they do not stay dirty.
+fn cut(view: &View<'_>, call: &Call) -> impl Iterator<Item = Place> {
+    let cuts = call.kind == CallKind::Resize && call.size_bytes == 0;
+    let role = view.role(call.file);
+    let role = role.filter(|_| cuts && !call.failed && !call.asynchronous);
+    let ranges = role.map(|role| (role, view.address_space.cut_by(call)));
+    ranges.into_iter().flat_map(|(role, ranges)| {
+        let ranges = ranges.into_iter();
+        ranges.map(move |(sector, sectors)| (role, sector, sectors))
+    })
 }

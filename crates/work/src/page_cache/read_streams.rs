@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tierwise_recording::{Block, BlockOp, CallKind, Role, StateKind};
 
 use crate::constants::READ_AHEAD_LEAST_SHARE;
-use crate::index::rows::Rows;
-use crate::index::sizes::SECTOR_BYTES;
+use crate::rows::{Rows, SECTOR_BYTES};
 
 /// Read-ahead size of the kernel, in sectors: without moving parts, and with them.
 const WINDOWS: (u32, u32) = (256, 4096);
@@ -19,40 +18,22 @@ const SINCE: (u32, u32) = (6, 17);
 /// Number of earlier reads searched for the previous one of a stream.
 const RECENT: usize = 64;
 
-/// Lengths of streams.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ReadStreams {
-    /// By instant and sector of a request: sectors of its stream that were read later.
-    rest: BTreeMap<(u64, u64), u32>,
-}
-
-impl ReadStreams {
-    pub(crate) fn new(rows: &Rows<'_>) -> Self {
-        let reads: Vec<&Block> = rows
-            .recording
-            .blocks
-            .iter()
-            .filter(|block| block.op == BlockOp::Read && rows.role(block.file).is_some())
-            .collect();
-        let mut rests = vec![0u32; reads.len()];
-        for (at, next) in followers(&reads).into_iter().enumerate().rev() {
-            if let Some(next) = next {
-                rests[at] = rests[next].saturating_add(reads[next].sectors);
-            }
-        }
-        let rest = reads.iter().zip(rests).filter(|(_, rest)| *rest > 0);
-        Self {
-            rest: rest
-                .map(|(block, rest)| ((block.issued_ns, block.sector), rest))
-                .collect(),
+/// By instant and sector of a request: sectors of its stream that were read later, if any were.
+pub(crate) fn rests(rows: &Rows<'_>) -> BTreeMap<(u64, u64), u32> {
+    let blocks = rows.recording.blocks.iter();
+    let reads: Vec<&Block> = blocks
+        .filter(|block| block.op == BlockOp::Read && rows.role(block.file).is_some())
+        .collect();
+    let mut rests = vec![0_u32; reads.len()];
+    for (at, next) in followers(&reads).into_iter().enumerate().rev() {
+        if let Some(next) = next {
+            rests[at] = rests[next].saturating_add(reads[next].sectors);
         }
     }
-
-    /// Sectors of a request's stream that were read after it.
-    pub(crate) fn rest(&self, block: &Block) -> u32 {
-        let key = (block.issued_ns, block.sector);
-        self.rest.get(&key).copied().unwrap_or(0)
-    }
+    let rests = reads.iter().zip(rests).filter(|(_, rest)| *rest > 0);
+    rests
+        .map(|(block, rest)| ((block.issued_ns, block.sector), rest))
+        .collect()
 }
 
 /// Of each read: the next of its stream.

@@ -4,62 +4,55 @@
 //! each read is known within a recording without gaps, and hits and misses by distance give the cache's size.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use tierwise_recording::{Call, CallKind, Role};
+use tierwise_recording::{Block, BlockOp, Call, CallKind, Role, UNKNOWN};
 
-use crate::Step;
+use crate::address_space::pages_of;
 use crate::constants::COLD_CACHE_SHARE;
-use crate::index::address_space::{AddressSpace, pages_of};
-use crate::index::rows::Rows;
-use crate::index::sizes::SECTOR_BYTES;
-use crate::page_cache::cache_size::{Counts, PageCache};
-use crate::page_cache::page_accesses::{Access, accesses, discontinuities};
-use crate::page_cache::reuse::{LruStack, Reuse};
-use crate::page_cache::unseen_reads::reason;
+use crate::page_cache::cache_size::{CLASSES, Counts, page_cache};
+use crate::page_cache::lru_stack::LruStack;
+use crate::rows::{Rows, SECTOR_BYTES};
+use crate::view::View;
+use crate::{PageCache, Place, Reuse, Step};
 
 /// A page key has the role in the bits above the page number.
 const ROLE_SHIFT: u32 = 56;
+/// Largest size of a call (`MAX_RW_COUNT` in Linux's include/linux/fs.h), and of a request.
+const MOST_BYTES: u64 = 0x7fff_f000;
 
 /// The reuse of every read call, by its row, and of every read request, by its position and time.
-#[derive(Debug, Default)]
 pub(crate) struct ReuseDistances {
     calls: Vec<Reuse>,
     requests: HashMap<(Role, u64), Vec<(u64, Reuse)>>,
 }
 
-/// Pages of one use: their role, first page, and number.
-type Pages = (Role, u64, u64);
-
 impl ReuseDistances {
     /// Of a whole recording, with its estimate of the page cache.
-    pub(crate) fn new(rows: &Rows<'_>, address_space: &AddressSpace) -> (Self, PageCache) {
-        let recording = rows.recording;
+    pub(crate) fn new(view: &View<'_>) -> (Self, PageCache) {
+        let recording = view.recording;
         let mut scan = ReuseScan {
-            rows,
-            address_space,
+            view,
             stack: LruStack::default(),
-            counts: Counts::default(),
+            counts: [[0; CLASSES]; 2],
             spans: vec![Span::default()],
-            reuse_distances: Self {
+            found: Self {
                 calls: vec![Reuse::UNKNOWN; recording.calls.len()],
                 requests: HashMap::new(),
             },
-            past: rows.engine.past_page_cache(&recording.about.settings),
+            past: view.engine.past_page_cache(&recording.about.settings),
         };
         scan.all();
-        let reason = reason(rows, scan.past);
-        let about = &recording.about;
-        let engine_bytes = rows.engine.buffer_bytes(&about.settings);
-        let mut cache = PageCache::new(about, engine_bytes, &scan.counts, reason);
+        let mut cache = page_cache(view, &scan.counts, scan.past);
         cache.cold = scan.first_requests_never(cache.likely_bytes);
-        cache.passed = !scan.past.is_empty();
-        (scan.reuse_distances, cache)
+        (scan.found, cache)
     }
 
     /// Of a step's read, if it reads; with the instant of the request and its call, if it has one.
     pub(crate) fn of(&self, step: &Step, time_ns: u64, call: Option<u32>) -> Option<Reuse> {
+        let of_call = call.map(|row| self.calls.get(row as usize).copied().unwrap_or_default());
         match *step {
-            Step::CachedRead { .. } => Some(call.map_or(Reuse::after(0), |row| self.of_call(row))),
+            Step::CachedRead { .. } => Some(of_call.unwrap_or(Reuse::after(0))),
             Step::Read { role, sector, .. }
             | Step::Submit {
                 role,
@@ -68,18 +61,10 @@ impl ReuseDistances {
                 ..
             } => {
                 let request = self.of_request(role, sector, time_ns);
-                Some(
-                    request
-                        .or(call.map(|row| self.of_call(row)))
-                        .unwrap_or_default(),
-                )
+                Some(request.or(of_call).unwrap_or_default())
             }
             _ => None,
         }
-    }
-
-    fn of_call(&self, row: u32) -> Reuse {
-        self.calls.get(row as usize).copied().unwrap_or_default()
     }
 
     /// Of the first request for a sector at or after an instant, or else the last before.
@@ -101,13 +86,12 @@ struct Span {
 }
 
 struct ReuseScan<'a> {
-    rows: &'a Rows<'a>,
-    address_space: &'a AddressSpace,
+    view: &'a View<'a>,
     stack: LruStack,
     counts: Counts,
     /// The current span last.
     spans: Vec<Span>,
-    reuse_distances: ReuseDistances,
+    found: ReuseDistances,
     /// Roles whose files are read and written past the page cache.
     past: &'static [Role],
 }
@@ -115,83 +99,77 @@ struct ReuseScan<'a> {
 impl ReuseScan<'_> {
     /// Processes all bursts by time; accesses before a gap give no information on those after it.
     fn all(&mut self) {
-        let accesses = accesses(self.rows);
-        let mut breaks = discontinuities(self.rows).into_iter().peekable();
-        for (time_ns, access) in accesses {
+        let recording = self.view.recording;
+        let mut breaks = discontinuities(self.view).into_iter().peekable();
+        for (time_ns, access) in accesses(self.view) {
             while breaks.next_if(|at| *at <= time_ns).is_some() {
                 self.stack = LruStack::default();
                 self.spans.push(Span::default());
             }
             match access {
-                Access::Block(number) => self.block(number),
-                Access::Call(number) => self.call(number),
+                Access::Block(number) => self.block(&recording.blocks[number]),
+                Access::Call(number) => self.call(number, &recording.calls[number]),
             }
         }
     }
 
-    fn block(&mut self, number: u32) {
-        let block = &self.rows.recording.blocks[number as usize];
-        let Some(place) = self.address_space.of_block(self.rows, block) else {
+    fn block(&mut self, block: &Block) {
+        let Some((role, sector)) = self.view.address_space.of_block(self.view, block) else {
             return;
         };
-        let (reuse, first) = self.touch(pages(place.0, place.1, block.sectors), true);
-        let requests = self.reuse_distances.requests.entry(place).or_default();
+        let (reuse, first) = self.touch((role, sector, block.sectors), true);
+        let requests = self.found.requests.entry((role, sector)).or_default();
         requests.push((block.issued_ns, reuse));
         if let Some(span) = self.spans.last_mut() {
             span.first_uses.1 += first;
             if reuse == Reuse::UNKNOWN {
-                span.unknown.push((place, requests.len() - 1));
+                span.unknown.push(((role, sector), requests.len() - 1));
             }
         }
     }
 
-    fn call(&mut self, number: u32) {
-        let call = &self.rows.recording.calls[number as usize];
-        let Some((role, sector, sectors)) = self.address_space.of_call(self.rows, call) else {
+    fn call(&mut self, number: usize, call: &Call) {
+        let Some(place) = self.view.address_space.of_call(self.view, call) else {
             return;
         };
-        let pages = pages(role, sector, sectors);
-        if call.kind == CallKind::Resize {
-            return self.forget(call, role);
-        }
-        if call.kind == CallKind::Read {
-            let (reuse, first) = self.touch(pages, false);
-            self.reuse_distances.calls[number as usize] = reuse;
-            if let Some(span) = self.spans.last_mut() {
-                span.first_uses.0 += first;
+        match call.kind {
+            // Pages of a truncated or deleted file occupy no cache.
+            CallKind::Resize => {
+                for (sector, sectors) in self.view.address_space.cut_by(call) {
+                    self.stack.forget(keys((place.0, sector, sectors)));
+                }
             }
-        } else if !self.past.contains(&role) {
-            numbers(pages).for_each(|page| {
+            CallKind::Read => {
+                let (reuse, first) = self.touch(place, false);
+                self.found.calls[number] = reuse;
+                if let Some(span) = self.spans.last_mut() {
+                    span.first_uses.0 += first;
+                }
+            }
+            _ if self.past.contains(&place.0) => {}
+            _ => keys(place).for_each(|page| {
                 self.stack.touch(page);
-            });
-        }
-    }
-
-    /// Pages of a truncated or deleted file occupy no cache.
-    fn forget(&mut self, call: &Call, role: Role) {
-        for (sector, sectors) in self.address_space.cut_by(call) {
-            let (_, first, count) = pages(role, sector, sectors);
-            let gone = number(role, first)..number(role, first + count);
-            self.stack.forget(gone);
+            }),
         }
     }
 
     /// Uses pages; returns the longest reuse of previously used pages, unless most are new, and the number of
     /// new pages.
-    fn touch(&mut self, pages: Pages, missed: bool) -> (Reuse, u64) {
-        if self.past.contains(&pages.0) {
+    fn touch(&mut self, place: Place, missed: bool) -> (Reuse, u64) {
+        if self.past.contains(&place.0) {
             return (Reuse::NEVER, 0);
         }
-        let (mut longest, mut known) = (Reuse::UNKNOWN, 0);
-        for page in numbers(pages) {
+        let (mut longest, mut known, mut first) = (Reuse::UNKNOWN, 0, 0);
+        for page in keys(place) {
             if let Some(others) = self.stack.touch(page) {
                 let reuse = Reuse::after(others);
-                self.counts.count(reuse, missed);
+                self.counts[usize::from(missed)][usize::from(reuse.0)] += 1;
                 longest = longest.max(reuse);
                 known += 1;
+            } else {
+                first += 1;
             }
         }
-        let first = pages.2 - known;
         if first > known {
             longest = Reuse::UNKNOWN;
         }
@@ -201,10 +179,11 @@ impl ReuseScan<'_> {
     /// If caches were empty at the start, no cache answers a first use. Checks that they were empty at the
     /// start of every span: caches already in use would have held their part of the files.
     fn first_requests_never(&mut self, cache_bytes: u64) -> bool {
-        let used = self.address_space.regions().map(|(_, region)| region.used);
-        let files_bytes = (used.sum::<u64>() * SECTOR_BYTES).max(1);
+        let regions = self.view.address_space.regions.values();
+        let used: u64 = regions.map(|region| region.used).sum();
+        let files_bytes = (used * SECTOR_BYTES).max(1);
         let expected = (cache_bytes as f64 / files_bytes as f64).min(1.0);
-        let whole = self.rows.is_whole();
+        let whole = self.view.is_whole();
         let mut all = true;
         for span in &self.spans {
             let (found, brought) = span.first_uses;
@@ -214,7 +193,7 @@ impl ReuseScan<'_> {
                 continue;
             }
             for (place, number) in &span.unknown {
-                if let Some(requests) = self.reuse_distances.requests.get_mut(place) {
+                if let Some(requests) = self.found.requests.get_mut(place) {
                     requests[*number].1 = Reuse::NEVER;
                 }
             }
@@ -223,15 +202,72 @@ impl ReuseScan<'_> {
     }
 }
 
-fn pages(role: Role, sector: u64, sectors: u32) -> Pages {
+/// The keys of the pages of a place.
+fn keys((role, sector, sectors): Place) -> Range<u64> {
     let pages = pages_of(sector, sectors);
-    (role, pages.start, pages.end - pages.start)
+    let role = (role as u64) << ROLE_SHIFT;
+    role | pages.start..role | pages.end
 }
 
-fn numbers((role, first, count): Pages) -> impl Iterator<Item = u64> {
-    (first..first + count).map(move |page| number(role, page))
+/// An access to pages: index of its row among the calls or among the block requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    Block(usize),
+    Call(usize),
 }
 
-fn number(role: Role, page: u64) -> u64 {
-    ((role as u64) << ROLE_SHIFT) | page
+/// All uses of pages, by time: requests at submission, calls at completion, because a call's device requests
+/// precede its completion.
+fn accesses(rows: &Rows<'_>) -> Vec<(u64, Access)> {
+    let mut accesses = Vec::new();
+    for (number, block) in rows.recording.blocks.iter().enumerate() {
+        let bytes = u64::from(block.sectors) * SECTOR_BYTES;
+        if block.op == BlockOp::Read && bytes <= MOST_BYTES {
+            accesses.push((block.issued_ns, Access::Block(number)));
+        }
+    }
+    for (number, call) in rows.recording.calls.iter().enumerate() {
+        let uses = match call.kind {
+            CallKind::Read | CallKind::Write => {
+                call.offset_bytes != UNKNOWN && (1..=MOST_BYTES).contains(&call.size_bytes)
+            }
+            CallKind::Resize => call.size_bytes == 0,
+            _ => false,
+        };
+        if uses && !call.failed {
+            // A caller that continues before its request is done uses its pages before the device receives the
+            // request.
+            let time_ns = match call.asynchronous {
+                true => call.start_ns,
+                false => call.end_ns,
+            };
+            accesses.push((time_ns, Access::Call(number)));
+        }
+    }
+    accesses.sort_unstable();
+    accesses
+}
+
+/// Starts of bursts before which the page cache may have changed unseen: work continued unrecorded, or the
+/// engine was restarted, as is done to begin with empty caches.
+fn discontinuities(rows: &Rows<'_>) -> Vec<u64> {
+    let whole = rows.is_whole();
+    let bursts = rows.recording.about.bursts.windows(2);
+    let gaps = bursts.filter(|pair| {
+        let (before_ns, after_ns) = (pair[0].end_ns, pair[1].start_ns);
+        after_ns > before_ns && !(whole && lives_on(rows, before_ns, after_ns))
+    });
+    gaps.map(|pair| pair[1].start_ns).collect()
+}
+
+/// Whether a thread of the engine was there before and after.
+fn lives_on(rows: &Rows<'_>, before_ns: u64, after_ns: u64) -> bool {
+    let mut threads = 0..rows.recording.threads.len() as u32;
+    threads.any(|thread| {
+        let states = rows.states(thread);
+        let (first, last) = (states.first(), states.last());
+        rows.is_engines(thread)
+            && first.is_some_and(|state| state.start_ns < before_ns)
+            && last.is_some_and(|state| state.end_ns > after_ns)
+    })
 }

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use tierwise_recording::{Block, BlockOp, Role};
 
-use crate::index::address_space::Region;
-use crate::index::view::View;
+use crate::address_space::Region;
+use crate::view::View;
 use crate::{Partition, RecordedDevice, RecordedRequest};
 
 /// Service times kept per kind.
@@ -22,54 +22,38 @@ pub(crate) fn devices(view: &View<'_>) -> Vec<RecordedDevice> {
         }
     }
     let mut devices: Vec<RecordedDevice> = order.iter().map(|&s| device(view, s)).collect();
-    let homeless: Vec<_> = view
-        .address_space
-        .regions()
-        .filter(|(_, region)| region.device as usize >= partitions.len())
-        .collect();
-    if !homeless.is_empty() {
-        devices.push(unknown(&homeless));
-    }
+    devices.extend(unknown(view));
     devices
 }
 
 fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
     let partitions = &view.recording.about.devices;
     let ours = |index: u32| {
-        partitions
-            .get(index as usize)
-            .is_some_and(|partition| partition.shared == shared)
+        let partition = partitions.get(index as usize);
+        partition.is_some_and(|partition| partition.shared == shared)
     };
-    let first = partitions
-        .iter()
-        .find(|partition| partition.shared == shared);
-    let blocks: Vec<&Block> = view
-        .recording
-        .blocks
-        .iter()
-        .filter(|b| ours(b.device))
-        .collect();
-    let requests = requests(view, &blocks);
+    let mut all = partitions.iter();
+    let first = all.find(|partition| partition.shared == shared);
+    let blocks = view.recording.blocks.iter();
+    let requests = requests(view, blocks.filter(|block| ours(block.device)));
     let of = |op: BlockOp| -> Vec<RecordedRequest> {
         let flushed_before = |block: &Block| block.preflush && op != BlockOp::Flush;
-        let pairs = blocks.iter().zip(&requests);
-        let ours = pairs.filter(|(block, _)| block.op == op && !flushed_before(block));
+        let requests = requests.iter();
+        let ours = requests.filter(|(block, _)| block.op == op && !flushed_before(block));
         sample(ours.map(|(_, request)| *request).collect())
     };
-    let roles: Vec<_> = view
-        .address_space
-        .regions()
+    let regions = view.address_space.regions.iter();
+    let roles: Vec<(Role, u64, u64)> = regions
         .filter(|(_, region)| ours(region.device))
         .map(|(role, region)| {
             let start = partitions[region.device as usize].first_sector;
-            (role, start.saturating_add(region.origin), region.sectors)
+            (*role, start.saturating_add(region.origin), region.sectors)
         })
         .collect();
+    // A stranger's emulated disk that is merely mounted says nothing about the recorded devices.
+    let emulated = first.filter(|_| !roles.is_empty());
     RecordedDevice {
-        // A stranger's emulated disk that is merely mounted says nothing about the recorded devices.
-        profile: first
-            .filter(|_| !roles.is_empty())
-            .and_then(|partition| partition.profile.clone()),
+        profile: emulated.and_then(|partition| partition.profile.clone()),
         reads: of(BlockOp::Read),
         writes: of(BlockOp::Write),
         flushes: of(BlockOp::Flush),
@@ -80,60 +64,61 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
 
 /// Partitions that hold one role alone.
 pub(crate) fn partitions(view: &View<'_>) -> Vec<Partition> {
-    let known = &view.recording.about.devices;
-    let alone = view
-        .address_space
-        .regions()
-        .filter(|(role, region)| view.address_space.is_alone(*role, region.device));
-    alone
-        .filter_map(|(role, region)| {
-            let partition = known.get(region.device as usize)?;
-            Some(Partition {
-                role,
-                first_sector: partition.first_sector,
-                before: region.origin,
-                sectors: partition
-                    .sectors
-                    .max(region.origin.saturating_add(region.sectors)),
-            })
+    let partition = |(&role, region): (&Role, &Region)| {
+        let alone = view.address_space.is_alone(role, region.device);
+        let devices = view.recording.about.devices.get(region.device as usize);
+        let known = devices.filter(|_| alone)?;
+        let used = region.origin.saturating_add(region.sectors);
+        Some(Partition {
+            role,
+            first_sector: known.first_sector,
+            before: region.origin,
+            sectors: known.sectors.max(used),
         })
-        .collect()
+    };
+    let regions = view.address_space.regions.iter();
+    regions.filter_map(partition).collect()
 }
 
-/// A device with known roles only, placed one after the other.
-fn unknown(regions: &[(Role, &Region)]) -> RecordedDevice {
+/// A device for the roles on no known device, one after the other; none if there are no such roles.
+fn unknown(view: &View<'_>) -> Option<RecordedDevice> {
+    let known = view.recording.about.devices.len();
+    let regions = view.address_space.regions.iter();
+    let homeless = regions.filter(|(_, region)| region.device as usize >= known);
     let mut next = 0;
     let mut roles = Vec::new();
-    for (role, region) in regions {
+    for (role, region) in homeless {
         roles.push((*role, next, region.sectors));
         next += region.sectors.next_multiple_of(2048);
     }
-    RecordedDevice {
+    (!roles.is_empty()).then(|| RecordedDevice {
         roles,
         ..RecordedDevice::default()
-    }
+    })
 }
 
 /// Requests in order of issue, each with the number of others under way when it was issued.
-fn requests(view: &View<'_>, blocks: &[&Block]) -> Vec<RecordedRequest> {
+fn requests<'a>(
+    view: &View<'_>,
+    blocks: impl Iterator<Item = &'a Block>,
+) -> Vec<(&'a Block, RecordedRequest)> {
     let mut under_way: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
-    let request = |block: &&Block| {
-        while under_way
-            .peek()
-            .is_some_and(|done| done.0 <= block.issued_ns)
-        {
+    let request = |block: &'a Block| {
+        let done = |done: &Reverse<u64>| done.0 <= block.issued_ns;
+        while under_way.peek().is_some_and(done) {
             under_way.pop();
         }
         let depth = under_way.len() as u32;
         under_way.push(Reverse(block.completed_ns));
-        RecordedRequest {
+        let request = RecordedRequest {
             sectors: block.sectors,
             depth,
             time_ns: waited_ns(view, block),
             log: view.role(block.file) == Some(Role::Log),
-        }
+        };
+        (block, request)
     };
-    blocks.iter().map(request).collect()
+    blocks.map(request).collect()
 }
 
 /// Time of a request less its sender's running time in between, which is part of the sender's own processor

@@ -1,17 +1,21 @@
-//! Syncs of files: their role and their device requests.
+//! Syncs: their device requests, from the block requests during them, and their steps.
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{BlockOp, Call, Role, UNKNOWN};
+use tierwise_recording::{Block, BlockOp, Call, Role, Thread, ThreadClass, UNKNOWN};
 
-use crate::index::sizes::{PAGE_BYTES, PAGE_SECTORS};
-use crate::index::view::View;
 use crate::page_cache::dirty_pages::DirtyPages;
-use crate::storage::sync_scripts;
+use crate::rows::{PAGE_BYTES, PAGE_SECTORS, Rows};
+use crate::view::View;
 use crate::{Step, SyncScript};
 
-/// An empty range.
-const NOTHING: (u64, u64) = (1, 1);
+/// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
+/// pages anyway.
+const MOST_WRITES: usize = 512;
+/// Journal writes of a sync of a file that grew, where no block request shows it: the changes, and their
+/// commit record.
+const JOURNAL: [(u64, u32); 2] = [(0, 32), (32, 8)];
+const EMPTY_RANGE: (u64, u64) = (1, 1);
 
 /// The syncs of files other than the log, with the files' state.
 pub(crate) struct Syncs {
@@ -23,48 +27,16 @@ pub(crate) struct Syncs {
     directories: BTreeMap<u32, Option<u32>>,
 }
 
-/// A file with a role in a directory.
-fn file_within(view: &View<'_>, directory: u32) -> Option<u32> {
-    let files = &view.recording.files;
-    let folder = files.get(directory as usize)?.path.trim_end_matches('/');
-    let within = |path: &str| {
-        let rest = path
-            .strip_prefix(folder)
-            .and_then(|rest| rest.strip_prefix('/'));
-        rest.is_some_and(|name| !name.contains('/'))
-    };
-    let found = files
-        .iter()
-        .position(|file| file.role.is_some() && within(&file.path));
-    found.map(|file| file as u32)
-}
-
 /// Writes of calls to one file.
 #[derive(Default)]
 struct Written {
-    /// End of the written part of the file.
-    end: u64,
-    since: SinceSync,
-}
-
-/// Bytes written since its last sync.
-#[derive(Default)]
-struct SinceSync {
-    /// Whether these writes extended it.
+    /// End of the written part of the file, if it was written.
+    end: Option<u64>,
+    /// Whether writes since its last sync extended it.
     grew: bool,
-    /// Sectors of whole pages; neighbouring small writes count once.
+    /// Sectors of whole pages written since its last sync; neighbouring small writes count once.
     sectors: u64,
     last_page: Option<u64>,
-}
-
-impl SinceSync {
-    /// Bytes from an offset to an end were written.
-    fn write(&mut self, from: u64, to: u64) {
-        let (first, last) = (from / PAGE_BYTES, to.saturating_sub(1) / PAGE_BYTES);
-        let again = self.last_page.replace(last) == Some(first);
-        let pages = (last.saturating_sub(first) + 1) - u64::from(again);
-        self.sectors = self.sectors.saturating_add(pages * PAGE_SECTORS);
-    }
 }
 
 impl Syncs {
@@ -79,20 +51,19 @@ impl Syncs {
 
     /// The step of a call that syncs a file.
     pub(crate) fn sync(&mut self, view: &View<'_>, role: Role, call: &Call) -> Step {
-        let written = self.written.get_mut(&call.file);
-        let since = written.map_or_else(SinceSync::default, |one| std::mem::take(&mut one.since));
-        let mut script = if view.sees(view.device_of(call.file)) {
-            sync_scripts::script(view, role, call)
-        } else {
-            sync_scripts::assumed(since.grew)
+        let written = self.written.entry(call.file).or_default();
+        let sectors = std::mem::take(&mut written.sectors);
+        let grew = std::mem::take(&mut written.grew);
+        written.last_page = None;
+        let mut script = match view.sees(view.device_of(call.file)) {
+            true => script(view, role, call),
+            false => assumed(grew),
         };
-        self.leave_out_dirty(view, role, call, (&mut script.writes, since.sectors));
+        self.leave_out_dirty(view, role, call, &mut script.writes, sectors);
         script.range = view.address_space.range_of(call.file);
         script.shared = view.engine.second_log == Some(role);
-        Step::Sync {
-            role,
-            script: self.add(script),
-        }
+        let script = self.add(script);
+        Step::Sync { role, script }
     }
 
     /// The step of a call that syncs a directory: names of files in it. It writes to the journal of their
@@ -101,35 +72,33 @@ impl Syncs {
         let found = self.directories.entry(call.file);
         let file = (*found.or_insert_with(|| file_within(view, call.file)))?;
         let (role, device) = (view.role(file)?, view.device_of(file));
-        let mut script = if view.sees(device) {
-            sync_scripts::script_on(view, role, device, call)
-        } else {
-            sync_scripts::assumed(true)
+        let mut script = match view.sees(device) {
+            true => script_on(view, role, device, call),
+            false => assumed(true),
         };
         script.writes.clear();
-        script.range = NOTHING;
-        Some(Step::Sync {
-            role,
-            script: self.add(script),
-        })
+        script.range = EMPTY_RANGE;
+        let script = self.add(script);
+        Some(Step::Sync { role, script })
     }
 
     /// Drops writes that a replay's sync makes because a step dirtied the pages. A file that is recreated for
     /// each transaction lies elsewhere each time, so its own writes are dropped up to the size of the calls'
-    /// writes to it.
+    /// writes to it, `left` sectors.
     fn leave_out_dirty(
         &self,
         view: &View<'_>,
         role: Role,
         call: &Call,
-        (writes, mut left): (&mut Vec<(u64, u32)>, u64),
+        writes: &mut Vec<(u64, u32)>,
+        mut left: u64,
     ) {
         let count = writes.len();
-        writes.retain(|&(at, sectors)| !self.dirtied.before(role, at, sectors, call.end_ns));
+        writes.retain(|&(at, sectors)| !self.dirtied.before((role, at, sectors), call.end_ns));
         if left == 0 || writes.is_empty() || writes.len() < count {
             return;
         }
-        let blocks = view.blocks(call.start_ns, call.end_ns).iter();
+        let blocks = view.blocks_during(call).iter();
         let own: Vec<u64> = blocks
             .filter(|block| block.op == BlockOp::Write && block.file == call.file)
             .filter_map(|block| view.address_space.sector_of(role, block))
@@ -141,7 +110,6 @@ impl Syncs {
         });
     }
 
-    /// Stores a sync's script; returns its number.
     pub(crate) fn add(&mut self, script: SyncScript) -> u32 {
         self.scripts.push(script);
         self.scripts.len() as u32 - 1
@@ -149,31 +117,123 @@ impl Syncs {
 
     /// A file is written: updates its end.
     pub(crate) fn grow(&mut self, call: &Call) {
-        if call.offset_bytes == UNKNOWN {
+        let from = call.offset_bytes;
+        if from == UNKNOWN {
             return;
         }
-        let end = call.offset_bytes.saturating_add(call.size_bytes);
-        let known = self.written.contains_key(&call.file);
+        let end = from.saturating_add(call.size_bytes);
         let written = self.written.entry(call.file).or_default();
-        written.since.write(call.offset_bytes, end);
-        written.since.grew |= known && end > written.end;
-        written.end = written.end.max(end);
+        let (first, last) = (from / PAGE_BYTES, end.saturating_sub(1) / PAGE_BYTES);
+        let again = written.last_page.replace(last) == Some(first);
+        let pages = (last.saturating_sub(first) + 1) - u64::from(again);
+        written.sectors = written.sectors.saturating_add(pages * PAGE_SECTORS);
+        written.grew |= written.end.is_some_and(|before| end > before);
+        written.end = written.end.max(Some(end));
     }
+}
 
-    /// The steps of a call that deletes or truncates a file: the removed content is never written.
-    pub(crate) fn forget(&self, view: &View<'_>, call: &Call) -> Vec<Step> {
-        let Some(role) = view.role(call.file) else {
-            return Vec::new();
+/// A file with a role in a directory.
+fn file_within(rows: &Rows<'_>, directory: u32) -> Option<u32> {
+    let files = &rows.recording.files;
+    let folder = files.get(directory as usize)?.path.trim_end_matches('/');
+    let within = |path: &str| {
+        let rest = path.strip_prefix(folder);
+        let name = rest.and_then(|rest| rest.strip_prefix('/'));
+        name.is_some_and(|name| !name.contains('/'))
+    };
+    let mut found = (0..).zip(files);
+    let found = found.find(|(_, file)| file.role.is_some() && within(&file.path));
+    found.map(|(number, _)| number)
+}
+
+/// The script of one sync of a file of a role.
+pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
+    script_on(view, role, view.device_of(call.file), call)
+}
+
+/// The same, of an object on a device.
+fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScript {
+    let mut script = SyncScript {
+        by_caller: true,
+        ..SyncScript::default()
+    };
+    let (mut flushes, mut forced) = (0, 0);
+    let data_ns = data_until(view, call);
+    for block in view.blocks_during(call) {
+        let anothers = !is_data(view, call, block) && block.issued_ns < data_ns;
+        if block.device != device || anothers || !belongs(view, role, call, block) {
+            continue;
+        }
+        if block.op == BlockOp::Flush {
+            flushes += 1;
+            continue;
+        }
+        forced += u32::from(block.fua) + u32::from(block.preflush);
+        let Some(sector) = view.address_space.sector_of(role, block) else {
+            continue;
         };
-        let forget = |(sector, sectors)| Step::Forget {
-            role,
-            sector,
-            sectors,
+        let list = match view.role(block.file).is_none() && is_metadata(view, block) {
+            true => {
+                script.by_caller &= block.thread == call.thread;
+                &mut script.journal_writes
+            }
+            false => &mut script.writes,
         };
-        view.address_space
-            .cut_by(call)
-            .into_iter()
-            .map(forget)
-            .collect()
+        if list.len() < MOST_WRITES {
+            list.push((sector, block.sectors));
+        }
     }
+    let journal = !script.journal_writes.is_empty();
+    script.by_caller &= journal;
+    script.flushes = if flushes > 0 { flushes } else { forced };
+    if journal || !script.writes.is_empty() {
+        let by_thread = journal && !script.by_caller;
+        script.flushes = script.flushes.max(1 + u32::from(by_thread));
+    }
+    script
+}
+
+/// The script where no block requests are known: the device waits for the written data, and once more for the
+/// journal if the file grew.
+pub(crate) fn assumed(grew: bool) -> SyncScript {
+    SyncScript {
+        flushes: 1 + u32::from(grew),
+        journal_writes: if grew { JOURNAL.to_vec() } else { Vec::new() },
+        ..SyncScript::default()
+    }
+}
+
+/// Whether a request writes a sync's data, rather than file system metadata.
+fn is_data(view: &View<'_>, call: &Call, block: &Block) -> bool {
+    let named = view.role(block.file).is_some();
+    block.op == BlockOp::Write && named && (block.file == call.file || block.thread == call.thread)
+}
+
+/// When the data of a sync had been written. Earlier journal writes and flushes belong to another sync at the
+/// same time (`ext4_sync_file` writes and waits, then commits, then flushes).
+fn data_until(view: &View<'_>, call: &Call) -> u64 {
+    let blocks = view.blocks_during(call).iter();
+    let data = blocks.filter(|block| is_data(view, call, block));
+    data.map(|block| block.completed_ns.min(call.end_ns))
+        .max()
+        .unwrap_or(call.start_ns)
+}
+
+/// Whether a request during a sync is the sync's: its file's, its thread's, or the file system's own.
+fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
+    let own = block.file == call.file || block.thread == call.thread;
+    let same_role = view.role(block.file).is_none_or(|other| other == role);
+    match block.op {
+        BlockOp::Flush => true,
+        BlockOp::Write => own || (same_role && (block.sync || is_metadata(view, block))),
+        BlockOp::Read | BlockOp::Discard => false,
+    }
+}
+
+/// Whether a request says that it is metadata, or the journal's thread wrote it.
+fn is_metadata(view: &View<'_>, block: &Block) -> bool {
+    let thread = view.recording.threads.get(block.thread as usize);
+    let journals =
+        |thread: &Thread| thread.class == ThreadClass::Kernel && thread.name.starts_with("jbd2");
+    block.meta || thread.is_some_and(journals)
 }

@@ -4,6 +4,4 @@
 
 pub(crate) mod idle_cores;
 pub(crate) mod segments;
-pub(crate) mod time_category;
-pub(crate) mod time_use;
 pub(crate) mod wait;

@@ -1,10 +1,13 @@
-//! Why a thread waited.
+//! Why a thread waited, and for which file.
 
-use tierwise_recording::{Call, CallKind, NONE, Role, State, ThreadClass};
+use tierwise_recording::{Call, CallKind, NONE, Role, State, StateKind, ThreadClass};
 
-use crate::index::calls::makes_durable;
-use crate::index::rows::Rows;
-use crate::log::flushes::LogFlushes;
+use crate::TimeCategory;
+use crate::rows::{Rows, makes_durable};
+use crate::view::View;
+
+/// Number of preceding calls in which a wait for asynchronous calls looks for its call.
+const MOST_CALLS: usize = 1024;
 
 /// Why a thread waited. Only [`WaitCause::Client`] and [`WaitCause::Timer`] are part of the work; replay
 /// recomputes all others.
@@ -18,8 +21,8 @@ pub(crate) enum WaitCause {
     LogQueue,
     /// For a second copy of the log to be durable.
     LogReplica,
-    /// For another's sync of the engine's second log.
-    SecondLog,
+    /// For another's sync of the engine's second log: that call's row.
+    SecondLog(u32),
     /// For another thread of the engine.
     Thread,
     /// For pages.
@@ -35,62 +38,52 @@ pub(crate) enum WaitCause {
 }
 
 /// Classifies one blocked state.
-pub(crate) fn wait_cause(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> WaitCause {
-    if flushes.is_replica(state.waker) && rows.class(state.thread) == Some(ThreadClass::Session) {
+pub(crate) fn wait_cause(view: &View<'_>, state: &State) -> WaitCause {
+    let by_replica = view.flushes.is_replica(state.waker);
+    if by_replica && view.class(state.thread) == Some(ThreadClass::Session) {
         return WaitCause::LogReplica;
     }
-    let Some(call) = rows.call(state.call) else {
+    let by_engine = view.is_engines(state.waker);
+    let Some(call) = view.call(state.call) else {
         // A poll that did not time out is not recorded.
-        return match poll(rows, state) {
+        return match poll(view, state) {
             WaitCause::Timer => WaitCause::Other,
             cause => cause,
         };
     };
+    let of_log = view.role(call.file) == Some(Role::Log);
     match call.kind {
         CallKind::Read | CallKind::Await => WaitCause::Read,
-        CallKind::Write if rows.role(call.file) == Some(Role::Log) => WaitCause::LogDevice,
-        CallKind::Write => WaitCause::Write,
         CallKind::Sync if !makes_durable(call) => WaitCause::Write,
-        CallKind::Sync if rows.role(call.file) == Some(Role::Log) => WaitCause::LogDevice,
+        CallKind::Write | CallKind::Sync if of_log => WaitCause::LogDevice,
+        CallKind::Write => WaitCause::Write,
         CallKind::Sync => WaitCause::Sync,
         CallKind::Sleep => WaitCause::Timer,
-        CallKind::Receive | CallKind::Send => talk(rows, state),
-        CallKind::Poll => poll(rows, state),
-        CallKind::Lock => lock(rows, flushes, state).unwrap_or_else(|| nobodys(rows, state)),
-        CallKind::Resize | CallKind::Name | CallKind::Other => WaitCause::Other,
-    }
-}
-
-/// Whether a thread belongs to the engine.
-fn of_engine(rows: &Rows<'_>, thread: u32) -> bool {
-    matches!(
-        rows.class(thread),
-        Some(ThreadClass::Session | ThreadClass::LogWriter | ThreadClass::Background)
-    )
-}
-
-fn talk(rows: &Rows<'_>, state: &State) -> WaitCause {
-    if of_engine(rows, state.waker) {
-        WaitCause::Thread
-    } else {
-        WaitCause::Client
+        CallKind::Receive | CallKind::Send if by_engine => WaitCause::Thread,
+        CallKind::Receive | CallKind::Send => WaitCause::Client,
+        CallKind::Poll => poll(view, state),
+        CallKind::Lock if by_engine => lock(view, state),
+        // Nobody ended it: it timed out, as in polling (DuckDB's `PendingQuery`, 20 ms at a time), unless the
+        // burst ended first.
+        CallKind::Lock if state.waker == NONE && !is_cut(view, state) => WaitCause::Timer,
+        CallKind::Lock | CallKind::Resize | CallKind::Name | CallKind::Other => WaitCause::Other,
     }
 }
 
 fn poll(rows: &Rows<'_>, state: &State) -> WaitCause {
-    if of_engine(rows, state.waker) {
+    if rows.is_engines(state.waker) {
         return WaitCause::Thread;
     }
     let of_client = rows.class(state.waker) == Some(ThreadClass::Client);
-    if of_client || receives_after(rows, state) || cut_after_reply(rows, state) {
-        return WaitCause::Client;
+    match of_client || receives_after(rows, state) || cut_after_reply(rows, state) {
+        true => WaitCause::Client,
+        false => WaitCause::Timer,
     }
-    WaitCause::Timer
 }
 
 /// Whether the thread's next communication after a wait is a receive.
 fn receives_after(rows: &Rows<'_>, state: &State) -> bool {
-    let (_, calls) = rows.calls(state.thread);
+    let calls = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.end_ns);
     let mut after = calls[next..].iter();
     let next = after.find(|call| with_others(rows, call));
@@ -99,12 +92,15 @@ fn receives_after(rows: &Rows<'_>, state: &State) -> bool {
 
 /// Whether the burst ended first, and the thread's last communication was a send.
 fn cut_after_reply(rows: &Rows<'_>, state: &State) -> bool {
-    let (_, calls) = rows.calls(state.thread);
+    if !is_cut(rows, state) {
+        return false;
+    }
+    let calls = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.start_ns);
     let mut before = calls[..next].iter().rev();
     let last =
         before.find(|call| with_others(rows, call) && call.kind != CallKind::Poll && !call.failed);
-    is_cut(rows, state) && last.is_some_and(|call| rows.sent(call))
+    last.is_some_and(|call| rows.sent(call))
 }
 
 fn with_others(rows: &Rows<'_>, call: &Call) -> bool {
@@ -122,45 +118,121 @@ fn is_cut(rows: &Rows<'_>, state: &State) -> bool {
 }
 
 /// A wait that another thread ended: for its flush of the log, or for another resource.
-fn lock(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCause> {
-    if state.waker == NONE || !of_engine(rows, state.waker) {
-        return None;
+fn lock(view: &View<'_>, state: &State) -> WaitCause {
+    if let Some(sync) = second_log_sync(view, state) {
+        return WaitCause::SecondLog(sync);
     }
-    if second_log_sync(rows, state).is_some() {
-        return Some(WaitCause::SecondLog);
+    let flushes = &view.flushes;
+    let by_writer = view.class(state.waker) == Some(ThreadClass::LogWriter);
+    let covered = (by_writer && !flushes.all.is_empty())
+        || flushes
+            .that_woke(state)
+            .is_some_and(|flush| !view.talked(state.waker, flush.end_ns, state.end_ns));
+    match covered {
+        true => WaitCause::LogQueue,
+        false => WaitCause::Thread,
     }
-    if rows.class(state.waker) == Some(ThreadClass::LogWriter) && !flushes.all.is_empty() {
-        return Some(WaitCause::LogQueue);
+}
+
+/// The row of the sync of the engine's second log that ended a wait: the waker's, while the thread waited.
+fn second_log_sync(rows: &Rows<'_>, state: &State) -> Option<u32> {
+    let role = rows.engine.second_log?;
+    let calls = rows.calls(state.waker);
+    let until = calls.partition_point(|call| call.start_ns < state.end_ns);
+    let mut before = calls[..until].iter();
+    let last =
+        before.rposition(|call| makes_durable(call) && rows.role(call.file) == Some(role))?;
+    let done_ns = calls[last].end_ns;
+    let meanwhile = (state.start_ns..=state.end_ns).contains(&done_ns);
+    let ended = meanwhile && !rows.talked(state.waker, done_ns, state.end_ns);
+    ended.then_some(rows.first_call(state.waker) + last as u32)
+}
+
+/// Use of a thread's time: a category, and the index of the file that it waited for, or [`NONE`].
+pub(crate) type TimeUse = (TimeCategory, u32);
+
+/// Use of a state of a thread.
+pub(crate) fn time_use(view: &View<'_>, state: &State) -> TimeUse {
+    match state.kind {
+        StateKind::Cpu => (TimeCategory::Cpu, NONE),
+        StateKind::Runnable => (TimeCategory::Runnable, NONE),
+        StateKind::Blocked => wait_use(view, state, wait_cause(view, state)),
     }
-    let flush = flushes.that_woke(state.waker, state.start_ns, state.end_ns);
-    let covered = flush.is_some_and(|flush| !rows.talked(state.waker, flush.end_ns, state.end_ns));
-    Some(if covered {
-        WaitCause::LogQueue
-    } else {
-        WaitCause::Thread
+}
+
+/// Use of a wait whose cause is known.
+pub(crate) fn wait_use(view: &View<'_>, state: &State, cause: WaitCause) -> TimeUse {
+    if let Some(of_file) = file_use(view, state, cause) {
+        return of_file;
+    }
+    let category = category(view, state, cause);
+    let flush = view.flushes.last_of(state.waker, state.end_ns);
+    let flush = flush.filter(|_| category == TimeCategory::LogQueue);
+    (category, flush.map_or(NONE, |flush| flush.file))
+}
+
+/// The role of the file that was waited for.
+pub(crate) fn role_of_use(rows: &Rows<'_>, (category, file): TimeUse) -> Option<Role> {
+    match category {
+        TimeCategory::LogDevice | TimeCategory::LogQueue => Some(Role::Log),
+        _ => rows.role(file),
+    }
+}
+
+/// A wait of the thread itself for a file: in a call on it, for an asynchronous call, or in a page fault.
+fn file_use(rows: &Rows<'_>, state: &State, cause: WaitCause) -> Option<TimeUse> {
+    let call = rows.call(state.call);
+    match (cause, call.map(|call| call.kind)) {
+        (WaitCause::Read, Some(CallKind::Await)) => awaited(rows, state),
+        (WaitCause::Read, _) => call.map(|call| (TimeCategory::Read, call.file)),
+        (WaitCause::LogDevice | WaitCause::Write | WaitCause::Sync, _)
+        | (WaitCause::Other, Some(CallKind::Resize)) => call.map(|call| change(rows, call.file)),
+        (WaitCause::Other, None) => {
+            let read = rows.fault_reads(state).last().copied();
+            read.map(|block| (TimeCategory::Read, block.file))
+        }
+        _ => None,
+    }
+}
+
+fn change(rows: &Rows<'_>, file: u32) -> TimeUse {
+    match rows.role(file) {
+        Some(Role::Log) => (TimeCategory::LogDevice, file),
+        _ => (TimeCategory::Write, file),
+    }
+}
+
+/// The asynchronous call under way that completes first. The woken thread itself may report the completion, a
+/// little after the wakeup.
+fn awaited(rows: &Rows<'_>, state: &State) -> Option<TimeUse> {
+    let calls = rows.calls(state.thread);
+    let before = calls.partition_point(|call| call.start_ns <= state.end_ns);
+    let recent = calls[..before].iter().rev().take(MOST_CALLS);
+    let under_way = recent
+        .filter(|call| call.asynchronous && call.file != NONE && call.end_ns >= state.start_ns);
+    let call = under_way.min_by_key(|call| call.end_ns)?;
+    Some(match call.kind {
+        CallKind::Read => (TimeCategory::Read, call.file),
+        _ => change(rows, call.file),
     })
 }
 
-/// The sync of the engine's second log that ended a wait: the waker's, while the thread waited.
-pub(crate) fn second_log_sync<'a>(rows: &Rows<'a>, state: &State) -> Option<&'a Call> {
-    let role = rows.engine.second_log?;
-    if !of_engine(rows, state.waker) {
-        return None;
-    }
-    let (_, calls) = rows.calls(state.waker);
-    let until = calls.partition_point(|call| call.start_ns < state.end_ns);
-    let mut before = calls[..until].iter().rev();
-    let last = before.find(|call| makes_durable(call) && rows.role(call.file) == Some(role))?;
-    let meanwhile = (state.start_ns..=state.end_ns).contains(&last.end_ns);
-    (meanwhile && !rows.talked(state.waker, last.end_ns, state.end_ns)).then_some(last)
-}
-
-/// A wait for another thread that no thread ended: it timed out, as in polling (DuckDB's `PendingQuery`, 20
-/// ms at a time). Not if the burst ended first.
-fn nobodys(rows: &Rows<'_>, state: &State) -> WaitCause {
-    if state.waker == NONE && !is_cut(rows, state) {
-        WaitCause::Timer
-    } else {
-        WaitCause::Other
+/// Use of a wait for no file of its own. Clients wait for their server; the other threads outside sessions
+/// wait for time or for work where no flush of the log is named.
+fn category(rows: &Rows<'_>, state: &State, cause: WaitCause) -> TimeCategory {
+    let call = rows.call(state.call);
+    let sleeps = call.is_some_and(|call| call.kind == CallKind::Sleep);
+    match (rows.class(state.thread), cause) {
+        (Some(ThreadClass::Client), _) if sleeps => TimeCategory::Sleep,
+        (Some(ThreadClass::Client), _) => TimeCategory::Client,
+        (Some(ThreadClass::Kernel), _) => TimeCategory::Sleep,
+        (_, WaitCause::LogQueue | WaitCause::LogReplica | WaitCause::SecondLog(_)) => {
+            TimeCategory::LogQueue
+        }
+        (Some(ThreadClass::Session), WaitCause::Client) => TimeCategory::Client,
+        (Some(ThreadClass::Session), WaitCause::Thread) => TimeCategory::Lock,
+        (Some(ThreadClass::Session), WaitCause::Read) => TimeCategory::Read,
+        (_, WaitCause::Other) => TimeCategory::Other,
+        _ => TimeCategory::Sleep,
     }
 }

@@ -8,11 +8,9 @@
 //! Assumption: pauses are random. Of pauses of one length, sessions that one flush released end together, which looks
 //! like a schedule; so pauses that hardly vary are no arrivals.
 
-use crate::index::view::View;
+use crate::rows::Rows;
 use crate::timeline::wait::WaitCause;
-use crate::transactions::observed::replied_ns;
-use crate::transactions::turn_meaning::Meaning;
-use crate::transactions::turns::{RawTurn, waits_for};
+use crate::transactions::turns::RawTurn;
 
 /// Fewer begins tell nothing. Chosen.
 const LEAST_BEGINS: usize = 100;
@@ -34,50 +32,35 @@ enum State {
     Busy,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    time_ns: u64,
-    to: State,
-}
+/// When a session's state changed, and to which.
+type Change = (u64, State);
 
-/// Whether the recorded transactions arrived by a schedule of their own.
-pub(crate) fn arrive(
-    view: &View<'_>,
-    sessions: &[Vec<RawTurn>],
-    meanings: &[Vec<Meaning>],
-) -> bool {
-    let mut bursts = vec![Vec::new(); view.recording.about.bursts.len()];
+/// Whether transactions arrive by a schedule.
+pub(crate) fn arrive(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
+    let mut bursts = vec![Vec::new(); rows.recording.about.bursts.len()];
     let mut pauses = Vec::new();
-    for (turns, meanings) in sessions.iter().zip(meanings) {
-        add_session(&mut bursts, &mut pauses, turns, meanings);
+    for turns in sessions {
+        add_session(&mut bursts, &mut pauses, turns);
     }
     if pauses.len() < LEAST_BEGINS {
         return false;
     }
     let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
-    let squares = pauses
-        .iter()
-        .map(|pause| (pause - mean).powi(2))
-        .sum::<f64>();
+    let squares: f64 = pauses.iter().map(|pause| (pause - mean).powi(2)).sum();
     let variation = (squares / pauses.len() as f64).sqrt() / mean;
     if mean < LEAST_PAUSE_NS || variation < LEAST_VARIATION {
         return false;
     }
-    let spans = view.recording.about.bursts.iter();
+    let spans = rows.recording.about.bursts.iter();
     let spans = spans.map(|burst| (burst.start_ns, burst.end_ns));
     odds_ln(spans.zip(bursts), sessions.len()) > BELIEVED_LN
 }
 
 /// Adds when a session became idle and busy, and its pauses. It is idle at first.
-fn add_session(
-    bursts: &mut [Vec<Change>],
-    pauses_ns: &mut Vec<f64>,
-    turns: &[RawTurn],
-    meanings: &[Meaning],
-) {
+fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[RawTurn<'_>]) {
     let mut burst = None;
     let (mut idle, mut since_ns) = (true, None);
-    for (turn, meaning) in turns.iter().zip(meanings) {
+    for turn in turns {
         let changes = &mut bursts[turn.burst as usize];
         let time_ns = turn.start_ns();
         let first = burst.replace(turn.burst) != Some(turn.burst);
@@ -89,26 +72,23 @@ fn add_session(
         }
         if idle {
             let to = if first { State::Busy } else { State::Begins };
-            changes.push(Change { time_ns, to });
-            let paused = since_ns
-                .take()
-                .map(|since_ns| time_ns.saturating_sub(since_ns));
-            pauses_ns.extend(paused.map(|pause_ns| pause_ns as f64));
+            changes.push((time_ns, to));
+            let paused = since_ns.take();
+            pauses_ns.extend(paused.map(|since_ns| time_ns.saturating_sub(since_ns) as f64));
             idle = false;
         }
-        if meaning.ends && turn.reply_ns.is_some() {
-            let time_ns = replied_ns(turn);
-            let to = State::Idle;
-            changes.push(Change { time_ns, to });
+        if turn.ends && turn.reply_ns.is_some() {
+            let time_ns = turn.replied_ns();
+            changes.push((time_ns, State::Idle));
             (idle, since_ns) = (true, Some(time_ns));
         }
     }
 }
 
 /// Whether a turn shows only the wait for its client's request.
-fn awaits_its_client(turn: &RawTurn) -> bool {
+fn awaits_its_client(turn: &RawTurn<'_>) -> bool {
     let mut segments = turn.segments.iter();
-    turn.reply_ns.is_none() && segments.any(|segment| waits_for(segment, WaitCause::Client))
+    turn.reply_ns.is_none() && segments.any(|segment| segment.waits_for(WaitCause::Client))
 }
 
 /// Logarithm of the odds of a schedule over pauses: for each begin, of its likelihood under either.
@@ -116,17 +96,17 @@ fn odds_ln(bursts: impl Iterator<Item = ((u64, u64), Vec<Change>)>, sessions: us
     let (mut begins, mut logs) = (0.0, 0.0);
     let (mut open_ns, mut idle_ns) = (0.0, 0.0);
     for ((start_ns, end_ns), mut changes) in bursts {
-        changes.sort_by_key(|change| change.time_ns);
+        changes.sort_by_key(|change| change.0);
         let (mut idle, mut at_ns) = (sessions as f64, start_ns);
         let mut pass = |idle: f64, from_ns: u64, to_ns: u64| {
             let time_ns = to_ns.saturating_sub(from_ns) as f64;
             idle_ns += idle * time_ns;
             open_ns += if idle > 0.0 { time_ns } else { 0.0 };
         };
-        for change in changes {
-            pass(idle, at_ns, change.time_ns);
-            at_ns = change.time_ns;
-            match change.to {
+        for (time_ns, to) in changes {
+            pass(idle, at_ns, time_ns);
+            at_ns = time_ns;
+            match to {
                 State::Idle => idle = (idle + 1.0).min(sessions as f64),
                 to => {
                     if to == State::Begins {
@@ -177,9 +157,7 @@ mod tests {
             if ends_ns > 10 * SECOND_NS {
                 break;
             }
-            for (time_ns, to) in [(begins_ns, State::Begins), (ends_ns, State::Idle)] {
-                changes.push(Change { time_ns, to });
-            }
+            changes.extend([(begins_ns, State::Begins), (ends_ns, State::Idle)]);
             free_ns[session] = next_ns(&mut draw, ends_ns);
         }
         odds_ln([((0, 10 * SECOND_NS), changes)].into_iter(), SESSIONS)

@@ -5,54 +5,44 @@ use std::collections::BTreeMap;
 use tierwise_recording::{State, StateKind, ThreadClass};
 
 use crate::constants::OWN_CLIENT_SHARE;
-use crate::index::view::View;
-use crate::timeline::segments::SegmentKind;
+use crate::rows::Rows;
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
 
 /// The client thread that served a session; none if it was not recorded, or several did in turn.
-pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
+pub(crate) fn thread_of(rows: &Rows<'_>, turns: &[RawTurn<'_>]) -> Option<u32> {
     let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
-    for turn in turns {
-        for segment in &turn.segments {
-            if let SegmentKind::Wait {
-                cause: WaitCause::Client,
-                state,
-            } = segment.kind
-            {
-                let waker = view.states(turn.thread)[state as usize].waker;
-                *ended.entry(waker).or_default() += 1;
-            }
+    for segment in turns.iter().flat_map(|turn| &turn.segments) {
+        if let Some((WaitCause::Client, state)) = segment.wait() {
+            *ended.entry(state.waker).or_default() += 1;
         }
     }
     let all: u32 = ended.values().sum();
     let (thread, most) = ended.into_iter().max_by_key(|&(_, count)| count)?;
-    let own = view.class(thread) == Some(ThreadClass::Client)
+    let own = rows.class(thread) == Some(ThreadClass::Client)
         && f64::from(most) >= OWN_CLIENT_SHARE.get() * f64::from(all);
     own.then_some(thread)
 }
 
 /// The instants of the requests of each client's thread, which end sessions' waits, in order: one thread may serve
 /// several sessions in turn.
-#[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
     requests: BTreeMap<u32, Vec<u64>>,
 }
 
 impl Clients {
-    pub(crate) fn new(view: &View<'_>) -> Self {
+    pub(crate) fn new(rows: &Rows<'_>) -> Self {
         let mut requests: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        for session in view.threads(ThreadClass::Session) {
-            for state in view.states(session) {
-                if view.class(state.waker) == Some(ThreadClass::Client) {
+        for session in rows.threads(ThreadClass::Session) {
+            for state in rows.states(session) {
+                if rows.class(state.waker) == Some(ThreadClass::Client) {
                     let sent = requests.entry(state.waker).or_default();
                     sent.push(state.end_ns);
                 }
             }
         }
-        requests
-            .values_mut()
-            .for_each(|times| times.sort_unstable());
+        let times = requests.values_mut();
+        times.for_each(|times| times.sort_unstable());
         Self { requests }
     }
 
@@ -70,8 +60,8 @@ impl Clients {
     /// replay recomputes that queue. All processor time of the thread since its previous request belongs to this one,
     /// also what it ran while the session still worked: it sends, looks for replies, and wakes before its session
     /// waits.
-    pub(crate) fn part(&self, view: &View<'_>, wait: &State, own: Option<u32>) -> ClientTime {
-        if view.class(wait.waker) != Some(ThreadClass::Client) {
+    pub(crate) fn part(&self, rows: &Rows<'_>, wait: &State, own: Option<u32>) -> ClientTime {
+        if rows.class(wait.waker) != Some(ThreadClass::Client) {
             return ClientTime {
                 away_ns: wait.end_ns - wait.start_ns,
                 ..ClientTime::default()
@@ -80,7 +70,7 @@ impl Clients {
         let turned_ns = self.turned_to(wait.waker, wait.end_ns);
         let turned_ns = turned_ns.unwrap_or(wait.start_ns);
         let from_ns = turned_ns.clamp(wait.start_ns, wait.end_ns);
-        let states = view.states(wait.waker);
+        let states = rows.states(wait.waker);
         let mut part = between(states, from_ns, wait.end_ns);
         part.cpu_ns = between(states, turned_ns, wait.end_ns).cpu_ns;
         part.away_ns += match own == Some(wait.waker) {
@@ -91,10 +81,8 @@ impl Clients {
     }
 }
 
-/// A client's part of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ClientTime {
-    /// On a core.
     pub(crate) cpu_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
@@ -105,16 +93,12 @@ fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientTime {
     let first = states.partition_point(|state| state.end_ns <= from_ns);
     let mut part = ClientTime::default();
     let mut seen_ns = 0;
-    for state in states[first..]
-        .iter()
-        .take_while(|state| state.start_ns < to_ns)
-    {
+    let states = states[first..].iter();
+    for state in states.take_while(|state| state.start_ns < to_ns) {
         let inside_ns = state.end_ns.min(to_ns) - state.start_ns.max(from_ns);
         seen_ns += inside_ns;
         match state.kind {
-            StateKind::Cpu => {
-                part.cpu_ns += inside_ns;
-            }
+            StateKind::Cpu => part.cpu_ns += inside_ns,
             StateKind::Blocked => part.away_ns += inside_ns,
             StateKind::Runnable => {}
         }

@@ -9,19 +9,16 @@
 use tierwise_recording::{CallKind, Role};
 
 use crate::constants::BUSY_MOST_LATE_NS;
-use crate::index::view::View;
 use crate::log::checkpoints::Checkpoints;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::timeline::wait::WaitCause;
-use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
+use crate::view::View;
 use crate::{Grouping, HotLock};
 
-/// Largest number of observations kept.
 const MOST_KEPT: usize = 256;
 
 /// A writing turn's activity, in time on a core since it began.
-#[derive(Clone, Copy, Debug)]
 struct Writing {
     /// Until its first sleep, and until its last one.
     slept: Option<(u64, u64)>,
@@ -29,68 +26,63 @@ struct Writing {
     wrote_ns: u64,
 }
 
-/// The lock, if any session writes; and in `meanings` the turns that take it.
+/// The lock, if any session writes; marks the turns that take it.
 pub(crate) fn find(
     view: &View<'_>,
-    checkpoints: Option<&Checkpoints>,
-    sessions: &[Vec<RawTurn>],
-    meanings: &mut [Vec<Meaning>],
+    checkpoints: Option<&Checkpoints<'_>>,
+    sessions: &mut [Vec<RawTurn<'_>>],
 ) -> Vec<HotLock> {
-    let mut taken: Vec<(&mut Meaning, Writing)> = Vec::new();
-    let turns = sessions.iter().flatten();
-    for (turn, meaning) in turns.zip(meanings.iter_mut().flatten()) {
-        let ends = meaning.ends || !turn.commits.is_empty();
-        taken.extend(
-            writing(view, checkpoints, turn)
-                .filter(|_| ends)
-                .map(|found| (meaning, found)),
-        );
-    }
-    if taken.is_empty() {
-        return Vec::new();
-    }
-    let ahead_ns = ahead_ns(taken.iter().map(|(_, writing)| writing));
-    for (meaning, writing) in taken {
-        let at_ns = writing
-            .slept
-            .map_or(writing.wrote_ns.saturating_sub(ahead_ns), |slept| slept.0);
-        meaning.locks.push((0, at_ns));
-    }
-    vec![HotLock {
+    let lock = HotLock {
         name: "the right to write".to_owned(),
         keys: 1,
         observed_share: slept_share(sessions),
         over_commit: true,
         retry_ns: view.engine.retry_ns.to_vec(),
         late_ns: late_ns(view.engine.retry_ns, sessions),
-    }]
+    };
+    let turns = sessions.iter_mut().flatten();
+    let takers = turns.filter(|turn| turn.ends || !turn.commits.is_empty());
+    let taken: Vec<(&mut RawTurn, Writing)> = takers
+        .filter_map(|turn| writing(view, checkpoints, turn).map(|writing| (turn, writing)))
+        .collect();
+    if taken.is_empty() {
+        return Vec::new();
+    }
+    let ahead_ns = ahead_ns(taken.iter().map(|(_, writing)| writing));
+    for (turn, writing) in taken {
+        let ran_ns = writing.wrote_ns.saturating_sub(ahead_ns);
+        let at_ns = writing.slept.map_or(ran_ns, |slept| slept.0);
+        turn.locks.push((0, at_ns));
+    }
+    vec![lock]
 }
 
 /// From the first sleep's end to the last one's begin: failed attempts in between are no part of the turn,
 /// because a replay makes its own.
-pub(crate) fn tries(grouping: Grouping, turn: &RawTurn) -> Option<(u64, u64)> {
+pub(crate) fn tries(grouping: Grouping, turn: &RawTurn<'_>) -> Option<(u64, u64)> {
     if grouping != Grouping::Exclusive {
         return None;
     }
-    let mut sleeps = turn
-        .segments
-        .iter()
-        .filter(|segment| waits_for_time(segment.kind));
+    let segments = turn.segments.iter();
+    let mut sleeps = segments.filter(|segment| segment.waits_for(WaitCause::Timer));
     let first = sleeps.next()?;
     Some((first.end_ns, sleeps.next_back()?.start_ns))
 }
 
-fn writing(view: &View<'_>, checkpoints: Option<&Checkpoints>, turn: &RawTurn) -> Option<Writing> {
-    let ran_ns = |segment: &Segment| {
-        let kept =
-            |found: &Checkpoints| found.kept_ns(turn.thread, segment.start_ns, segment.end_ns);
-        checkpoints.map_or(segment.time_ns(), kept)
-    };
+fn writing(
+    view: &View<'_>,
+    checkpoints: Option<&Checkpoints<'_>>,
+    turn: &RawTurn<'_>,
+) -> Option<Writing> {
     let (mut slept, mut wrote_ns) = (None, None);
     let mut cpu_ns = 0;
     for segment in &turn.segments {
         match segment.kind {
-            SegmentKind::Cpu { .. } => cpu_ns += ran_ns(segment),
+            SegmentKind::Cpu { .. } => {
+                let start_ns = segment.start_ns;
+                let moved = checkpoints.and_then(|found| found.left_out(turn.thread, start_ns));
+                cpu_ns += segment.end_ns.saturating_sub(moved.unwrap_or(start_ns));
+            }
             SegmentKind::Wait {
                 cause: WaitCause::Timer,
                 ..
@@ -98,11 +90,9 @@ fn writing(view: &View<'_>, checkpoints: Option<&Checkpoints>, turn: &RawTurn) -
                 slept = Some((slept.map_or(cpu_ns, |slept: (u64, u64)| slept.0), cpu_ns));
                 wrote_ns = None;
             }
-            SegmentKind::Call { call } => {
-                let writes = view.call(call).is_some_and(|call| {
-                    call.kind == CallKind::Write
-                        && matches!(view.role(call.file), Some(Role::Log | Role::Doublewrite))
-                });
+            SegmentKind::Call { call, .. } => {
+                let writes = call.kind == CallKind::Write
+                    && matches!(view.role(call.file), Some(Role::Log | Role::Doublewrite));
                 wrote_ns = wrote_ns.or(writes.then_some(cpu_ns));
             }
             SegmentKind::Ready | SegmentKind::Wait { .. } => {}
@@ -125,13 +115,11 @@ fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
 
 /// How much later than requested the next attempt came: the kernel's timers have slack, an idle core has to
 /// wake, and the thread runs until its next call.
-fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn>]) -> Vec<u64> {
-    let mut late: Vec<u64> = sessions
-        .iter()
-        .flatten()
-        .flat_map(|turn| {
-            (0..turn.segments.len()).filter_map(|at| late_by(retry_ns, &turn.segments[at..]))
-        })
+fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
+    let turns = sessions.iter().flatten();
+    let rests = turns.flat_map(|turn| (0..turn.segments.len()).map(|at| &turn.segments[at..]));
+    let mut late: Vec<u64> = rests
+        .filter_map(|segments| late_by(retry_ns, segments))
         .filter(|&late| late < BUSY_MOST_LATE_NS.get())
         .collect();
     late.sort_unstable();
@@ -140,31 +128,23 @@ fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn>]) -> Vec<u64> {
 }
 
 /// The lateness, if the first of some segments is a sleep.
-fn late_by(retry_ns: &[u64], segments: &[Segment]) -> Option<u64> {
+fn late_by(retry_ns: &[u64], segments: &[Segment<'_>]) -> Option<u64> {
     let (sleep, then) = segments.split_first()?;
-    let slept_ns = sleep.time_ns();
-    let asked = retry_ns.iter().rev().find(|&&asked| asked <= slept_ns)?;
-    let is_call = |segment: &&Segment| matches!(segment.kind, SegmentKind::Call { .. });
-    let next = then.iter().find(is_call)?;
-    waits_for_time(sleep.kind).then(|| next.start_ns - sleep.start_ns - asked)
-}
-
-fn waits_for_time(kind: SegmentKind) -> bool {
-    matches!(
-        kind,
-        SegmentKind::Wait {
-            cause: WaitCause::Timer,
-            ..
-        }
-    )
+    if !sleep.waits_for(WaitCause::Timer) {
+        return None;
+    }
+    let mut asked = retry_ns.iter().rev();
+    let asked = asked.find(|&&asked| asked <= sleep.time_ns())?;
+    let next = then.iter().find(|segment| segment.call().is_some())?;
+    Some(next.start_ns - sleep.start_ns - asked)
 }
 
 /// Share of the sessions' time spent in these sleeps.
-fn slept_share(sessions: &[Vec<RawTurn>]) -> f64 {
+fn slept_share(sessions: &[Vec<RawTurn<'_>>]) -> f64 {
     let (mut slept_ns, mut all_ns) = (0, 0);
     for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
         all_ns += segment.time_ns();
-        if waits_for_time(segment.kind) {
+        if segment.waits_for(WaitCause::Timer) {
             slept_ns += segment.time_ns();
         }
     }

@@ -5,81 +5,65 @@ use std::collections::BTreeMap;
 
 use crate::HotLock;
 use crate::constants::{HELD_LOCK_LEAST_SHARE, LOCK_RELEASE_NS, RELEASED_LOCK_LEAST_SHARE};
-use crate::index::view::View;
 use crate::timeline::segments::SegmentKind;
 use crate::timeline::wait::WaitCause;
 use crate::transactions::thread_dependencies::ThreadDependencies;
-use crate::transactions::turn_meaning::Meaning;
-use crate::transactions::turns::RawTurn;
+use crate::transactions::turns::{RawTurn, Shape};
 
 /// Least number of waits to fit a number of keys.
 const LEAST_WAITS: usize = 10;
 /// Largest number of locks distinguished.
 const MOST_LOCKS: usize = 16;
 
-/// A wait for another session that ended about when that one committed.
-#[derive(Clone, Copy, Debug)]
-struct LockWait {
-    session: usize,
-    turn: usize,
-    over_commit: bool,
+/// Waits of turns of one shape for other sessions, which ended about when those committed.
+#[derive(Clone, Copy, Debug, Default)]
+struct LockWaits {
+    count: usize,
+    /// Of these, the waits that ended after the holder's commit, not before it.
+    over_commit: usize,
     waited_ns: u64,
-    /// Time on the core before it in its turn, as a share of the whole.
+    /// Sum of the turns' time on the core before the waits, as a share of the whole.
     before: f64,
 }
 
-/// Observations of one lock.
-#[derive(Clone, Debug, Default)]
-struct LockGroup {
-    waits: Vec<LockWait>,
-    waited_ns: u64,
-}
-
-impl LockGroup {
+impl LockWaits {
     /// Whether most of the holders kept it until their commit had ended.
     fn over_commit(&self) -> bool {
-        let over = self.waits.iter().filter(|wait| wait.over_commit);
-        2 * over.count() >= self.waits.len()
+        2 * self.over_commit >= self.count
     }
 }
 
-/// Hot locks, and in `meanings` the turns that take them; also the share of time in unexplained waits.
+/// Hot locks; marks the turns that take them. Also the share of time in unexplained waits.
 pub(crate) fn find(
-    view: &View<'_>,
     dependencies: &ThreadDependencies,
-    sessions: &[Vec<RawTurn>],
-    meanings: &mut [Vec<Meaning>],
+    sessions: &mut [Vec<RawTurn<'_>>],
 ) -> (Vec<HotLock>, f64) {
-    let total_ns = total_ns(sessions).max(1) as f64;
-    let (waits, other_ns) = lock_waits(view, dependencies, sessions);
-    let mut groups: BTreeMap<(u64, u64), LockGroup> = BTreeMap::new();
-    for wait in waits {
-        let group = groups
-            .entry(sessions[wait.session][wait.turn].shape)
-            .or_default();
-        group.waited_ns += wait.waited_ns;
-        group.waits.push(wait);
-    }
-    let hot = |group: &LockGroup| {
-        let least = if group.over_commit() {
-            HELD_LOCK_LEAST_SHARE.get()
-        } else {
-            RELEASED_LOCK_LEAST_SHARE.get()
+    let turns = sessions.iter().flatten();
+    let times = turns.map(|turn| turn.end_ns() - turn.start_ns());
+    let total_ns = times.sum::<u64>().max(1) as f64;
+    let (waits, other_ns) = lock_waits(dependencies, sessions);
+    let hot = |(_, waits): &(Shape, LockWaits)| {
+        let least = match waits.over_commit() {
+            true => HELD_LOCK_LEAST_SHARE.get(),
+            false => RELEASED_LOCK_LEAST_SHARE.get(),
         };
-        group.waits.len() >= LEAST_WAITS && group.waited_ns as f64 / total_ns >= least
+        waits.count >= LEAST_WAITS && waits.waited_ns as f64 / total_ns >= least
     };
-    let mut groups: Vec<_> = groups.into_iter().filter(|(_, group)| hot(group)).collect();
-    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.waited_ns));
-    groups.truncate(MOST_LOCKS);
+    let mut hot: Vec<(Shape, LockWaits)> = waits.into_iter().filter(hot).collect();
+    hot.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.waited_ns));
+    hot.truncate(MOST_LOCKS);
     let mut locks = Vec::new();
-    for (index, (shape, group)) in groups.iter().enumerate() {
-        let taken = mark(sessions, meanings, *shape, group, index as u16);
-        let keys = keys(sessions, meanings, group, &taken);
+    for (index, (shape, waits)) in hot.into_iter().enumerate() {
+        let (takers, held_ns) = mark(sessions, shape, &waits, index as u16);
+        // A taker meets another session's key with a probability of held keys over keys.
+        let chance = (waits.count as f64 / takers.max(1) as f64).min(1.0);
+        let held_ns = held_ns.saturating_sub(waits.waited_ns) as f64;
+        let held_keys = held_ns / total_ns * (sessions.len() as f64 - 1.0);
         locks.push(HotLock {
             name: format!("lock {}", index + 1),
-            keys,
-            observed_share: group.waited_ns as f64 / total_ns,
-            over_commit: group.over_commit(),
+            keys: (held_keys / chance).round().clamp(1.0, 1e6) as u32,
+            observed_share: waits.waited_ns as f64 / total_ns,
+            over_commit: waits.over_commit(),
             retry_ns: Vec::new(),
             late_ns: Vec::new(),
         });
@@ -87,58 +71,48 @@ pub(crate) fn find(
     (locks, other_ns as f64 / total_ns)
 }
 
-fn total_ns(sessions: &[Vec<RawTurn>]) -> u64 {
-    let turns = sessions.iter().flatten();
-    turns.map(|turn| turn.end_ns() - turn.start_ns()).sum()
-}
-
-/// Waits for transactions' locks, and the time of other waits for sessions.
+/// Waits for transactions' locks by the waiting turn's shape, and the time of other waits for sessions.
 fn lock_waits(
-    view: &View<'_>,
     dependencies: &ThreadDependencies,
-    sessions: &[Vec<RawTurn>],
-) -> (Vec<LockWait>, u64) {
-    let mut owner: BTreeMap<u32, Vec<&RawTurn>> = BTreeMap::new();
+    sessions: &[Vec<RawTurn<'_>>],
+) -> (BTreeMap<Shape, LockWaits>, u64) {
+    let mut of_thread: BTreeMap<u32, Vec<&RawTurn>> = BTreeMap::new();
     for turn in sessions.iter().flatten() {
-        owner.entry(turn.thread).or_default().push(turn);
+        of_thread.entry(turn.thread).or_default().push(turn);
     }
-    let (mut waits, mut other_ns) = (Vec::new(), 0);
-    for (session, turns) in sessions.iter().enumerate() {
-        for (number, turn) in turns.iter().enumerate() {
-            let cpu_ns = turn.cpu_ns().max(1) as f64;
-            let mut before_ns = 0;
-            for segment in &turn.segments {
-                let SegmentKind::Wait { cause, state } = segment.kind else {
-                    if matches!(segment.kind, SegmentKind::Cpu { .. }) {
-                        before_ns += segment.time_ns();
-                    }
-                    continue;
-                };
-                if cause != WaitCause::Thread || dependencies.awaited(turn.thread, state).is_some()
-                {
-                    continue;
+    let (mut found, mut other_ns) = (BTreeMap::<Shape, LockWaits>::new(), 0);
+    for turn in sessions.iter().flatten() {
+        let turn_ns = turn.cpu_ns().max(1) as f64;
+        let mut before_ns = 0;
+        for segment in &turn.segments {
+            if let SegmentKind::Cpu { .. } = segment.kind {
+                before_ns += segment.time_ns();
+            }
+            let Some((WaitCause::Thread, state)) = segment.wait() else {
+                continue;
+            };
+            if dependencies.awaited(state).is_some() {
+                continue;
+            }
+            let committed = turn.commits.iter().any(|c| c.end_ns <= segment.start_ns);
+            let holder = of_thread.get(&state.waker);
+            match holder.and_then(|turns| released(turns, segment.end_ns)) {
+                Some(over_commit) if !committed => {
+                    let waits = found.entry(turn.shape).or_default();
+                    waits.count += 1;
+                    waits.over_commit += usize::from(over_commit);
+                    waits.waited_ns += segment.time_ns();
+                    waits.before += before_ns as f64 / turn_ns;
                 }
-                let waker = view.states(turn.thread)[state as usize].waker;
-                let committed = turn.commits.iter().any(|c| c.end_ns <= segment.start_ns);
-                match released(owner.get(&waker), segment.end_ns) {
-                    Some(over_commit) if !committed => waits.push(LockWait {
-                        session,
-                        turn: number,
-                        over_commit,
-                        waited_ns: segment.time_ns(),
-                        before: before_ns as f64 / cpu_ns,
-                    }),
-                    _ => other_ns += segment.time_ns(),
-                }
+                _ => other_ns += segment.time_ns(),
             }
         }
     }
-    (waits, other_ns)
+    (found, other_ns)
 }
 
 /// Whether the waker released at the end of its commit (true), at its begin (false), or at neither.
-fn released(turns: Option<&Vec<&RawTurn>>, time_ns: u64) -> Option<bool> {
-    let turns = turns?;
+fn released(turns: &[&RawTurn<'_>], time_ns: u64) -> Option<bool> {
     let after = turns.partition_point(|turn| turn.start_ns() <= time_ns);
     let turn = turns[..after].last()?;
     let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
@@ -153,62 +127,38 @@ fn released(turns: Option<&Vec<&RawTurn>>, time_ns: u64) -> Option<bool> {
     None
 }
 
-/// Makes every turn of a shape take the lock; returns the turns that do. A session whose transactions never
-/// end takes none, because it would keep the lock.
+/// Makes every turn of a shape take the lock; returns how many do, and how long they hold it. A session whose
+/// transactions never end takes none, because it would keep the lock.
 fn mark(
-    sessions: &[Vec<RawTurn>],
-    meanings: &mut [Vec<Meaning>],
-    shape: (u64, u64),
-    group: &LockGroup,
+    sessions: &mut [Vec<RawTurn<'_>>],
+    shape: Shape,
+    waits: &LockWaits,
     lock: u16,
-) -> Vec<(usize, usize)> {
-    let before = group.waits.iter().map(|wait| wait.before).sum::<f64>() / group.waits.len() as f64;
-    let mut taken = Vec::new();
-    for (session, turns) in sessions.iter().enumerate() {
-        if !meanings[session].iter().any(|meaning| meaning.ends) {
-            continue;
-        }
-        for (number, turn) in turns.iter().enumerate() {
+) -> (usize, u64) {
+    let before = waits.before / waits.count as f64;
+    let (mut takers, mut all_held_ns) = (0, 0);
+    let mut ending = sessions.iter_mut();
+    while let Some(turns) = ending.find(|turns| turns.iter().any(|turn| turn.ends)) {
+        for index in 0..turns.len() {
+            let turn = &mut turns[index];
             if turn.shape == shape && (turn.complete || !turn.served) {
                 let at_ns = (turn.cpu_ns() as f64 * before) as u64;
-                meanings[session][number].locks.push((lock, at_ns));
-                taken.push((session, number));
+                turn.locks.push((lock, at_ns));
+                takers += 1;
+                all_held_ns += held_ns(&turns[index..]);
             }
         }
     }
-    taken
+    (takers, all_held_ns)
 }
 
-/// Number of keys that reproduces the number of takers that waited: a taker meets another session's key with
-/// a probability of held keys over keys.
-fn keys(
-    sessions: &[Vec<RawTurn>],
-    meanings: &[Vec<Meaning>],
-    group: &LockGroup,
-    taken: &[(usize, usize)],
-) -> u32 {
-    let waited = group.waits.len().max(1) as f64;
-    let chance = (waited / taken.len().max(1) as f64).min(1.0);
-    let held_ns: u64 = taken
-        .iter()
-        .map(|&(session, turn)| held_ns(&sessions[session], &meanings[session], turn))
-        .sum();
-    let held_ns = held_ns.saturating_sub(group.waited_ns) as f64;
-    let held_keys = held_ns / total_ns(sessions).max(1) as f64 * (sessions.len() as f64 - 1.0);
-    (held_keys / chance).round().clamp(1.0, 1e6) as u32
-}
-
-/// From a turn that takes a lock until its transaction's commit.
-fn held_ns(turns: &[RawTurn], meanings: &[Meaning], taken: usize) -> u64 {
-    let burst = turns[taken].burst;
-    let end = turns[taken..]
-        .iter()
-        .zip(&meanings[taken..])
-        .take_while(|(turn, _)| turn.burst == burst)
-        .find(|(_, meaning)| meaning.ends)
-        .map_or(turns[taken].end_ns(), |(turn, _)| {
-            let commit = turn.commits.last().map(|commit| commit.end_ns);
-            commit.or(turn.reply_ns).unwrap_or(turn.end_ns())
-        });
-    end.saturating_sub(turns[taken].start_ns())
+/// From a turn that takes a lock, the first, until its transaction's commit.
+fn held_ns(turns: &[RawTurn<'_>]) -> u64 {
+    let taken = &turns[0];
+    let mut same = turns.iter().take_while(|turn| turn.burst == taken.burst);
+    let end_ns = same.find(|turn| turn.ends).map_or(taken.end_ns(), |turn| {
+        let commit = turn.commits.last().map(|commit| commit.end_ns);
+        commit.or(turn.reply_ns).unwrap_or(turn.end_ns())
+    });
+    end_ns.saturating_sub(taken.start_ns())
 }

@@ -2,19 +2,13 @@
 //!
 //! Nothing here writes steps.
 
-pub(crate) mod active_span;
 pub(crate) mod arrivals;
+pub(crate) mod boundaries;
 pub(crate) mod clients;
 pub(crate) mod commits;
-pub(crate) mod counted;
 pub(crate) mod database_lock;
-pub(crate) mod explicit_transactions;
 pub(crate) mod hot_locks;
-pub(crate) mod io_workers;
 pub(crate) mod observed;
-pub(crate) mod previous;
 pub(crate) mod sessions;
-pub(crate) mod status;
 pub(crate) mod thread_dependencies;
-pub(crate) mod turn_meaning;
 pub(crate) mod turns;

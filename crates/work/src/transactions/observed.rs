@@ -1,144 +1,119 @@
-//! What the recording observed, corrected for its own overhead.
+//! What the recording observed, corrected for its own overhead, and transactions counted in addition to those that
+//! the events show.
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Role, StateKind};
+use tierwise_recording::{Cost, Role};
 
-use crate::Observed;
-use crate::index::view::View;
-use crate::log::flushes::LogFlushes;
+use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
+use crate::rows::{Rows, cpu_ns};
 use crate::storage::devices::sample;
 use crate::timeline::segments::SegmentKind;
-use crate::timeline::time_category::TimeCategory;
-use crate::timeline::time_use::TimeUse;
-use crate::timeline::wait::WaitCause;
-use crate::transactions::active_span::{active_span, within_bursts};
+use crate::timeline::wait::{role_of_use, wait_use};
 use crate::transactions::arrivals::arrive;
-use crate::transactions::counted::{Counted, rate_ratio};
-use crate::transactions::turn_meaning::Meaning;
-use crate::transactions::turns::{RawTurn, waits_for};
+use crate::transactions::sessions::active_span;
+use crate::transactions::turns::RawTurn;
+use crate::view::View;
+use crate::{Observed, TimeCategory};
 
-/// Observed values of all sessions.
+/// The 97.5th percentiles of Student's t-distribution, from one degree of freedom on, and their limit.
+const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
+const STUDENT_MANY: f64 = 2.1;
+
 pub(crate) fn observed(
     view: &View<'_>,
-    flushes: &LogFlushes,
-    sessions: &[Vec<RawTurn>],
-    meanings: &[Vec<Meaning>],
+    sessions: &[Vec<RawTurn<'_>>],
     counted: Option<Counted>,
 ) -> Observed {
     let span_ns = view.span_ns();
     let measured = rate_ratio(view);
     let ratio = measured.unwrap_or(1.0);
     let per_s = |count: usize| count as f64 / (span_ns.max(1) as f64 / 1e9) / ratio;
-    let ends = meanings
+    let turns = || sessions.iter().flatten();
+    let ends = turns().filter(|turn| turn.ends).count();
+    let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions));
+    let latencies = latencies(sessions).into_iter();
+    let latencies = latencies.map(|latency_ns| (latency_ns as f64 * ratio) as u64);
+    let mut latencies_ns = sample(latencies.collect());
+    latencies_ns.sort_unstable();
+    let active = active_span(view, sessions);
+    let times = time_uses(view, sessions);
+    let waits = times
         .iter()
-        .flatten()
-        .filter(|meaning| meaning.ends)
-        .count();
-    let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions, meanings));
-    let turns = sessions.iter().map(Vec::len).sum();
-    let sliced = counted_per_shown.is_none() && sessions.iter().flatten().all(|turn| turn.even);
-    let mut latencies = latencies(sessions, meanings);
-    for latency in &mut latencies {
-        *latency = (*latency as f64 * ratio) as u64;
-    }
-    let mut latencies = sample(latencies);
-    latencies.sort_unstable();
-    let times = time_uses(view, flushes, sessions);
+        .filter(|((what, _), time_ns)| *what != TimeCategory::Cpu && **time_ns > 0);
     Observed {
         span_ns,
-        active_ns: active_span(view, sessions)
-            .map_or(0, |span| within_bursts(&view.recording.about.bursts, span)),
+        active_ns: active.map_or(0, |(from_ns, to_ns)| view.in_bursts_ns(from_ns, to_ns)),
         whole: view.is_whole(),
-        turns_per_s: per_s(turns),
+        turns_per_s: per_s(turns().count()),
         counted_per_shown,
-        sliced,
+        sliced: counted_per_shown.is_none() && turns().all(|turn| turn.even),
         transactions_per_s: per_s(ends) * counted_per_shown.unwrap_or(1.0),
-        latencies_ns: latencies,
-        commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
+        latencies_ns,
+        commits_per_flush: commits(sessions) as f64 / view.flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
         rate_ratio: measured,
-        arrive: arrive(view, sessions, meanings),
+        arrive: arrive(view, sessions),
         shares: shares(&times),
-        waits: waits(times),
+        waits: waits
+            .map(|(&(what, role), &time_ns)| (what, role, time_ns))
+            .collect(),
     }
 }
 
 /// Commits of all sessions, visible and invisible.
-pub(crate) fn commits(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> usize {
-    let seen: usize = sessions
-        .iter()
-        .flatten()
-        .map(|turn| turn.commits.len())
-        .sum();
-    let hidden = meanings
-        .iter()
-        .flatten()
-        .filter(|m| m.hidden_commit_ns.is_some())
-        .count();
-    seen + hidden
+pub(crate) fn commits(sessions: &[Vec<RawTurn<'_>>]) -> usize {
+    let turns = sessions.iter().flatten();
+    turns
+        .map(|turn| turn.commits.len() + usize::from(turn.hidden_commit_ns.is_some()))
+        .sum()
 }
 
 /// From the first request of each transaction until its reply.
-fn latencies(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
+fn latencies(sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
     let mut latencies = Vec::new();
-    for (turns, meanings) in sessions.iter().zip(meanings) {
+    for turns in sessions {
         let mut begin = None;
-        for (turn, meaning) in turns.iter().zip(meanings) {
+        for turn in turns {
             if !turn.complete {
                 begin = None;
                 continue;
             }
-            begin = begin.or(Some(turn.start_ns()));
-            if meaning.ends
-                && let Some(begin_ns) = begin.take()
-            {
-                latencies.push(replied_ns(turn).saturating_sub(begin_ns));
+            let begin_ns = *begin.get_or_insert(turn.start_ns());
+            if turn.ends {
+                latencies.push(turn.replied_ns().saturating_sub(begin_ns));
+                begin = None;
             }
         }
     }
     latencies
 }
 
-/// When a session began to wait for its client's next request.
-pub(crate) fn replied_ns(turn: &RawTurn) -> u64 {
-    let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
-    let mut segments = turn.segments.iter();
-    let for_client = segments
-        .find(|segment| waits_for(segment, WaitCause::Client) && segment.start_ns >= reply_ns);
-    for_client.map_or(turn.end_ns(), |segment| segment.start_ns)
-}
-
 /// Processor time of all recorded threads, of the servers of emulated disks and of others.
-fn busy_share(view: &View<'_>) -> f64 {
-    let states = view.all_states().iter();
-    let on_core = states.filter(|state| state.kind == StateKind::Cpu);
-    let busy_ns: u64 = on_core.map(|state| state.end_ns - state.start_ns).sum();
-    let cores = f64::from(view.recording.about.machine.cores.max(1));
-    let server_ns = view.storage_cpu().map_or(0, |used| used.server_ns);
-    let share = (busy_ns as f64 + server_ns as f64) / (cores * view.span_ns().max(1) as f64);
-    (share + view.recording.about.foreign_cpu_share).min(1.0)
+fn busy_share(rows: &Rows<'_>) -> f64 {
+    let about = &rows.recording.about;
+    let busy_ns = cpu_ns(&rows.recording.states);
+    let cores = f64::from(about.machine.cores.max(1));
+    let server_ns = rows.storage_cpu_ns(|used| used.server_ns);
+    let share = (busy_ns as f64 + server_ns as f64) / (cores * rows.span_ns().max(1) as f64);
+    (share + about.foreign_cpu_share).min(1.0)
 }
 
 /// The sessions' time by category, and the role of the file where one was waited for.
 type TimeUses = BTreeMap<(TimeCategory, Option<Role>), u64>;
 
-fn time_uses(view: &View<'_>, flushes: &LogFlushes, sessions: &[Vec<RawTurn>]) -> TimeUses {
+fn time_uses(view: &View<'_>, sessions: &[Vec<RawTurn<'_>>]) -> TimeUses {
     let mut times = TimeUses::new();
-    for turn in sessions.iter().flatten() {
-        let states = view.states(turn.thread);
-        for segment in &turn.segments {
-            let what = match segment.kind {
-                SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => (TimeCategory::Cpu, None),
-                SegmentKind::Ready => (TimeCategory::Runnable, None),
-                SegmentKind::Wait { cause, state } => {
-                    let state = &states[state as usize];
-                    let found = TimeUse::of_wait(view, flushes, state, cause);
-                    (found.category, found.role(view))
-                }
-            };
-            *times.entry(what).or_default() += segment.time_ns();
-        }
+    for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
+        let what = match segment.kind {
+            SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => (TimeCategory::Cpu, None),
+            SegmentKind::Ready => (TimeCategory::Runnable, None),
+            SegmentKind::Wait { cause, state } => {
+                let found = wait_use(view, state, cause);
+                (found.0, role_of_use(view, found))
+            }
+        };
+        *times.entry(what).or_default() += segment.time_ns();
     }
     times
 }
@@ -150,18 +125,124 @@ fn shares(times: &TimeUses) -> Vec<(String, f64)> {
         let times = times.iter().filter(|((what, _), _)| *what == category);
         times.map(|(_, time_ns)| time_ns).sum::<u64>() as f64
     };
-    TimeCategory::ALL
-        .iter()
-        .map(|category| (category.name().to_owned(), of(*category) / total))
+    let all = TimeCategory::ALL.iter();
+    all.map(|category| (category.name().to_owned(), of(*category) / total))
         .collect()
 }
 
-/// The sessions' time off any core.
-fn waits(times: TimeUses) -> Vec<(TimeCategory, Option<Role>, u64)> {
-    let waits = times
-        .into_iter()
-        .filter(|((what, _), time_ns)| *what != TimeCategory::Cpu && *time_ns > 0);
-    waits
-        .map(|((what, role), time_ns)| (what, role, time_ns))
-        .collect()
+/// Transactions of a whole recording, counted without tracing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    transactions: f64,
+    /// Bursts' share of the time.
+    bursts: f64,
+    /// Rate within bursts over that between them, if that was measured.
+    slowed: Option<f64>,
+}
+
+impl Counted {
+    /// The count in a recording; none if it has none.
+    pub(crate) fn of(rows: &Rows<'_>) -> Option<Self> {
+        let about = &rows.recording.about;
+        let bursts = (rows.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
+        Some(Self {
+            transactions: about.transactions? as f64,
+            bursts: Some(bursts).filter(|share| share.is_finite())?,
+            slowed: rate_ratio(rows),
+        })
+    }
+
+    /// The expected number within bursts.
+    pub(crate) fn in_bursts(&self) -> f64 {
+        self.if_slowed(self.slowed.unwrap_or(1.0))
+    }
+
+    /// Bursts are slower than the time between them, and so than the mean of both.
+    fn if_slowed(&self, slowed: f64) -> f64 {
+        self.transactions * self.bursts * slowed / (1.0 - self.bursts * (1.0 - slowed))
+    }
+
+    /// Counted transactions per transaction that the turns show. Where calls do not tell requests apart,
+    /// read-only requests are known by their number alone. Otherwise the count is used if it differs by more
+    /// than the bursts differ among themselves, and by more than recording may have slowed them: the turns
+    /// then miss some transactions.
+    fn per_shown(&self, rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<f64> {
+        let mut ends = vec![0.0; rows.recording.about.bursts.len()];
+        for turn in sessions.iter().flatten().filter(|turn| turn.ends) {
+            ends[turn.burst as usize] += 1.0;
+        }
+        let shown = ends.iter().sum::<f64>();
+        if shown == 0.0 || self.transactions == 0.0 {
+            return None;
+        }
+        let each = self.in_bursts() / shown;
+        if !sessions.iter().flatten().any(|turn| turn.served) {
+            return Some(each.max(1.0));
+        }
+        let slowest = self.if_slowed(self.slowed.unwrap_or(RECORDED_LEAST_RATIO.get())) / shown;
+        let off = (slowest - 1.0).max(1.0 - each);
+        (off > COUNTED_MOST_OFF_SHARE.get().max(chance(rows, &ends)?)).then_some(each)
+    }
+}
+
+/// Rate with recording over the rate without, if that is known.
+fn rate_ratio(rows: &Rows<'_>) -> Option<f64> {
+    let known = |cost: &&Cost| {
+        cost.rate_ratio_low > 0.0
+            && cost.rate_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.rate_ratio_low
+    };
+    let cost = rows.recording.about.cost.as_ref().filter(known);
+    cost.map(|cost| cost.rate_ratio.clamp(RECORDED_LEAST_RATIO.get(), 1.0))
+}
+
+/// Possible random difference between the mean rate of the bursts and that of all time, as a share of it.
+/// None for a single burst.
+fn chance(rows: &Rows<'_>, ends: &[f64]) -> Option<f64> {
+    if rows.is_whole() {
+        let shown = ends.iter().sum::<f64>();
+        return Some(STUDENT_MANY / shown.sqrt());
+    }
+    let bursts = rows.recording.about.bursts.iter();
+    let rates = bursts.zip(ends).map(|(burst, ends)| {
+        let time_ns = burst.end_ns.saturating_sub(burst.start_ns).max(1);
+        ends / time_ns as f64
+    });
+    error_of_mean(&rates.collect::<Vec<_>>())
+}
+
+/// Half of the 95 % interval of a mean, as a share of it; none for a single value.
+fn error_of_mean(values: &[f64]) -> Option<f64> {
+    let others = values.len().checked_sub(1).filter(|&others| others > 0)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / others as f64 / values.len() as f64).sqrt();
+    let student = STUDENT.get(others - 1).copied().unwrap_or(STUDENT_MANY);
+    Some(student * error / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_that_differ_do_not_tell_the_mean() {
+        assert_eq!(error_of_mean(&[5.0, 5.0, 5.0]), Some(0.0));
+        assert_eq!(error_of_mean(&[5.0]), None);
+        let error = error_of_mean(&[4.0, 6.0]).expect("of two");
+        assert!((error - 12.71 * 0.2).abs() < 1e-9, "{error}");
+    }
+
+    #[test]
+    fn bursts_that_recording_slows_hold_fewer() {
+        let counted = |bursts, slowed| Counted {
+            transactions: 1_000.0,
+            bursts,
+            slowed,
+        };
+        assert_eq!(counted(0.1, None).in_bursts(), 100.0);
+        // 100 of 1,000 ms at 0.8 of the rate: 80 of 980.
+        let slowed = counted(0.1, Some(0.8)).in_bursts();
+        assert!((slowed - 80_000.0 / 980.0).abs() < 1e-9, "{slowed}");
+        assert_eq!(counted(1.0, Some(0.8)).in_bursts(), 1_000.0);
+    }
 }

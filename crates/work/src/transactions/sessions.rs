@@ -1,61 +1,68 @@
-//! Clients' sessions: threads whose lifetimes do not overlap are joined into one session.
+//! Clients' sessions: threads whose lifetimes do not overlap are joined into one session. Work that is done once may
+//! begin and end within them: a server's session may have been idle before and after its job.
 
 use tierwise_recording::ThreadClass;
 
 use crate::constants::SESSION_LEAST_SHARE;
-use crate::index::rows::Rows;
-use crate::log::flushes::LogFlushes;
-use crate::timeline::segments::{SegmentKind, segments_of};
+use crate::rows::Rows;
+use crate::timeline::segments::{Segment, segments_of};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::{RawTurn, turns_of};
+use crate::view::View;
 
-/// One session before it becomes steps.
-#[derive(Clone, Debug)]
-pub(crate) struct RawSession {
+/// Work with at least this many transactions counts as steady, else as done once.
+pub const STEADY_TRANSACTIONS: usize = 40;
+
+/// A longer wait of all sessions for their clients lies between two jobs, rather than within one. Chosen: people type.
+const BETWEEN_JOBS_NS: u64 = 1_000_000_000;
+/// Work before or after such a wait that takes a smaller share of the sessions' time is none of the job. Chosen.
+const LEAST_JOB_SHARE: f64 = 0.02;
+
+pub(crate) struct RawSession<'a> {
     pub(crate) name: String,
     /// When its last thread ended.
     until_ns: u64,
-    pub(crate) turns: Vec<RawTurn>,
+    pub(crate) turns: Vec<RawTurn<'a>>,
 }
 
-/// All clients' sessions.
-pub(crate) fn raw_sessions(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<RawSession> {
-    let mut threads: Vec<u32> = rows.threads(ThreadClass::Session).collect();
-    threads.retain(|&thread| !rows.states(thread).is_empty() && !flushes.is_replica(thread));
-    threads.sort_by_key(|&thread| rows.states(thread)[0].start_ns);
-    let mut raw_sessions: Vec<RawSession> = Vec::new();
-    for thread in threads {
-        let states = rows.states(thread);
-        let (from_ns, to_ns) = (states[0].start_ns, states[states.len() - 1].end_ns);
-        let turns = segments_of(rows, flushes, thread)
-            .into_iter()
-            .flat_map(|(burst, segments)| turns_of(rows, flushes, thread, burst, segments));
-        match raw_sessions
-            .iter_mut()
-            .find(|session| session.until_ns <= from_ns)
-        {
+pub(crate) fn raw_sessions<'a>(view: &View<'a>) -> Vec<RawSession<'a>> {
+    let threads = view.threads(ThreadClass::Session);
+    let mut threads: Vec<(u64, u64, u32)> = threads
+        .filter(|&thread| !view.flushes.is_replica(thread))
+        .filter_map(|thread| {
+            let states = view.states(thread);
+            Some((states.first()?.start_ns, states.last()?.end_ns, thread))
+        })
+        .collect();
+    threads.sort_by_key(|&(from_ns, ..)| from_ns);
+    let mut sessions: Vec<RawSession> = Vec::new();
+    for (from_ns, until_ns, thread) in threads {
+        let segments = segments_of(view, thread).into_iter();
+        let turns = segments.flat_map(|(burst, segments)| turns_of(view, thread, burst, segments));
+        let mut ended = sessions.iter_mut();
+        match ended.find(|session| session.until_ns <= from_ns) {
             Some(session) => {
                 session.turns.extend(turns);
-                session.until_ns = to_ns;
+                session.until_ns = until_ns;
             }
-            None => raw_sessions.push(RawSession {
-                name: rows.recording.threads[thread as usize].name.clone(),
-                until_ns: to_ns,
+            None => sessions.push(RawSession {
+                name: view.recording.threads[thread as usize].name.clone(),
+                until_ns,
                 turns: turns.collect(),
             }),
         }
     }
-    drop_lookers_on(&mut raw_sessions);
-    raw_sessions
+    drop_lookers_on(&mut sessions);
+    sessions
 }
 
 /// Drops sessions that do next to nothing while others work: their time is their client's, not the work's.
-fn drop_lookers_on(raw_sessions: &mut Vec<RawSession>) {
-    let busy: Vec<u64> = raw_sessions.iter().map(busy_ns).collect();
+fn drop_lookers_on(sessions: &mut Vec<RawSession<'_>>) {
+    let busy: Vec<u64> = sessions.iter().map(busy_ns).collect();
     let mean_ns = busy.iter().sum::<u64>() as f64 / busy.len().max(1) as f64;
     let busiest_ns = busy.iter().copied().max().unwrap_or(0) as f64;
     let mut busy = busy.into_iter();
-    raw_sessions.retain(|session| {
+    sessions.retain(|session| {
         let commits = session.turns.iter().any(|turn| !turn.commits.is_empty());
         let least_ns = if commits { mean_ns } else { busiest_ns } * SESSION_LEAST_SHARE.get();
         busy.next().is_some_and(|ns| ns as f64 >= least_ns)
@@ -64,16 +71,177 @@ fn drop_lookers_on(raw_sessions: &mut Vec<RawSession>) {
 
 /// Time of a session without its waits for its client, for a timer, or for what the recording does not explain: a
 /// library's caller waits so for the threads that it started.
-fn busy_ns(session: &RawSession) -> u64 {
+fn busy_ns(session: &RawSession<'_>) -> u64 {
+    use WaitCause::{Client, Other, Timer};
     let segments = session.turns.iter().flat_map(|turn| &turn.segments);
-    let busy = segments.filter(|segment| {
-        !matches!(
-            segment.kind,
-            SegmentKind::Wait {
-                cause: WaitCause::Client | WaitCause::Timer | WaitCause::Other,
-                ..
+    let busy =
+        segments.filter(|segment| !matches!(segment.wait(), Some((Client | Timer | Other, _))));
+    busy.map(Segment::time_ns).sum()
+}
+
+struct Stretch {
+    from_ns: u64,
+    to_ns: u64,
+    busy_ns: u64,
+}
+
+/// First and last instant at which a session did more than wait for its client or its next session, without small work
+/// far from the rest; none if none did.
+pub(crate) fn active_span(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
+    let stretches = stretches(rows, sessions);
+    let busy_ns: u64 = stretches.iter().map(|one| one.busy_ns).sum();
+    let least_ns = busy_ns as f64 * LEAST_JOB_SHARE;
+    let matters = |one: &Stretch| one.busy_ns as f64 >= least_ns;
+    let first = stretches.iter().position(matters)?;
+    let last = stretches.iter().rposition(matters)?;
+    Some((stretches[first].from_ns, stretches[last].to_ns))
+}
+
+fn stretches(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Vec<Stretch> {
+    let segments = sessions.iter().flatten().flat_map(|turn| &turn.segments);
+    let mut active: Vec<&Segment> = segments.filter(|segment| !is_idle(rows, segment)).collect();
+    active.sort_by_key(|segment| segment.start_ns);
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for segment in active {
+        let (from_ns, to_ns) = (segment.start_ns, segment.end_ns);
+        match stretches.last_mut() {
+            Some(last) if from_ns <= last.to_ns.saturating_add(BETWEEN_JOBS_NS) => {
+                last.to_ns = last.to_ns.max(to_ns);
+                last.busy_ns += segment.time_ns();
             }
-        )
-    });
-    busy.map(|segment| segment.time_ns()).sum()
+            _ => stretches.push(Stretch {
+                from_ns,
+                to_ns,
+                busy_ns: segment.time_ns(),
+            }),
+        }
+    }
+    stretches
+}
+
+/// Leaves out what lies before and after that span.
+pub(crate) fn trim(sessions: &mut [Vec<RawTurn<'_>>], (first_ns, last_ns): (u64, u64)) {
+    for turns in sessions {
+        for turn in turns.iter_mut() {
+            // A call is a segment without a length: one at the edge of the span belongs to it.
+            let early =
+                |segment: &&Segment| segment.end_ns <= first_ns && segment.start_ns < first_ns;
+            let late = |segment: &&Segment| segment.start_ns >= last_ns && segment.end_ns > last_ns;
+            let before = turn.segments.iter().take_while(early).count();
+            let rest = turn.segments[before..].iter().rev();
+            let after = rest.take_while(late).count();
+            turn.segments.truncate(turn.segments.len() - after);
+            turn.segments.drain(..before);
+            turn.commits
+                .retain(|commit| commit.segment as usize >= before);
+            for commit in &mut turn.commits {
+                commit.segment -= before as u32;
+            }
+        }
+        turns.retain(|turn| !turn.segments.is_empty());
+    }
+}
+
+/// Whether a segment may be idle time: a wait for the client, for nothing that the recording explains, or for the first
+/// thread of the server, which gives connections to idle threads.
+fn is_idle(rows: &Rows<'_>, segment: &Segment<'_>) -> bool {
+    match segment.wait() {
+        Some((WaitCause::Client | WaitCause::Other, _)) => true,
+        Some((WaitCause::Thread, state)) => {
+            let threads = &rows.recording.threads;
+            let waker = threads.get(state.waker as usize);
+            let pid = threads[state.thread as usize].pid;
+            waker.is_some_and(|waker| waker.tid == waker.pid && waker.pid == pid)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tierwise_recording::{Recording, State, StateKind};
+
+    use super::*;
+    use crate::test_states::state;
+    use crate::timeline::segments::SegmentKind;
+    use crate::transactions::commits::SeenCommit;
+
+    fn span(sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
+        active_span(&Rows::new(&Recording::default()), sessions)
+    }
+
+    const STATE: State = state(0, (0, 0), StateKind::Blocked);
+
+    fn segment(start_ns: u64, end_ns: u64, cause: Option<WaitCause>) -> Segment<'static> {
+        let kind = match cause {
+            Some(cause) => SegmentKind::Wait {
+                cause,
+                state: &STATE,
+            },
+            None => SegmentKind::Cpu { waited: false },
+        };
+        Segment {
+            start_ns,
+            end_ns,
+            kind,
+        }
+    }
+
+    #[test]
+    fn idle_time_around_a_job_is_left_out() {
+        let turn = |segments: Vec<Segment<'static>>, commits| RawTurn {
+            segments,
+            commits,
+            ..RawTurn::default()
+        };
+        let client = Some(WaitCause::Client);
+        let commit = SeenCommit {
+            segment: 2,
+            start_ns: 14,
+            end_ns: 16,
+        };
+        let mut sessions = vec![vec![
+            turn(vec![segment(0, 8, client)], vec![]),
+            turn(
+                vec![
+                    segment(8, 10, client),
+                    segment(10, 14, None),
+                    segment(14, 16, Some(WaitCause::LogDevice)),
+                    segment(16, 90, client),
+                ],
+                vec![commit],
+            ),
+        ]];
+        let found = span(&sessions).unwrap();
+        assert_eq!(found, (10, 16));
+        trim(&mut sessions, found);
+        assert_eq!(sessions[0].len(), 1);
+        let left = &sessions[0][0];
+        assert_eq!((left.segments.len(), left.commits[0].segment), (2, 1));
+        assert_eq!(span(&[vec![]]), None);
+    }
+
+    #[test]
+    fn small_work_long_before_a_job_is_none_of_it() {
+        let turn = |from_ns, to_ns| RawTurn {
+            segments: vec![segment(from_ns, to_ns, None)],
+            ..RawTurn::default()
+        };
+        const S: u64 = 1_000_000_000;
+        let mut sessions = vec![vec![
+            turn(0, 1000),
+            turn(3 * S, 5 * S),
+            turn(9 * S, 9 * S + 5),
+        ]];
+        let found = span(&sessions).unwrap();
+        assert_eq!(found, (3 * S, 5 * S));
+        trim(&mut sessions, found);
+        assert_eq!(sessions[0].len(), 1);
+        let near = [vec![
+            turn(0, 1000),
+            turn(S / 2, 2 * S),
+            turn(2 * S, 2 * S + 5),
+        ]];
+        assert_eq!(span(&near), Some((0, 2 * S + 5)));
+    }
 }

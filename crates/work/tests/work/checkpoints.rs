@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::made::{Made, cpu_ns};
+use crate::made::{Made, count, cpu_ns, work_of};
 use tierwise_recording::{CallKind, NONE, Recording, Role, ThreadClass};
-use tierwise_work::{Step, Work};
+use tierwise_work::Step;
 
 const COMMITS: u64 = 40;
 /// Commits from checkpoint to checkpoint.
@@ -26,21 +26,21 @@ fn writer() -> Recording {
         doing.cpu(50_000);
         let since = commit % EACH;
         if since == 0 {
-            doing.call(CallKind::Write, log, (0, 32), (0, NONE));
+            doing.write(log, 0, 32);
             doing.sync(log, 10_000);
         }
         for number in [2 * since + 1, 2 * since + 2] {
-            doing.call(CallKind::Write, log, (frame(number), 24), (0, NONE));
-            doing.call(CallKind::Write, log, (frame(number) + 24, 4096), (0, NONE));
+            doing.write(log, frame(number), 24);
+            doing.write(log, frame(number) + 24, 4096);
         }
         doing.sync(log, 20_000).cpu(2_000);
         if since == EACH - 1 {
             doing.sync(log, 10_000);
             let latest = (0..EACH).map(|before| (2 * before + 2, commit - since + before + 1));
             for (number, page) in latest.chain([(2 * since + 1, 0)]) {
-                doing.call(CallKind::Read, log, (frame(number) + 24, 4096), (0, NONE));
+                doing.read(log, (frame(number) + 24, 4096), 0);
                 doing.cpu(100_000);
-                doing.call(CallKind::Write, data, (page * 4096, 4096), (0, NONE));
+                doing.write(data, page * 4096, 4096);
             }
             doing.call(CallKind::Resize, data, (1 << 20, 0), (0, NONE));
             doing.sync(data, 1_000_000).cpu(2_000);
@@ -59,7 +59,7 @@ fn writer() -> Recording {
 
 #[test]
 fn each_commit_has_its_pages() {
-    let work = Work::from_recording(&writer()).expect("a sound recording");
+    let work = work_of(&writer());
     let rules = work.checkpoints.expect("checkpoints");
     assert_eq!((rules.after_pages, rules.frame_bytes), (10, FRAME as u32));
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
@@ -83,16 +83,17 @@ fn each_commit_has_its_pages() {
 
 #[test]
 fn what_a_checkpoint_did_is_no_step() {
-    let work = Work::from_recording(&writer()).expect("a sound recording");
+    let work = work_of(&writer());
     let rules = work.checkpoints.as_ref().expect("checkpoints");
     let steps = &work.sessions[0].steps;
-    let moves = |step: &&Step| {
+    let moves = |step: &Step| {
+        use Step::{CachedRead, Forget, Sync, Write};
         matches!(
             step,
-            Step::Sync { .. } | Step::Write { .. } | Step::CachedRead { .. } | Step::Forget { .. }
+            Sync { .. } | Write { .. } | CachedRead { .. } | Forget { .. }
         )
     };
-    assert_eq!(steps.iter().filter(moves).count(), 0);
+    assert_eq!(count(steps, moves), 0);
     let ran_ns = cpu_ns(steps);
     assert!(
         (COMMITS * 50_000..COMMITS * 60_000).contains(&ran_ns),
@@ -112,17 +113,8 @@ fn what_a_checkpoint_did_is_no_step() {
 fn without_such_a_log_there_are_no_rules() {
     let mut recording = writer();
     recording.about.settings.clear();
-    let work = Work::from_recording(&recording).expect("a sound recording");
+    let work = work_of(&recording);
     assert!(work.checkpoints.is_none());
-    let syncs = |step: &&Step| {
-        matches!(
-            step,
-            Step::Sync {
-                role: Role::Data,
-                ..
-            }
-        )
-    };
-    let count = work.sessions[0].steps.iter().filter(syncs).count() as u64;
-    assert_eq!(count, COMMITS / EACH);
+    let syncs = |step: &Step| matches!(step, Step::Sync { role, .. } if *role == Role::Data);
+    assert_eq!(count(&work.sessions[0].steps, syncs) as u64, COMMITS / EACH);
 }

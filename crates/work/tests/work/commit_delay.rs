@@ -1,9 +1,9 @@
 //! Waits of a flush's leader for more commits: taken from the settings or inferred, and never part of a session's work.
 
 use tierwise_recording::{CallKind, NONE, Recording, ThreadClass, UNKNOWN};
-use tierwise_work::{CommitDelay, Step, Work};
+use tierwise_work::{CommitDelay, Step};
 
-use crate::made::Made;
+use crate::made::{Made, work_of};
 
 const SLEEP_NS: u64 = 20_100_000;
 const CYCLE_NS: u64 = 25_000_000;
@@ -24,9 +24,7 @@ fn recorded(
         let mut doing = made.at(session, cycle * CYCLE_NS);
         doing.receive(socket, 50, (100_000, client)).cpu(50_000);
         doing.call(kind, NONE, (UNKNOWN, 0), (sleep_ns(cycle), NONE));
-        doing
-            .cpu(5_000)
-            .call(CallKind::Write, log, (cycle * 8192, 8192), (0, NONE));
+        doing.cpu(5_000).write(log, cycle * 8192, 8192);
         doing.sync(log, 100_000).send(socket, 20);
         made.at(client, cycle * CYCLE_NS).cpu(20_000);
     }
@@ -39,7 +37,7 @@ fn recorded(
 }
 
 fn work(recording: &Recording) -> (Option<CommitDelay>, usize) {
-    let work = Work::from_recording(recording).expect("work");
+    let work = work_of(recording);
     let steps = work.sessions.iter().flat_map(|session| &session.steps);
     let timers = steps
         .filter(|step| matches!(step, Step::Delay(delay) if delay.timer))
@@ -71,7 +69,7 @@ fn without_settings_sleeps_of_one_length_tell() {
         let delay = delay.expect("every flush had one");
         assert!((20_000_000..20_200_000).contains(&delay.time_ns));
         assert_eq!((delay.siblings, delay.from_settings, timers), (0, false, 0));
-        let limits = Work::from_recording(&recording).expect("work").limits;
+        let limits = work_of(&recording).limits;
         assert!(
             limits
                 .iter()

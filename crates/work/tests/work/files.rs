@@ -1,33 +1,19 @@
 //! What calls on files ask of devices, and what syncs are for.
 
-use crate::made::{Made, cpu_ns};
+use crate::made::{Made, count, cpu_ns};
 use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
 use tierwise_work::{Step, Work};
 
-fn work(made: Made) -> Work {
-    Work::from_recording(&made.finish()).expect("a sound recording")
-}
-
-/// A server with one session and one file of a mebibyte.
-fn one_session() -> (Made, u32, u32) {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
-    let data = made.file(Some(Role::Data), 1 << 20);
-    (made, session, data)
-}
-
 /// Steps of the first session that move data.
 fn moves(work: &Work) -> Vec<Step> {
-    let steps = work.sessions[0].steps.iter();
-    steps
-        .filter(|step| {
-            !matches!(
-                step,
-                Step::Cpu { .. } | Step::Reuse(_) | Step::Stream { .. }
-            )
-        })
-        .copied()
-        .collect()
+    let steps = work.sessions[0].steps.iter().copied();
+    let others = |step: &Step| {
+        matches!(
+            step,
+            Step::Cpu { .. } | Step::Reuse(_) | Step::Stream { .. }
+        )
+    };
+    steps.filter(|step| !others(step)).collect()
 }
 
 fn read(sector: u64) -> Step {
@@ -40,7 +26,7 @@ fn read(sector: u64) -> Step {
 
 #[test]
 fn to_open_a_file_reads_what_its_directory_and_its_inode_take() {
-    let (mut made, session, data) = one_session();
+    let (mut made, session, data) = Made::one_session("postgres");
     let waits = [(8_000_000, NONE), (6_000_000, NONE)];
     let mut doing = made.at(session, 0);
     doing
@@ -50,16 +36,14 @@ fn to_open_a_file_reads_what_its_directory_and_its_inode_take() {
     for (sector, from_ns, to_ns) in [(1_000, 10_900, 8_010_900), (5_000, 8_011_900, 14_011_900)] {
         made.block(data, session, BlockOp::Read, sector, (from_ns, to_ns));
     }
-    assert_eq!(moves(&work(made)), [read(0), read(4_000)]);
+    assert_eq!(moves(&made.work()), [read(0), read(4_000)]);
 }
 
 #[test]
 fn requests_sent_together_keep_their_order_and_one_is_waited_for() {
-    let (mut made, session, data) = one_session();
+    let (mut made, session, data) = Made::one_session("postgres");
     let mut doing = made.at(session, 0);
-    doing
-        .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
-        .cpu(5_000);
+    doing.read(data, (0, 8192), 50_000).cpu(5_000);
     made.block(data, session, BlockOp::Read, 1_000, (500, 50_500));
     made.block(data, session, BlockOp::Read, 1_016, (600, 90_000));
     let submit = |sector| Step::Submit {
@@ -73,35 +57,33 @@ fn requests_sent_together_keep_their_order_and_one_is_waited_for() {
         sector: 0,
         sectors: 16,
     };
-    assert_eq!(moves(&work(made)), [submit(0), submit(16), look]);
+    assert_eq!(moves(&made.work()), [submit(0), submit(16), look]);
 }
 
 #[test]
 fn a_wait_that_no_request_explains_is_not_for_the_device() {
-    let (mut made, session, data) = one_session();
+    let (mut made, session, data) = Made::one_session("postgres");
     let mut doing = made.at(session, 0);
-    doing
-        .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
-        .cpu(200_000);
-    doing.call(CallKind::Read, data, (8192, 8192), (50_000, NONE));
+    doing.read(data, (0, 8192), 50_000).cpu(200_000);
+    doing.read(data, (8192, 8192), 50_000);
     made.block(data, session, BlockOp::Read, 1_000, (500, 50_500));
     assert!(matches!(
-        moves(&work(made))[..],
+        moves(&made.work())[..],
         [Step::Read { .. }, Step::CachedRead { sector: 16, .. }]
     ));
 }
 
 #[test]
 fn a_sync_writes_the_dirty_pages_of_its_file_and_what_only_it_tells() {
-    let (mut made, session, data) = one_session();
+    let (mut made, session, data) = Made::one_session("postgres");
     let mut doing = made.at(session, 0);
-    doing.call(CallKind::Write, data, (0, 8192), (0, NONE));
+    doing.write(data, 0, 8192);
     doing.call(CallKind::Sync, data, (0, 8192), (0, NONE));
     doing.sync(data, 9_000_000).cpu(5_000);
     // Both pages that were written in the burst, and some that must have been written before it.
     made.block(data, session, BlockOp::Write, 1_000, (10_000, 20_000));
     made.block(data, session, BlockOp::Write, 1_800, (11_000, 30_000));
-    let work = work(made);
+    let work = made.work();
     let script = &work.scripts[0];
     assert_eq!(script.writes, [(800, 16)]);
     assert_eq!(script.range, (0, 2048));
@@ -118,7 +100,7 @@ fn a_sync_writes_the_dirty_pages_of_its_file_and_what_only_it_tells() {
 
 #[test]
 fn what_another_sync_sends_to_the_journal_meanwhile_is_not_a_syncs_own() {
-    let (mut made, session, data) = one_session();
+    let (mut made, session, data) = Made::one_session("postgres");
     let ms = 1_000_000;
     let mut doing = made.at(session, 0);
     doing.sync(data, 9 * ms).cpu(10 * ms);
@@ -139,7 +121,7 @@ fn what_another_sync_sends_to_the_journal_meanwhile_is_not_a_syncs_own() {
         0,
         (begin + 2 * ms, begin + 3 * ms),
     );
-    let scripts = work(made).scripts;
+    let scripts = made.work().scripts;
     let journal = |at: usize| scripts[at].journal_writes.len();
     assert_eq!((journal(0), scripts[0].flushes), (0, 1));
     assert_eq!(journal(1), 1);
@@ -147,29 +129,27 @@ fn what_another_sync_sends_to_the_journal_meanwhile_is_not_a_syncs_own() {
 
 #[test]
 fn reads_lent_to_a_helper_are_needed_although_nobody_waited_for_them() {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
+    let (mut made, session, data) = Made::one_session("postgres");
     let helper = made.thread(ThreadClass::Background);
-    let data = made.file(Some(Role::Data), 1 << 20);
     for turn in 0..10 {
         let begin = turn * 300_000;
         made.at(session, begin).cpu(300_000);
         let mut doing = made.at(helper, begin);
-        doing.call(CallKind::Lock, NONE, (UNKNOWN, 0), (98_000, session));
-        doing
-            .call(CallKind::Read, data, (turn * 8192, 8192), (150_000, NONE))
-            .cpu(48_000);
+        doing.lock(98_000, session);
+        doing.read(data, (turn * 8192, 8192), 150_000).cpu(48_000);
     }
-    let work = work(made);
-    let count = |index: usize, wanted: fn(&Step) -> bool| {
-        let steps = work.sessions[index].steps.iter();
-        steps.filter(|step| wanted(step)).count()
-    };
-    assert_eq!(count(0, |step| matches!(step, Step::Await { .. })), 10);
-    assert_eq!(count(1, |step| matches!(step, Step::Signal { .. })), 10);
+    let work = made.work();
     let awaits = |step: &Step| matches!(step, Step::Await { .. });
-    let first = work.sessions[0].steps.iter().position(awaits);
-    let before = &work.sessions[0].steps[..first.expect("an await")];
+    let [waiter, lent] = &work.sessions[..] else {
+        panic!("{} sessions", work.sessions.len());
+    };
+    assert_eq!(count(&waiter.steps, awaits), 10);
+    assert_eq!(
+        count(&lent.steps, |step| matches!(step, Step::Signal { .. })),
+        10
+    );
+    let first = waiter.steps.iter().position(awaits);
+    let before = &waiter.steps[..first.expect("an await")];
     let ran_ns = cpu_ns(before);
     assert!(
         (600_000..800_000).contains(&ran_ns),
@@ -179,21 +159,19 @@ fn reads_lent_to_a_helper_are_needed_although_nobody_waited_for_them() {
 
 #[test]
 fn a_file_in_two_parts_is_written_where_it_was_read() {
-    let (mut made, session, data) = one_session();
+    let (mut made, session, data) = Made::one_session("postgres");
     let mut doing = made.at(session, 0);
     let far = 100 * 8192;
     for offset in [0, far] {
-        doing
-            .call(CallKind::Read, data, (offset, 8192), (50_000, NONE))
-            .cpu(8_000);
+        doing.read(data, (offset, 8192), 50_000).cpu(8_000);
     }
     for offset in [8192, far + 8192] {
-        doing.call(CallKind::Write, data, (offset, 8192), (0, NONE));
+        doing.write(data, offset, 8192);
     }
-    doing.call(CallKind::Resize, data, (0, 0), (0, NONE));
+    doing.empty(data);
     made.block(data, session, BlockOp::Read, 1_000, (900, 50_900));
     made.block(data, session, BlockOp::Read, 90_000, (60_900, 110_900));
-    let written: Vec<u64> = moves(&work(made))
+    let written: Vec<u64> = moves(&made.work())
         .into_iter()
         .filter_map(|step| match step {
             Step::Write { sector, .. } | Step::Forget { sector, .. } => Some(sector),

@@ -1,8 +1,8 @@
 //! A second copy of the log that commits wait for.
 
-use crate::made::{Doing, Made};
-use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass, UNKNOWN};
-use tierwise_work::{Pace, Step, Work};
+use crate::made::{Made, count, work_of};
+use tierwise_recording::{BlockOp, NONE, Recording, Role, ThreadClass};
+use tierwise_work::{Pace, Step};
 
 const TURNS: u64 = 20;
 const TURN_NS: u64 = 1_000_000;
@@ -21,20 +21,20 @@ fn copied() -> Recording {
         let begin = turn * TURN_NS;
         let mut doing = made.at(session, begin);
         doing.receive(socket, 40, (20_000, client)).cpu(30_000);
-        doing.call(CallKind::Write, log, (turn * 8192, 8192), (0, NONE));
+        doing.write(log, turn * 8192, 8192);
         doing.sync(log, 100_000);
-        poll(&mut doing, 300_000, sender).cpu(5_000);
+        doing.poll(300_000, sender).cpu(5_000);
         doing.send(socket, 11);
-        poll(&mut doing, TURN_NS - 471_000, client);
+        doing.poll(TURN_NS - 471_000, client);
         let mut doing = made.at(sender, begin);
-        poll(&mut doing, 160_000, session).cpu(10_000);
+        doing.poll(160_000, session).cpu(10_000);
         doing.send(socket, 8192);
-        poll(&mut doing, TURN_NS - 176_000, receiver);
+        doing.poll(TURN_NS - 176_000, receiver);
         let mut doing = made.at(receiver, begin);
         doing.receive(socket, 8192, (180_000, sender)).cpu(10_000);
-        doing.call(CallKind::Write, copy, (turn * 8192, 8192), (0, NONE));
+        doing.write(copy, turn * 8192, 8192);
         doing.sync(copy, 100_000).send(socket, 40);
-        poll(&mut doing, TURN_NS - 302_000, sender);
+        doing.poll(TURN_NS - 302_000, sender);
         for (file, thread, at) in [(log, session, 55_000), (copy, receiver, 195_000)] {
             let (from, sector) = (begin + at, turn * 16 + u64::from(file) * 100_000);
             made.block(file, thread, BlockOp::Write, sector, (from, from + 50_000));
@@ -46,35 +46,26 @@ fn copied() -> Recording {
     made.finish()
 }
 
-/// Waits at a socket until a thread sends.
-fn poll<'d, 'm>(doing: &'d mut Doing<'m>, time_ns: u64, waker: u32) -> &'d mut Doing<'m> {
-    doing.call(CallKind::Poll, NONE, (UNKNOWN, 0), (time_ns, waker))
-}
-
 #[test]
 fn a_commit_is_of_both_copies() {
-    let work = Work::from_recording(&copied()).expect("a sound recording");
+    let work = work_of(&copied());
     let served: Vec<_> = work
         .sessions
         .iter()
         .filter(|session| session.class == ThreadClass::Session)
         .collect();
     assert_eq!(served.len(), 1);
-    let commits = served[0]
-        .steps
-        .iter()
-        .filter(|step| **step == Step::Commit)
-        .count();
+    let commits = count(&served[0].steps, |step| *step == Step::Commit);
     assert_eq!(commits as u64, TURNS);
-    let awaits = |step: &&Step| matches!(step, Step::Await { .. } | Step::Signal { .. });
-    assert_eq!(served[0].steps.iter().filter(awaits).count(), 0);
+    let awaits = |step: &Step| matches!(step, Step::Await { .. } | Step::Signal { .. });
+    assert_eq!(count(&served[0].steps, awaits), 0);
     assert!((0.95..=1.05).contains(&work.observed.commits_per_flush));
     assert!(work.limits.iter().all(|limit| !limit.contains("left out")));
 }
 
 #[test]
 fn sender_and_receiver_are_one_loop_of_flushes() {
-    let work = Work::from_recording(&copied()).expect("a sound recording");
+    let work = work_of(&copied());
     let copiers: Vec<_> = work
         .sessions
         .iter()

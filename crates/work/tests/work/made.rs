@@ -4,7 +4,7 @@ use tierwise_recording::{
     About, Block, BlockOp, Burst, Call, CallKind, Device, File, Machine, NONE, Recording, Role,
     State, StateKind, Thread, ThreadClass, TransactionStatus, UNKNOWN,
 };
-use tierwise_work::Step;
+use tierwise_work::{Step, Work};
 
 /// When the only burst begins.
 pub const BEGIN_NS: u64 = 1_000_000;
@@ -16,6 +16,15 @@ pub fn cpu_ns(steps: &[Step]) -> u64 {
         _ => 0,
     });
     times.sum()
+}
+
+pub fn work_of(recording: &Recording) -> Work {
+    Work::from_recording(recording).expect("a sound recording")
+}
+
+/// Number of steps of a kind.
+pub fn count(steps: &[Step], is_such: impl Fn(&Step) -> bool) -> usize {
+    steps.iter().filter(|step| is_such(step)).count()
 }
 
 /// A recording in the making.
@@ -59,6 +68,18 @@ impl Made {
             class,
         });
         self.recording.threads.len() as u32 - 1
+    }
+
+    /// A server with one session and one data file of a mebibyte.
+    pub fn one_session(engine: &str) -> (Self, u32, u32) {
+        let mut made = Self::new(engine);
+        let session = made.thread(ThreadClass::Session);
+        let data = made.file(Some(Role::Data), 1 << 20);
+        (made, session, data)
+    }
+
+    pub fn sessions<const COUNT: usize>(&mut self) -> [u32; COUNT] {
+        [(); COUNT].map(|()| self.thread(ThreadClass::Session))
     }
 
     /// A file on a partition of its own.
@@ -152,6 +173,28 @@ impl Made {
         }
     }
 
+    /// A call that its thread does not wait in.
+    pub fn asynchronous(
+        &mut self,
+        thread: u32,
+        kind: CallKind,
+        file: u32,
+        (from_ns, to_ns): (u64, u64),
+    ) {
+        self.recording.calls.push(Call {
+            thread,
+            start_ns: BEGIN_NS + from_ns,
+            end_ns: BEGIN_NS + to_ns,
+            kind,
+            file,
+            offset_bytes: UNKNOWN,
+            size_bytes: 0,
+            asynchronous: true,
+            failed: false,
+            transaction_status: None,
+        });
+    }
+
     /// Tells a thread from an instant on, counted from the burst's begin.
     pub fn at(&mut self, thread: u32, from_ns: u64) -> Doing<'_> {
         Doing {
@@ -159,6 +202,11 @@ impl Made {
             thread,
             now_ns: BEGIN_NS + from_ns,
         }
+    }
+
+    /// The work of the recording.
+    pub fn work(self) -> Work {
+        work_of(&self.finish())
     }
 
     /// The recording, sorted, with one burst over all of it.
@@ -196,8 +244,18 @@ impl Doing<'_> {
         self
     }
 
+    /// Time since the burst's begin.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns - BEGIN_NS
+    }
+
     pub fn cpu(&mut self, time_ns: u64) -> &mut Self {
         self.state(StateKind::Cpu, time_ns, NONE, NONE)
+    }
+
+    /// Waits outside of any call.
+    pub fn fault(&mut self, time_ns: u64) -> &mut Self {
+        self.state(StateKind::Blocked, time_ns, NONE, NONE)
     }
 
     /// A call that takes a little time on a core, then waits for somebody.
@@ -258,6 +316,29 @@ impl Doing<'_> {
             call.transaction_status = Some(status);
         }
         self
+    }
+
+    pub fn read(&mut self, file: u32, bytes: (u64, u64), wait_ns: u64) -> &mut Self {
+        self.call(CallKind::Read, file, bytes, (wait_ns, NONE))
+    }
+
+    pub fn write(&mut self, file: u32, offset: u64, size: u64) -> &mut Self {
+        self.call(CallKind::Write, file, (offset, size), (0, NONE))
+    }
+
+    /// Waits for a thread.
+    pub fn lock(&mut self, time_ns: u64, waker: u32) -> &mut Self {
+        self.call(CallKind::Lock, NONE, (UNKNOWN, 0), (time_ns, waker))
+    }
+
+    /// Waits at a socket until a thread sends.
+    pub fn poll(&mut self, time_ns: u64, waker: u32) -> &mut Self {
+        self.call(CallKind::Poll, NONE, (UNKNOWN, 0), (time_ns, waker))
+    }
+
+    /// Truncates a file to nothing.
+    pub fn empty(&mut self, file: u32) -> &mut Self {
+        self.call(CallKind::Resize, file, (0, 0), (0, NONE))
     }
 
     pub fn sync(&mut self, file: u32, time_ns: u64) -> &mut Self {

@@ -1,6 +1,7 @@
 //! Work from recordings made by hand.
 
 mod any;
+mod breakdown;
 mod checkpoints;
 mod commit_delay;
 mod files;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass};
 use tierwise_work::{Reuse, Step, Work};
 
-use crate::made::Made;
+use crate::made::{Made, work_of};
 
 const UNIT_BYTES: u64 = 8192;
 
@@ -58,7 +58,7 @@ fn reuses(work: &Work) -> Vec<Reuse> {
 #[test]
 fn reads_know_how_long_before_their_pages_were_used() {
     let recording = recording(&[0, 1, 2, 3, 0, 2], 4);
-    let work = Work::from_recording(&recording).expect("a sound recording");
+    let work = work_of(&recording);
     // Two pages each, so that the other one of the two was used since, too.
     let [first, again, late] = [Reuse::NEVER, Reuse::after(7), Reuse::after(5)];
     assert_eq!(reuses(&work), [first, first, first, first, again, late]);
@@ -71,7 +71,7 @@ fn reads_know_how_long_before_their_pages_were_used() {
 fn pages_are_known_wherever_the_parts_of_their_file_lie() {
     let parts = |unit| if unit < 20 { 90_000 } else { 5_000 } + unit * 16;
     let recording = placed(&[0, 20, 21, 0, 20], 1, parts);
-    let work = Work::from_recording(&recording).expect("a sound recording");
+    let work = work_of(&recording);
     let (first, again) = (Reuse::NEVER, Reuse::after(5));
     assert_eq!(reuses(&work), [first, first, first, again, again]);
 }
@@ -84,11 +84,11 @@ fn nothing_is_known_of_pages_across_a_gap_unless_nothing_happened_there() {
     early.end_ns = recording.calls[2].end_ns;
     late.start_ns = recording.calls[3].start_ns;
     recording.about.bursts = vec![early, late];
-    let whole = Work::from_recording(&recording).expect("a sound recording");
+    let whole = work_of(&recording);
     assert!(whole.page_cache.cold);
     assert_eq!(reuses(&whole)[3], Reuse::after(5));
     recording.about.duration_s *= 10.0;
-    let work = Work::from_recording(&recording).expect("a sound recording");
+    let work = work_of(&recording);
     assert!(reuses(&work).iter().all(|reuse| *reuse == Reuse::UNKNOWN));
     assert!(!work.page_cache.cold);
 }
@@ -97,7 +97,7 @@ fn nothing_is_known_of_pages_across_a_gap_unless_nothing_happened_there() {
 fn without_requests_to_devices_there_is_a_reason() {
     let mut recording = recording(&[0, 1, 2], 4);
     recording.blocks.clear();
-    let work = Work::from_recording(&recording).expect("a sound recording");
+    let work = work_of(&recording);
     let reason = work.page_cache.reason.expect("a reason");
     assert!(reason.contains("not recorded"), "{reason}");
 }
@@ -109,7 +109,7 @@ fn files_read_past_the_page_cache_are_answered_by_no_size_of_it() {
     let settings = &mut recording.about.settings;
     settings.insert("innodb_flush_method".into(), "O_DIRECT".into());
     settings.insert("innodb_buffer_pool_size".into(), "134217728".into());
-    let work = Work::from_recording(&recording).expect("a sound recording");
+    let work = work_of(&recording);
     assert_eq!(reuses(&work), [Reuse::NEVER; 5]);
     assert!(work.page_cache.passed);
     assert_eq!(work.page_cache.engine_bytes, 128 << 20);
@@ -121,7 +121,7 @@ proptest! {
         uses in prop::collection::vec(0_u64..40, 60..200),
         units in 1_usize..45,
     ) {
-        let work = Work::from_recording(&recording(&uses, units)).expect("a sound recording");
+        let work = work_of(&recording(&uses, units));
         let cache = work.page_cache;
         let held = (units as u64 * UNIT_BYTES) as f64;
         let page = 4096.0;

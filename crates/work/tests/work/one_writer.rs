@@ -1,6 +1,6 @@
 //! An engine that lets one session at a time write (SQLite): when the right to write is taken, what commits.
 
-use crate::made::Made;
+use crate::made::{Made, count, work_of};
 use tierwise_recording::{CallKind, NONE, Recording, Role, StateKind, ThreadClass, UNKNOWN};
 use tierwise_work::{Step, Work};
 
@@ -10,10 +10,7 @@ const TURNS: u64 = 10;
 /// kept waiting, and after its commit moves the log's pages to their places.
 fn writers() -> Recording {
     let mut made = Made::new("sqlite");
-    let (sleeper, other) = (
-        made.thread(ThreadClass::Session),
-        made.thread(ThreadClass::Session),
-    );
+    let [sleeper, other] = made.sessions();
     let (log, data) = made.log_and_data();
     for turn in 0..TURNS {
         let mut doing = made.at(sleeper, turn * 10_000_000);
@@ -22,14 +19,14 @@ fn writers() -> Recording {
             doing.call(CallKind::Sleep, NONE, (UNKNOWN, 0), (sleep_ns, NONE));
         }
         doing.cpu(98_000);
-        doing.call(CallKind::Write, log, (turn * 8192, 4096), (0, NONE));
+        doing.write(log, turn * 8192, 4096);
         doing.sync(log, 1_000_000).cpu(2_000);
         let mut doing = made.at(other, turn * 10_000_000);
         doing.cpu(200_000);
-        doing.call(CallKind::Write, log, (turn * 8192 + 4096, 4096), (0, NONE));
+        doing.write(log, turn * 8192 + 4096, 4096);
         doing.sync(log, 1_000_000).cpu(2_000);
         doing.sync(log, 100_000);
-        doing.call(CallKind::Write, data, (turn * 4096, 4096), (0, NONE));
+        doing.write(data, turn * 4096, 4096);
         doing.sync(data, 1_000_000).cpu(2_000);
     }
     made.finish()
@@ -51,7 +48,7 @@ fn before(work: &Work, session: usize, wanted: impl Fn(&Step) -> bool) -> Vec<u3
 
 #[test]
 fn who_slept_may_write_from_the_end_of_the_last_sleep() {
-    let work = Work::from_recording(&writers()).expect("a sound recording");
+    let work = work_of(&writers());
     let locks = before(&work, 0, |step| matches!(step, Step::Lock { .. }));
     assert_eq!(locks.len(), TURNS as usize);
     // 18 µs, and that of the call that slept first; before it, but in the first turn, the tail of the commit.
@@ -69,7 +66,7 @@ fn who_slept_may_write_from_the_end_of_the_last_sleep() {
 
 #[test]
 fn who_did_not_sleep_took_the_right_as_long_before_it_wrote_as_the_others() {
-    let work = Work::from_recording(&writers()).expect("a sound recording");
+    let work = work_of(&writers());
     let locks = before(&work, 1, |step| matches!(step, Step::Lock { .. }));
     assert_eq!(locks.len(), TURNS as usize);
     // 200 µs, less 99 that the sleeper wrote after its sleep, which is less the 19 or so before its first try.
@@ -81,14 +78,8 @@ fn who_did_not_sleep_took_the_right_as_long_before_it_wrote_as_the_others() {
 
 #[test]
 fn a_flush_that_follows_no_write_to_the_log_is_no_commit() {
-    let work = Work::from_recording(&writers()).expect("a sound recording");
-    let count = |wanted: &dyn Fn(&Step) -> bool| {
-        work.sessions[1]
-            .steps
-            .iter()
-            .filter(|step| wanted(step))
-            .count() as u64
-    };
+    let work = work_of(&writers());
+    let count = |wanted: &dyn Fn(&Step) -> bool| count(&work.sessions[1].steps, wanted) as u64;
     assert_eq!(count(&|step| *step == Step::Commit), TURNS);
     let syncs =
         |role: Role| move |step: &Step| matches!(*step, Step::Sync { role: of, .. } if of == role);
@@ -106,7 +97,7 @@ fn at_once() -> Recording {
     let mut doing = made.at(session, 0);
     for turn in 0..TURNS {
         doing.cpu(30_000);
-        doing.call(CallKind::Write, log, (turn * 4096, 4096), (0, NONE));
+        doing.write(log, turn * 4096, 4096);
         doing.sync(log, 1_000_000);
     }
     let mut recording = made.finish();
@@ -123,7 +114,7 @@ fn at_once() -> Recording {
 
 #[test]
 fn what_runs_after_a_commit_is_of_the_next_transaction() {
-    let work = Work::from_recording(&at_once()).expect("a sound recording");
+    let work = work_of(&at_once());
     let locks = before(&work, 0, |step| matches!(step, Step::Lock { .. }));
     assert_eq!(locks.len(), TURNS as usize);
     assert!(locks.iter().all(|ns| *ns == 30_000), "{locks:?}");

@@ -1,30 +1,20 @@
 //! Reads, writes, helpers and callers of a library, as steps.
 
-use crate::made::{Made, cpu_ns};
-use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
-use tierwise_work::{Grouping, Pace, Step, Work};
+use crate::made::{Made, count, cpu_ns};
+use tierwise_recording::{BlockOp, NONE, Role, ThreadClass};
+use tierwise_work::{Grouping, Pace, Step};
 
 /// Reads one page after the other: the first from the device, the second while the third is read ahead, the
 /// third before it is there.
 fn reader() -> Made {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
-    let data = made.file(Some(Role::Data), 1 << 20);
+    let (mut made, session, data) = Made::one_session("postgres");
     let mut doing = made.at(session, 0);
     doing.cpu(10_000);
-    doing
-        .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
-        .cpu(5_000);
-    doing
-        .call(CallKind::Read, data, (8192, 8192), (0, NONE))
-        .cpu(5_000);
-    doing
-        .call(CallKind::Read, data, (16384, 8192), (30_000, NONE))
-        .cpu(5_000);
-    doing.call(CallKind::Write, data, (0, 8192), (0, NONE));
-    doing
-        .call(CallKind::Resize, data, (0, 0), (0, NONE))
-        .cpu(5_000);
+    doing.read(data, (0, 8192), 50_000).cpu(5_000);
+    doing.read(data, (8192, 8192), 0).cpu(5_000);
+    doing.read(data, (16384, 8192), 30_000).cpu(5_000);
+    doing.write(data, 0, 8192);
+    doing.empty(data).cpu(5_000);
     made.block(data, session, BlockOp::Read, 1_000, (10_500, 60_500));
     made.block(data, session, BlockOp::Read, 1_032, (67_500, 105_500));
     made
@@ -32,7 +22,7 @@ fn reader() -> Made {
 
 #[test]
 fn reads_wait_for_their_own_request_or_for_one_under_way() {
-    let work = Work::from_recording(&reader().finish()).expect("a sound recording");
+    let work = reader().work();
     let steps = &work.sessions[0].steps;
     let moves: Vec<&Step> = steps
         .iter()
@@ -79,7 +69,7 @@ fn reads_wait_for_their_own_request_or_for_one_under_way() {
 
 #[test]
 fn processor_time_is_kept_and_waits_are_not() {
-    let work = Work::from_recording(&reader().finish()).expect("a sound recording");
+    let work = reader().work();
     let ran_ns = cpu_ns(&work.sessions[0].steps);
     let rounded = work.sessions[0].steps.len() as u64;
     assert!(
@@ -95,14 +85,12 @@ fn a_librarys_caller_is_cut_after_commits() {
     let (log, data) = made.log_and_data();
     let mut doing = made.at(session, 0);
     for turn in 0..10 {
-        doing
-            .call(CallKind::Read, data, (turn * 4096, 4096), (0, NONE))
-            .cpu(20_000);
-        doing.call(CallKind::Write, log, (turn * 4120, 24), (0, NONE));
-        doing.call(CallKind::Write, log, (turn * 4120 + 24, 4096), (0, NONE));
+        doing.read(data, (turn * 4096, 4096), 0).cpu(20_000);
+        doing.write(log, turn * 4120, 24);
+        doing.write(log, turn * 4120 + 24, 4096);
         doing.sync(log, 1_000_000).cpu(2_000);
     }
-    let work = Work::from_recording(&made.finish()).expect("a sound recording");
+    let work = made.work();
     let session = &work.sessions[0];
     assert_eq!(
         work.log.as_ref().map(|log| log.grouping),
@@ -123,40 +111,24 @@ fn a_librarys_caller_is_cut_after_commits() {
 #[test]
 fn a_wait_for_a_helper_is_a_signal_and_an_await() {
     let mut made = Made::new("postgres");
-    let (session, helper) = (
-        made.thread(ThreadClass::Session),
-        made.thread(ThreadClass::Background),
-    );
+    let session = made.thread(ThreadClass::Session);
+    let helper = made.thread(ThreadClass::Background);
     let data = made.file(Some(Role::Data), 1 << 20);
     for turn in 0..5 {
         let begin = turn * 300_000;
-        made.at(session, begin).cpu(100_000).call(
-            CallKind::Lock,
-            NONE,
-            (UNKNOWN, 0),
-            (198_000, helper),
-        );
+        made.at(session, begin).cpu(100_000).lock(198_000, helper);
         let mut doing = made.at(helper, begin);
-        doing.call(CallKind::Lock, NONE, (UNKNOWN, 0), (98_000, session));
-        doing
-            .call(CallKind::Read, data, (turn * 8192, 8192), (150_000, NONE))
-            .cpu(48_000);
+        doing.lock(98_000, session);
+        doing.read(data, (turn * 8192, 8192), 150_000).cpu(48_000);
     }
-    let work = Work::from_recording(&made.finish()).expect("a sound recording");
-    let count = |index: usize, signal: bool| {
-        let steps = work.sessions[index].steps.iter();
-        steps
-            .filter(|step| match step {
-                Step::Signal { .. } => signal,
-                Step::Await { .. } => !signal,
-                _ => false,
-            })
-            .count()
-    };
+    let work = made.work();
     assert_eq!(work.sessions.len(), 2);
     assert_eq!(work.sessions[1].pace, Pace::Loop);
-    assert_eq!((count(0, false), count(1, true)), (5, 5));
-    assert_eq!((count(1, false), count(0, true)), (5, 5));
+    for session in &work.sessions {
+        let signals = count(&session.steps, |step| matches!(step, Step::Signal { .. }));
+        let awaits = count(&session.steps, |step| matches!(step, Step::Await { .. }));
+        assert_eq!((signals, awaits), (5, 5));
+    }
 }
 
 #[test]
@@ -165,9 +137,9 @@ fn a_wait_for_a_thread_that_none_ends_is_a_timers() {
     let session = made.thread(ThreadClass::Session);
     made.at(session, 0)
         .cpu(100_000)
-        .call(CallKind::Lock, NONE, (UNKNOWN, 0), (20_000_000, NONE))
+        .lock(20_000_000, NONE)
         .cpu(100_000);
-    let work = Work::from_recording(&made.finish()).expect("work");
+    let work = made.work();
     let timer =
         |step: &Step| matches!(step, Step::Delay(away) if away.timer && away.time_ns == 20_000_000);
     assert!(work.sessions[0].steps.iter().any(timer));

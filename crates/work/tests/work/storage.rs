@@ -1,9 +1,8 @@
 //! Devices of a recording.
 
 use tierwise_recording::{Device, Recording, Role, ThreadClass};
-use tierwise_work::Work;
 
-use crate::made::Made;
+use crate::made::{Made, work_of};
 
 /// A session that makes a file durable again and again.
 fn syncing() -> Recording {
@@ -19,7 +18,7 @@ fn syncing() -> Recording {
 #[test]
 fn an_emulated_disk_that_no_role_lies_on_says_nothing() {
     let mut recording = syncing();
-    let alone = Work::from_recording(&recording).expect("a sound recording");
+    let alone = work_of(&recording);
     let strangers = Device {
         name: "loop7".to_owned(),
         profile: Some("kind = \"ram\"".to_owned()),
@@ -27,7 +26,7 @@ fn an_emulated_disk_that_no_role_lies_on_says_nothing() {
         ..recording.about.devices[0].clone()
     };
     recording.about.devices.push(strangers);
-    let beside = Work::from_recording(&recording).expect("a sound recording");
+    let beside = work_of(&recording);
     assert_eq!(beside.devices[0].profile, alone.devices[0].profile);
     assert_eq!(beside.devices[1].profile, None, "it is merely mounted");
 }

@@ -1,11 +1,11 @@
 //! What a transaction is: by what replies say, by requests of the same shape in other places, by others' count.
 
-use crate::made::{Doing, Made};
+use crate::made::{Doing, Made, count, work_of};
 use tierwise_recording::{
     NONE, Recording, Role, ThreadClass,
     TransactionStatus::{self, Failed, Idle, InTransaction, Unknown},
 };
-use tierwise_work::{Step, Work};
+use tierwise_work::Step;
 
 const ROUNDS: u64 = 40;
 
@@ -57,22 +57,15 @@ impl Asked {
 }
 
 fn flush(doing: &mut Doing<'_>, log: u32, offset_bytes: u64) {
-    use tierwise_recording::CallKind::Write;
-    doing.call(Write, log, (offset_bytes, 8192), (0, NONE));
-    doing.sync(log, 100_000);
-}
-
-fn work(recording: &Recording) -> Work {
-    Work::from_recording(recording).expect("a sound recording")
+    doing.write(log, offset_bytes, 8192).sync(log, 100_000);
 }
 
 /// Transactions that end, and commits, for each round.
 fn counts(recording: &Recording) -> (f64, f64) {
-    let work = work(recording);
+    let work = work_of(recording);
     let session = &work.sessions[0];
     let ends = session.turns.iter().filter(|turn| turn.ends).count();
-    let commit = |step: &&Step| matches!(step, Step::Commit);
-    let commits = session.steps.iter().filter(commit).count();
+    let commits = count(&session.steps, |step| *step == Step::Commit);
     let rounds = ROUNDS as f64;
     (ends as f64 / rounds, commits as f64 / rounds)
 }
@@ -117,10 +110,7 @@ fn replies_tell_begin_from_commit_where_nothing_is_flushed() {
 fn who_waits_for_a_sync_of_the_second_log_has_one_of_its_own() {
     for (engine, shared) in [("mariadb", true), ("toy", false)] {
         let mut made = Made::new(engine);
-        let (leader, follower) = (
-            made.thread(ThreadClass::Session),
-            made.thread(ThreadClass::Session),
-        );
+        let [leader, follower] = made.sessions();
         let (binlog, socket) = (made.file(Some(Role::Archive), 1 << 20), made.file(None, 0));
         for round in 0..ROUNDS {
             let mut doing = made.at(leader, round * 20_000_000);
@@ -128,11 +118,9 @@ fn who_waits_for_a_sync_of_the_second_log_has_one_of_its_own() {
             doing.sync(binlog, 9_000_000).cpu(20_000).send(socket, 25);
             let mut doing = made.at(follower, round * 20_000_000);
             doing.receive(socket, 60, (30_000, NONE)).cpu(200_000);
-            let queue = (8_910_000, leader);
-            doing.call(tierwise_recording::CallKind::Lock, NONE, (0, 0), queue);
-            doing.cpu(20_000).send(socket, 25);
+            doing.lock(8_910_000, leader).cpu(20_000).send(socket, 25);
         }
-        let work = Work::from_recording(&made.finish()).expect("a sound recording");
+        let work = made.work();
         let syncs = |session: usize| {
             let steps = work.sessions[session].steps.iter();
             steps
@@ -262,9 +250,9 @@ fn rates_follow_a_count_that_differs_and_the_difference_is_said() {
         recording.about.transactions = Some((each * ROUNDS as f64) as u64);
         recording
     };
-    let shown = work(&recording(1.0));
+    let shown = work_of(&recording(1.0));
     assert!(!shown.limits.iter().any(|limit| limit.contains("counted")));
-    let counted = work(&recording(1.5));
+    let counted = work_of(&recording(1.5));
     let ratio = counted.observed.transactions_per_s / shown.observed.transactions_per_s;
     assert!((1.45..=1.55).contains(&ratio), "{ratio}");
     let said = |limit: &&String| limit.starts_with("50 % more transactions were counted");

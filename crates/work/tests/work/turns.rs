@@ -1,6 +1,6 @@
 //! Sessions of a server: turns, commits seen and unseen, the client's part.
 
-use crate::made::Made;
+use crate::made::{Made, count, work_of};
 use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, State, ThreadClass};
 use tierwise_work::{Delay, Grouping, Step, Work};
 
@@ -11,40 +11,21 @@ const TURN_NS: u64 = 200_000;
 /// its place in the log flushed.
 fn leader_and_follower(turns: u64) -> Recording {
     let mut made = Made::new("postgres");
-    let (leader, follower) = (
-        made.thread(ThreadClass::Session),
-        made.thread(ThreadClass::Session),
-    );
+    let [leader, follower] = made.sessions();
     let client = made.thread(ThreadClass::Client);
     let (log, socket) = (made.file(Some(Role::Log), 16 << 20), made.file(None, 0));
     for turn in 0..turns {
         let begin = turn * TURN_NS;
         let mut doing = made.at(leader, begin);
         doing.receive(socket, 40, (20_000, client)).cpu(30_000);
-        doing.call(CallKind::Write, log, (turn * 8192, 8192), (0, NONE));
+        doing.write(log, turn * 8192, 8192);
         doing.sync(log, FLUSH_NS).cpu(10_000).send(socket, 11);
         let used = 22_000 + 30_000 + 2_000 + 2_000 + FLUSH_NS + 10_000 + 2_000;
-        doing.call(
-            CallKind::Poll,
-            NONE,
-            (0, 0),
-            (TURN_NS - used - 2_000, client),
-        );
+        doing.poll(TURN_NS - used - 2_000, client);
         let flush = begin + 22_000 + 30_000 + 2_000 + 1_000;
-        made.block(
-            log,
-            leader,
-            BlockOp::Write,
-            turn * 16,
-            (flush, flush + 50_000),
-        );
-        made.block(
-            log,
-            NONE,
-            BlockOp::Flush,
-            0,
-            (flush + 50_000, flush + FLUSH_NS),
-        );
+        let (sent, flushed) = ((flush, flush + 50_000), (flush + 50_000, flush + FLUSH_NS));
+        made.block(log, leader, BlockOp::Write, turn * 16, sent);
+        made.block(log, NONE, BlockOp::Flush, 0, flushed);
         let mut doing = made.at(follower, begin);
         doing.receive(socket, 40, (20_000, client)).cpu(40_000);
         let until = flush + FLUSH_NS + 5_000 - begin - 62_000 - 1_000;
@@ -53,18 +34,11 @@ fn leader_and_follower(turns: u64) -> Recording {
             doing.cpu(50_000);
             used += 50_000;
         } else {
-            doing
-                .call(CallKind::Lock, NONE, (0, 0), (until, leader))
-                .cpu(1_000);
+            doing.lock(until, leader).cpu(1_000);
             used += until + 3_000;
         }
         doing.send(socket, 11);
-        doing.call(
-            CallKind::Poll,
-            NONE,
-            (0, 0),
-            (TURN_NS - used - 4_000, client),
-        );
+        doing.poll(TURN_NS - used - 4_000, client);
     }
     made.at(client, 0).cpu(turns * TURN_NS);
     made.finish()
@@ -72,31 +46,17 @@ fn leader_and_follower(turns: u64) -> Recording {
 
 #[test]
 fn commits_are_found_led_followed_and_unseen() {
-    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    let work = work_of(&leader_and_follower(40));
     assert_eq!(work.sessions.len(), 2);
     let log = work.log.as_ref().expect("a log");
     assert_eq!(log.grouping, Grouping::LeaderFollower);
-    assert!(
-        log.scripts
-            .iter()
-            .all(|script| script.flushes == 1 && script.writes.len() == 1)
-    );
+    let mut scripts = log.scripts.iter();
+    assert!(scripts.all(|script| script.flushes == 1 && script.writes.len() == 1));
     for session in &work.sessions {
-        let commits = session
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::Commit))
-            .count();
-        assert!(
-            (39..=41).contains(&commits),
-            "{}: {commits} commits",
-            session.name
-        );
-        let appends = session
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::Append { .. }));
-        assert_eq!(appends.count(), commits);
+        let commits = count(&session.steps, |step| matches!(step, Step::Commit));
+        assert!((39..=41).contains(&commits), "{commits} commits");
+        let appends = count(&session.steps, |step| matches!(step, Step::Append { .. }));
+        assert_eq!(appends, commits);
         assert!(session.turns.iter().filter(|turn| turn.ends).count() >= 39);
     }
     assert!((1.8..=2.2).contains(&work.observed.commits_per_flush));
@@ -104,7 +64,7 @@ fn commits_are_found_led_followed_and_unseen() {
 
 #[test]
 fn waits_for_the_log_are_no_part_of_the_work() {
-    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    let work = work_of(&leader_and_follower(40));
     for step in work.sessions.iter().flat_map(|session| &session.steps) {
         match *step {
             Step::Cpu {
@@ -121,7 +81,7 @@ fn waits_for_the_log_are_no_part_of_the_work() {
 
 #[test]
 fn shares_sum_to_one_and_turns_to_the_span() {
-    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    let work = work_of(&leader_and_follower(40));
     let sum: f64 = work.observed.shares.iter().map(|(_, share)| share).sum();
     assert!((sum - 1.0).abs() < 1e-9);
     for session in &work.sessions {
@@ -132,7 +92,7 @@ fn shares_sum_to_one_and_turns_to_the_span() {
 
 #[test]
 fn the_clients_part_ends_a_turn() {
-    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    let work = work_of(&leader_and_follower(40));
     for session in &work.sessions {
         for turn in session.turns.iter().rev().skip(1).filter(|turn| turn.ends) {
             let end = (turn.first_step + turn.steps) as usize;
@@ -151,7 +111,7 @@ fn a_turn_is_whole_if_its_client_was_awaited_when_the_burst_began_and_ended() {
     let mut doing = made.at(session, 0);
     doing.receive(socket, 40, (20_000, NONE)).cpu(500_000);
     doing.send(socket, 15);
-    doing.call(CallKind::Poll, NONE, (0, 0), (300_000, NONE));
+    doing.poll(300_000, NONE);
     let mut recording = made.finish();
     // On a core only between its waits.
     let burst = &mut recording.about.bursts[0];
@@ -160,7 +120,7 @@ fn a_turn_is_whole_if_its_client_was_awaited_when_the_burst_began_and_ended() {
     let inside = |state: &State| start_ns <= state.start_ns && state.end_ns <= end_ns;
     recording.states.retain(inside);
     recording.calls[0].start_ns = start_ns;
-    let work = Work::from_recording(&recording).expect("a sound recording");
+    let work = work_of(&recording);
     assert_eq!(work.observed.latencies_ns, [504_000]);
     let sleeps = |step: &Step| matches!(step, Step::Delay(Delay { timer: true, .. }));
     assert!(!work.sessions[0].steps.iter().any(sleeps));
@@ -168,14 +128,11 @@ fn a_turn_is_whole_if_its_client_was_awaited_when_the_burst_began_and_ended() {
 
 #[test]
 fn the_queue_for_a_client_thread_is_no_part_of_the_work() {
-    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    let work = work_of(&leader_and_follower(40));
     for session in &work.sessions {
         assert_eq!(session.client, Some(2), "{}", session.name);
-        let away = session
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::Delay(_)));
-        assert_eq!(away.count(), 0, "{}", session.name);
+        let away = count(&session.steps, |step| matches!(step, Step::Delay(_)));
+        assert_eq!(away, 0, "{}", session.name);
     }
 }
 
@@ -184,7 +141,7 @@ fn the_queue_for_a_client_thread_is_no_part_of_the_work() {
 fn a_client_that_sleeps_thinks_for_all_its_sessions() {
     const PAUSE_NS: u64 = 5_000_000;
     let mut made = Made::new("postgres");
-    let sessions = [0, 1].map(|_| made.thread(ThreadClass::Session));
+    let sessions: [u32; 2] = made.sessions();
     let client = made.thread(ThreadClass::Client);
     let socket = made.file(None, 0);
     for (session, first_ns) in sessions.into_iter().zip([0, PAUSE_NS]) {
@@ -203,7 +160,7 @@ fn a_client_that_sleeps_thinks_for_all_its_sessions() {
         let wait = (PAUSE_NS - 22_000, NONE);
         doing.cpu(20_000).call(CallKind::Poll, NONE, (0, 0), wait);
     }
-    let work = Work::from_recording(&made.finish()).expect("a sound recording");
+    let work = made.work();
     for session in &work.sessions {
         assert_eq!(session.client, Some(client), "{}", session.name);
         let delays = session.steps.iter().filter_map(|step| match step {
@@ -241,21 +198,17 @@ fn an_update_alone_commits_and_one_within_does_not() {
         ] {
             doing.receive(socket, received, (30_000, NONE)).cpu(10_000);
             if commits {
-                doing.call(CallKind::Write, log, (written, 8192), (0, NONE));
+                doing.write(log, written, 8192);
                 doing.sync(log, 100_000);
                 written += 8192;
             }
             doing.send(socket, sent);
         }
     }
-    let work = Work::from_recording(&made.finish()).expect("a sound recording");
+    let work = made.work();
     let session = &work.sessions[0];
     let ends = session.turns.iter().filter(|turn| turn.ends).count();
-    let commits = session
-        .steps
-        .iter()
-        .filter(|step| matches!(step, Step::Commit))
-        .count();
+    let commits = count(&session.steps, |step| matches!(step, Step::Commit));
     assert!((88..=91).contains(&ends), "{ends} transactions");
     assert_eq!(commits, 60);
 }

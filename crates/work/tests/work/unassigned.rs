@@ -1,9 +1,8 @@
 //! Files without a role that are flushed or waited for.
 
-use tierwise_recording::{CallKind, NONE, Recording, ThreadClass};
-use tierwise_work::Work;
+use tierwise_recording::{Recording, ThreadClass};
 
-use crate::made::Made;
+use crate::made::{Made, work_of};
 
 /// A session that flushes its log, and another file of that path once in so many commits.
 fn recorded(path: &str, each: u64, in_order: bool) -> Recording {
@@ -13,13 +12,11 @@ fn recorded(path: &str, each: u64, in_order: bool) -> Recording {
     let other = made.beside(data);
     let mut doing = made.at(session, 0);
     for cycle in 0..100 {
-        doing
-            .cpu(50_000)
-            .call(CallKind::Write, log, (cycle * 8192, 8192), (0, NONE));
+        doing.cpu(50_000).write(log, cycle * 8192, 8192);
         doing.sync(log, 100_000);
         if cycle % each == 0 {
             let place = if in_order { cycle } else { 100 - cycle };
-            doing.call(CallKind::Write, other, (place * 100, 100), (0, NONE));
+            doing.write(other, place * 100, 100);
             doing.sync(other, 100_000);
         }
     }
@@ -32,21 +29,21 @@ fn recorded(path: &str, each: u64, in_order: bool) -> Recording {
 
 #[test]
 fn a_flushed_file_without_a_role_is_named() {
-    let work = Work::from_recording(&recorded("/srv/b.000001", 2, true)).expect("work");
+    let work = work_of(&recorded("/srv/b.000001", 2, true));
     let [file] = &work.unassigned[..] else {
         panic!("{:?}", work.unassigned);
     };
     assert_eq!(file.path, "/srv/b.000001");
     assert!((file.flush_share - 1.0 / 3.0).abs() < 0.01 && file.wait_share > 0.3);
     assert!(file.is_like_log);
-    let scattered = Work::from_recording(&recorded("/srv/b", 2, false)).expect("work");
+    let scattered = work_of(&recorded("/srv/b", 2, false));
     assert!(!scattered.unassigned[0].is_like_log);
 }
 
 #[test]
 fn what_is_rare_or_a_program_s_is_not() {
     for (path, each) in [("/srv/b.000001", 99), ("/etc/app/state", 2)] {
-        let work = Work::from_recording(&recorded(path, each, true)).expect("work");
+        let work = work_of(&recorded(path, each, true));
         assert!(work.unassigned.is_empty(), "{:?}", work.unassigned);
     }
 }

@@ -7,46 +7,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Classes per doubling: sizes are resolved to 9 %.
-const PER_DOUBLING: f64 = 8.0;
-
-/// How many other pages were used since a page's last use, in classes of 9 %.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reuse(u8);
-
-impl Reuse {
-    /// The recording shows no earlier use.
-    pub const UNKNOWN: Self = Self(0);
-    /// No cache answers it: its first use since caches were empty, or a use that bypasses the page cache.
-    pub const NEVER: Self = Self(u8::MAX);
-
-    /// After this many other pages.
-    #[must_use]
-    pub fn after(pages: u64) -> Self {
-        let class = (pages as f64 + 1.0).log2() * PER_DOUBLING;
-        Self(1 + class.min(253.0) as u8)
-    }
-
-    /// The smallest number of other pages in its class, if it is known.
-    #[must_use]
-    pub fn pages(self) -> Option<u64> {
-        match self {
-            Self::UNKNOWN => None,
-            Self::NEVER => Some(u64::MAX),
-            Self(class) => Some((f64::from(class - 1) / PER_DOUBLING).exp2().ceil() as u64 - 1),
-        }
-    }
-
-    pub(crate) fn of_class(class: usize) -> Self {
-        Self(class.min(usize::from(u8::MAX)) as u8)
-    }
-
-    /// Its number, for tables by class.
-    pub(crate) fn class(self) -> usize {
-        usize::from(self.0)
-    }
-}
-
 /// Pages in the order of their last use, and the number of pages behind each.
 #[derive(Debug, Default)]
 pub(crate) struct LruStack {
@@ -122,6 +82,7 @@ impl LruStack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reuse;
     use proptest::prelude::*;
 
     /// Simulates an LRU cache of this many pages; returns which uses it answers.

@@ -1,16 +1,28 @@
-//! The indexed rows of a recording: states and calls by thread, block requests by time, roles of files.
+//! Lookups in a recording's rows: states and calls by thread, block requests by time, roles of files.
+//!
+//! Facts only. Other modules interpret the rows.
 
 use std::ops::Range;
 
 use tierwise_recording::{
     Block, BlockOp, Call, CallKind, NONE, Recording, Role, State, StateKind, StorageCpu,
-    ThreadClass,
+    ThreadClass, UNKNOWN,
 };
 
 use crate::constants::FAULT_NS;
 use crate::engines::{EngineRules, rules_of};
 
-/// A recording with indexed rows.
+/// Bytes of a sector, the unit of a block request's position and length.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+/// Bytes of a page of the page cache on x86-64, and on most aarch64 kernels; others have 16 or 64 KiB.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
+/// How the paths of files begin that are the kernel's own: descriptors for signals, timers and events. PostgreSQL reads
+/// one whenever a wait for a row ends.
+const KERNELS: &str = "anon_inode";
+/// A recording is continuous if its bursts cover this share of its time.
+const WHOLE: f64 = 0.9;
+
 pub(crate) struct Rows<'a> {
     pub(crate) recording: &'a Recording,
     /// The rules of its engine.
@@ -19,30 +31,23 @@ pub(crate) struct Rows<'a> {
     calls: Vec<Range<usize>>,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
-    /// Of each file: whether it is the kernel's own, as a signalfd is, with nobody at its other end.
-    kernels: Vec<bool>,
 }
-
-/// How the paths of files begin that are the kernel's own: descriptors for signals, timers and events. PostgreSQL reads
-/// one whenever a wait for a row ends.
-const KERNELS: &str = "anon_inode";
-/// A recording is continuous if its bursts cover this share of its time.
-const WHOLE: f64 = 0.9;
 
 impl<'a> Rows<'a> {
     pub(crate) fn new(recording: &'a Recording) -> Self {
         let threads = recording.threads.len();
+        let mut seen = vec![false; recording.about.devices.len()];
+        for block in &recording.blocks {
+            if let Some(seen) = seen.get_mut(block.device as usize) {
+                *seen = true;
+            }
+        }
         Self {
             recording,
             engine: rules_of(&recording.about.engine),
             states: ranges(threads, &recording.states, |state| state.thread),
             calls: ranges(threads, &recording.calls, |call| call.thread),
-            seen: devices_seen(recording),
-            kernels: recording
-                .files
-                .iter()
-                .map(|file| file.path.starts_with(KERNELS))
-                .collect(),
+            seen,
         }
     }
 
@@ -50,15 +55,18 @@ impl<'a> Rows<'a> {
         &self.recording.states[self.states[thread as usize].clone()]
     }
 
-    /// The states of all threads.
-    pub(crate) fn all_states(&self) -> &'a [State] {
-        &self.recording.states
+    pub(crate) fn waits(&self, thread: u32) -> impl Iterator<Item = &'a State> + use<'a> {
+        let states = self.states(thread).iter();
+        states.filter(|state| state.kind == StateKind::Blocked)
     }
 
-    /// Index of the first call of a thread, and its calls.
-    pub(crate) fn calls(&self, thread: u32) -> (u32, &'a [Call]) {
-        let range = self.calls[thread as usize].clone();
-        (range.start as u32, &self.recording.calls[range])
+    pub(crate) fn calls(&self, thread: u32) -> &'a [Call] {
+        &self.recording.calls[self.calls[thread as usize].clone()]
+    }
+
+    /// Index of a thread's first call in the recording.
+    pub(crate) fn first_call(&self, thread: u32) -> u32 {
+        self.calls[thread as usize].start as u32
     }
 
     pub(crate) fn call(&self, index: u32) -> Option<&'a Call> {
@@ -66,10 +74,13 @@ impl<'a> Rows<'a> {
     }
 
     pub(crate) fn class(&self, thread: u32) -> Option<ThreadClass> {
-        self.recording
-            .threads
-            .get(thread as usize)
-            .map(|thread| thread.class)
+        let thread = self.recording.threads.get(thread as usize);
+        thread.map(|thread| thread.class)
+    }
+
+    pub(crate) fn is_engines(&self, thread: u32) -> bool {
+        use ThreadClass::{Background, LogWriter, Session};
+        matches!(self.class(thread), Some(Session | LogWriter | Background))
     }
 
     pub(crate) fn role(&self, file: u32) -> Option<Role> {
@@ -77,23 +88,19 @@ impl<'a> Rows<'a> {
     }
 
     pub(crate) fn device_of(&self, file: u32) -> u32 {
-        self.recording
-            .files
-            .get(file as usize)
-            .map_or(NONE, |file| file.device)
+        let file = self.recording.files.get(file as usize);
+        file.map_or(NONE, |file| file.device)
     }
 
-    /// Whether requests to a device were recorded.
     pub(crate) fn sees(&self, device: u32) -> bool {
         self.seen.get(device as usize).copied().unwrap_or(false)
     }
 
-    /// Threads of a class, by index.
     pub(crate) fn threads(&self, class: ThreadClass) -> impl Iterator<Item = u32> + '_ {
-        let threads = self.recording.threads.iter().enumerate();
+        let threads = (0..).zip(&self.recording.threads);
         threads
             .filter(move |(_, thread)| thread.class == class)
-            .map(|(index, _)| index as u32)
+            .map(|(index, _)| index)
     }
 
     /// Block requests issued from one instant to another.
@@ -104,12 +111,13 @@ impl<'a> Rows<'a> {
         &blocks[first..end.max(first)]
     }
 
+    pub(crate) fn blocks_during(&self, call: &Call) -> &'a [Block] {
+        self.blocks(call.start_ns, call.end_ns)
+    }
+
     /// The thread's call under way at an instant, if there is one.
     pub(crate) fn call_at(&self, thread: u32, time_ns: u64) -> Option<&'a Call> {
-        if thread as usize >= self.calls.len() {
-            return None;
-        }
-        let (_, calls) = self.calls(thread);
+        let calls = &self.recording.calls[self.calls.get(thread as usize)?.clone()];
         let after = calls.partition_point(|call| call.start_ns <= time_ns);
         let mut before = calls[..after].iter().rev().take(4);
         before.find(|call| call.end_ns >= time_ns && !call.asynchronous)
@@ -129,59 +137,55 @@ impl<'a> Rows<'a> {
         !call.failed && call.size_bytes > 0 && !self.is_kernels(call.file)
     }
 
-    /// Whether a file is a descriptor of the kernel's own.
+    /// Whether a file is a descriptor of the kernel's own, with nobody at its other end.
     pub(crate) fn is_kernels(&self, file: u32) -> bool {
-        self.kernels.get(file as usize).copied().unwrap_or(false)
+        let file = self.recording.files.get(file as usize);
+        file.is_some_and(|file| file.path.starts_with(KERNELS))
     }
 
     /// Whether a thread exchanged data with its client between two instants.
     pub(crate) fn talked(&self, thread: u32, from_ns: u64, to_ns: u64) -> bool {
-        let (_, calls) = self.calls(thread);
+        let calls = self.calls(thread);
         let next = calls.partition_point(|call| call.start_ns < from_ns);
-        calls[next..]
+        let mut between = calls[next..]
             .iter()
-            .take_while(|call| call.start_ns < to_ns)
-            .any(|call| self.received(call) || self.sent(call))
+            .take_while(|call| call.start_ns < to_ns);
+        between.any(|call| self.received(call) || self.sent(call))
     }
 
-    /// Sum of all bursts.
     pub(crate) fn span_ns(&self) -> u64 {
-        let bursts = &self.recording.about.bursts;
-        bursts.iter().map(|b| b.end_ns - b.start_ns).sum()
+        self.in_bursts_ns(0, u64::MAX)
     }
 
-    /// Whether nearly all of the time was recorded.
+    /// The part of the bursts between two instants.
+    pub(crate) fn in_bursts_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let bursts = self.recording.about.bursts.iter();
+        bursts
+            .map(|burst| {
+                let end_ns = burst.end_ns.min(to_ns);
+                end_ns.saturating_sub(burst.start_ns.max(from_ns))
+            })
+            .sum()
+    }
+
     pub(crate) fn is_whole(&self) -> bool {
         self.span_ns() as f64 / 1e9 >= WHOLE * self.recording.about.duration_s
     }
 
-    /// Processor time of storage in all bursts: of the kernel's threads for block devices and file systems, and of the
-    /// servers of emulated disks. None if that of one burst is not known.
-    pub(crate) fn storage_cpu(&self) -> Option<StorageCpu> {
-        let none = StorageCpu {
-            server_ns: 0,
-            kernel_ns: 0,
-        };
+    /// A part of the processor time of storage in all bursts; 0 if that of one burst is not known.
+    pub(crate) fn storage_cpu_ns(&self, part: impl Fn(StorageCpu) -> u64) -> u64 {
         let mut bursts = self.recording.about.bursts.iter();
-        bursts.try_fold(none, |sum, burst| {
-            let one = burst.storage_cpu?;
-            Some(StorageCpu {
-                server_ns: sum.server_ns.saturating_add(one.server_ns),
-                kernel_ns: sum.kernel_ns.saturating_add(one.kernel_ns),
-            })
-        })
+        let sum = bursts.try_fold(0_u64, |sum, burst| {
+            Some(sum.saturating_add(part(burst.storage_cpu?)))
+        });
+        sum.unwrap_or(0)
     }
 
-    /// Time that a thread spent on a core.
     pub(crate) fn cpu_ns(&self, thread: u32) -> u64 {
-        let states = self.states(thread).iter();
-        states
-            .filter(|state| state.kind == StateKind::Cpu)
-            .map(|state| state.end_ns - state.start_ns)
-            .sum()
+        cpu_ns(self.states(thread))
     }
 
-    /// Time that a thread spent on a core between two instants.
+    /// The same between two instants.
     pub(crate) fn on_core_ns(&self, thread: u32, from_ns: u64, to_ns: u64) -> u64 {
         let states = self.states(thread);
         let first = states.partition_point(|state| state.end_ns <= from_ns);
@@ -198,13 +202,12 @@ impl<'a> Rows<'a> {
         if call.kind == CallKind::Await {
             return Vec::new();
         }
-        let blocks = self.blocks(call.start_ns, call.end_ns).iter();
+        let blocks = self.blocks_during(call).iter();
         blocks
-            .filter(|b| b.op == op && b.thread == call.thread)
+            .filter(|block| block.op == op && block.thread == call.thread)
             .collect()
     }
 
-    /// Device reads of a page fault, if a thread waited outside of any call.
     pub(crate) fn fault_reads(&self, wait: &State) -> Vec<&'a Block> {
         let from_ns = wait.start_ns.saturating_sub(FAULT_NS.get());
         let sent = self.blocks(from_ns, wait.end_ns).iter();
@@ -220,6 +223,22 @@ impl<'a> Rows<'a> {
     }
 }
 
+pub(crate) fn cpu_ns(states: &[State]) -> u64 {
+    let on_core = states.iter().filter(|state| state.kind == StateKind::Cpu);
+    on_core.map(|state| state.end_ns - state.start_ns).sum()
+}
+
+/// Whether a call waits until data is durable; `sync_file_range`, which has a range, does not.
+pub(crate) fn makes_durable(call: &Call) -> bool {
+    call.kind == CallKind::Sync && (call.offset_bytes == UNKNOWN || call.size_bytes == 0)
+}
+
+/// The median, the upper one for an even number of values; none if there are no values.
+pub(crate) fn median(mut times_ns: Vec<u64>) -> Option<u64> {
+    times_ns.sort_unstable();
+    times_ns.get(times_ns.len() / 2).copied()
+}
+
 /// Range of each thread's rows in a table sorted by thread.
 fn ranges<T>(threads: usize, rows: &[T], thread: impl Fn(&T) -> u32) -> Vec<Range<usize>> {
     let mut first = 0;
@@ -231,19 +250,6 @@ fn ranges<T>(threads: usize, rows: &[T], thread: impl Fn(&T) -> u32) -> Vec<Rang
             start..end
         })
         .collect()
-}
-
-/// Of each device: whether any request to it was recorded.
-fn devices_seen(recording: &Recording) -> Vec<bool> {
-    let mut seen = vec![false; recording.about.devices.len()];
-    for block in &recording.blocks {
-        if block.device != NONE
-            && let Some(seen) = seen.get_mut(block.device as usize)
-        {
-            *seen = true;
-        }
-    }
-    seen
 }
 
 #[cfg(test)]

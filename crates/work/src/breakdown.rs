@@ -1,0 +1,318 @@
+//! Breakdown of time: for each class of threads, by CPU or wait category and by role. I/O by role and by file.
+//!
+//! These are totals of waits. They do not tell what a faster device would save, since waits overlap and move:
+//! replay predicts that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tierwise_recording::{Block, BlockOp, CallKind, Recording, Role, State, ThreadClass};
+
+use crate::TimeCategory;
+use crate::rows::{SECTOR_BYTES, cpu_ns};
+use crate::timeline::wait::{role_of_use, time_use};
+use crate::transactions::sessions::raw_sessions;
+use crate::view::View;
+
+const MOST_FILES: usize = 40;
+
+/// Time of one class of threads in one category.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Slice {
+    /// The category.
+    #[serde(rename = "part")]
+    pub category: TimeCategory,
+    /// Role of the file, if the time has a file and the file has a role.
+    pub role: Option<Role>,
+    /// Time, summed over threads.
+    pub time_s: f64,
+    /// Share of the class's time.
+    pub share: f64,
+}
+
+/// The time of one class of threads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassTime {
+    /// The class.
+    pub class: &'static str,
+    /// Threads of the class that were seen.
+    pub threads: u32,
+    /// Lifetime of these threads within bursts, summed.
+    pub lived_s: f64,
+    /// Time by category and role, in the order of [`TimeCategory`] and of roles.
+    pub slices: Vec<Slice>,
+}
+
+/// I/O of one role.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RoleTraffic {
+    /// The role.
+    pub role: Option<Role>,
+    /// Names of the devices that hold its files.
+    pub devices: Vec<String>,
+    /// Size of its files.
+    pub size_bytes: u64,
+    /// Syncs that threads requested.
+    pub syncs: u64,
+    /// Requests to devices.
+    #[serde(flatten)]
+    pub requests: Requests,
+    /// Time in which at least one of them was outstanding.
+    pub busy_s: f64,
+    /// Time that threads waited in calls for the files, summed.
+    pub waited_s: f64,
+}
+
+/// Requests to devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Requests {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+impl Requests {
+    fn add(&mut self, block: &Block) {
+        let bytes = u64::from(block.sectors) * SECTOR_BYTES;
+        match block.op {
+            BlockOp::Read => {
+                self.reads += 1;
+                self.read_bytes += bytes;
+            }
+            BlockOp::Write => {
+                self.writes += 1;
+                self.written_bytes += bytes;
+            }
+            BlockOp::Flush => self.flushes += 1,
+            BlockOp::Discard => {}
+        }
+    }
+}
+
+/// I/O of one file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileTraffic {
+    /// Its path.
+    pub path: String,
+    /// Its role.
+    pub role: Option<Role>,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Requests to its device.
+    #[serde(flatten)]
+    pub requests: Requests,
+    /// Time that threads waited for it in calls, summed.
+    pub waited_s: f64,
+}
+
+/// Breakdown of a recording's time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Breakdown {
+    /// Time in bursts.
+    pub span_s: f64,
+    /// Number of bursts.
+    pub bursts: u32,
+    /// Cores of the machine.
+    pub cores: u32,
+    /// Share of all cores' time that recorded threads used.
+    pub busy_share: f64,
+    /// Classes that have a thread.
+    pub classes: Vec<ClassTime>,
+    /// I/O of each role.
+    pub roles: Vec<RoleTraffic>,
+    /// The files with the longest total wait, at most some dozens.
+    pub files: Vec<FileTraffic>,
+    /// Largest difference between a thread's parts and its lifetime, as a share of that lifetime.
+    pub sum_error: f64,
+}
+
+/// One class's time while it is summed.
+#[derive(Default)]
+struct Sum {
+    lived_ns: u64,
+    categories: BTreeMap<(TimeCategory, Option<Role>), u64>,
+}
+
+/// Computes the breakdown.
+#[must_use]
+pub fn breakdown(recording: &Recording) -> Breakdown {
+    let view = View::new(recording);
+    let classes = classes(&view);
+    let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
+    let mut waited = vec![0; recording.files.len()];
+    let mut sum_error: f64 = 0.0;
+    for states in recording.states.chunk_by(|a, b| a.thread == b.thread) {
+        let sum = sums.entry(classes[states[0].thread as usize]).or_default();
+        let error = add_thread(&view, states, sum, &mut waited);
+        sum_error = sum_error.max(error);
+    }
+    let span_ns = view.span_ns();
+    let cores = recording.about.machine.cores;
+    Breakdown {
+        span_s: seconds(span_ns),
+        bursts: recording.about.bursts.len() as u32,
+        cores,
+        busy_share: share(cpu_ns(&recording.states), span_ns * u64::from(cores)),
+        classes: sums
+            .iter()
+            .map(|(class, sum)| class_time(&classes, *class, sum))
+            .collect(),
+        roles: by_role(recording, &waited),
+        files: by_file(recording, &waited),
+        sum_error,
+    }
+}
+
+/// The class of each thread. Sessions outside the load count as other threads: those that do next to nothing
+/// while others work, or that serve a replica of the log. Replay leaves them out.
+fn classes(view: &View<'_>) -> Vec<ThreadClass> {
+    let sessions = raw_sessions(view);
+    let turns = sessions.iter().flat_map(|session| &session.turns);
+    let load: BTreeSet<u32> = turns.map(|turn| turn.thread).collect();
+    let threads = (0..).zip(&view.recording.threads);
+    threads
+        .map(|(number, thread)| match thread.class {
+            ThreadClass::Session if !load.contains(&number) => ThreadClass::Other,
+            class => class,
+        })
+        .collect()
+}
+
+/// Adds the time of one thread; returns the difference between its parts and its lifetime.
+fn add_thread(view: &View<'_>, states: &[State], sum: &mut Sum, waited: &mut [u64]) -> f64 {
+    let mut added_ns = 0;
+    for state in states {
+        let time_ns = state.end_ns - state.start_ns;
+        let (category, file) = time_use(view, state);
+        let role = role_of_use(view, (category, file));
+        *sum.categories.entry((category, role)).or_default() += time_ns;
+        if let Some(waited) = waited.get_mut(file as usize) {
+            *waited += time_ns;
+        }
+        added_ns += time_ns;
+    }
+    let lived_ns = lived_ns(view.recording, states);
+    sum.lived_ns += lived_ns;
+    share(lived_ns.abs_diff(added_ns), lived_ns)
+}
+
+/// First and last known instant of a thread in each burst.
+fn lived_ns(recording: &Recording, states: &[State]) -> u64 {
+    let bursts = recording.about.bursts.iter().map(|burst| {
+        let first = states.partition_point(|state| state.start_ns < burst.start_ns);
+        let end = states.partition_point(|state| state.start_ns < burst.end_ns);
+        match states.get(first..end) {
+            Some([first, .., last]) => last.end_ns - first.start_ns,
+            Some([only]) => only.end_ns - only.start_ns,
+            _ => 0,
+        }
+    });
+    bursts.sum()
+}
+
+fn class_time(classes: &[ThreadClass], class: ThreadClass, sum: &Sum) -> ClassTime {
+    ClassTime {
+        class: class.name(),
+        threads: classes.iter().filter(|&&one| one == class).count() as u32,
+        lived_s: seconds(sum.lived_ns),
+        slices: sum
+            .categories
+            .iter()
+            .map(|(&(category, role), &time_ns)| Slice {
+                category,
+                role,
+                time_s: seconds(time_ns),
+                share: share(time_ns, sum.lived_ns),
+            })
+            .collect(),
+    }
+}
+
+fn seconds(time_ns: u64) -> f64 {
+    time_ns as f64 / 1e9
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Every role of a file or request; last, requests without a role: journals of file systems.
+fn by_role(recording: &Recording, waited_ns: &[u64]) -> Vec<RoleTraffic> {
+    let all = Role::ALL.iter().copied().map(Some).chain([None]);
+    let mut rows: Vec<RoleTraffic> = all
+        .map(|role| RoleTraffic {
+            role,
+            ..RoleTraffic::default()
+        })
+        .collect();
+    let row_of = |role: Option<Role>| {
+        let place = Role::ALL.iter().position(|one| Some(*one) == role);
+        place.unwrap_or(Role::ALL.len())
+    };
+    let role_of = |file: u32| recording.files.get(file as usize)?.role;
+    for (file, waited_ns) in recording.files.iter().zip(waited_ns) {
+        if file.role.is_none() {
+            continue;
+        }
+        let row = &mut rows[row_of(file.role)];
+        row.size_bytes += file.size_bytes;
+        row.waited_s += *waited_ns as f64 / 1e9;
+        if let Some(device) = recording.about.devices.get(file.device as usize)
+            && !row.devices.contains(&device.name)
+        {
+            row.devices.push(device.name.clone());
+        }
+    }
+    // Of each row: the time covered by at least one request so far, and when that ends.
+    let mut busy = vec![(0, 0); rows.len()];
+    for block in &recording.blocks {
+        let row = row_of(role_of(block.file));
+        rows[row].requests.add(block);
+        let (busy_ns, until_ns) = &mut busy[row];
+        *busy_ns += block
+            .completed_ns
+            .saturating_sub(block.issued_ns.max(*until_ns));
+        *until_ns = block.completed_ns.max(*until_ns);
+    }
+    let calls = recording.calls.iter();
+    for call in calls.filter(|call| call.kind == CallKind::Sync) {
+        if let Some(role) = role_of(call.file) {
+            rows[row_of(Some(role))].syncs += 1;
+        }
+    }
+    for (row, (busy_ns, _)) in rows.iter_mut().zip(busy) {
+        row.busy_s = busy_ns as f64 / 1e9;
+    }
+    rows.retain(|row| row.size_bytes > 0 || row.requests != Requests::default());
+    rows
+}
+
+/// The files with the longest total wait.
+fn by_file(recording: &Recording, waited_ns: &[u64]) -> Vec<FileTraffic> {
+    let files = recording.files.iter().zip(waited_ns);
+    let mut rows: Vec<FileTraffic> = files
+        .map(|(file, waited_ns)| FileTraffic {
+            path: file.path.clone(),
+            role: file.role,
+            size_bytes: file.size_bytes,
+            requests: Requests::default(),
+            waited_s: *waited_ns as f64 / 1e9,
+        })
+        .collect();
+    for block in &recording.blocks {
+        if let Some(row) = rows.get_mut(block.file as usize) {
+            row.requests.add(block);
+        }
+    }
+    rows.retain(|row| row.waited_s > 0.0 || row.requests != Requests::default());
+    rows.sort_by(|a, b| b.waited_s.total_cmp(&a.waited_s).then(a.path.cmp(&b.path)));
+    rows.truncate(MOST_FILES);
+    rows
+}
