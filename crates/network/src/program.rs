@@ -43,7 +43,6 @@ impl Program {
     /// # Errors
     /// Work without a client's session, or with an index that is out of range.
     pub fn new(work: Work, library: &Library) -> Result<Self, ReplayError> {
-        check_checkpoints(&work)?;
         let any = work.sessions.iter().any(is_session);
         let mut sessions = Vec::with_capacity(work.sessions.len());
         for (index, session) in work.sessions.iter().enumerate() {
@@ -244,20 +243,4 @@ fn check_session(work: &Work, session: &Session) -> Result<(), ReplayError> {
         }
     }
     Ok(())
-}
-
-/// The scripts to which the rules of checkpoints point must be there.
-fn check_checkpoints(work: &Work) -> Result<(), ReplayError> {
-    let Some(rules) = &work.checkpoints else {
-        return Ok(());
-    };
-    let scripts = rules.scripts.iter().map(|script| script.1);
-    let mut scripts = scripts.chain([rules.log_script, rules.header_script]);
-    if !rules.scripts.is_empty() && scripts.all(|script| (script as usize) < work.scripts.len()) {
-        return Ok(());
-    }
-    Err(ReplayError::new(
-        "the rules of checkpoints point to no flush",
-        "record again; if it recurs, it is a defect of tierwise",
-    ))
 }

@@ -29,12 +29,6 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             .log
             .iter_mut()
             .for_each(|log| (log.leader_cpu_ns, log.release_cpu_ns) = (0, 0)),
-        Mechanism::WalCheckpoints => {
-            work.checkpoints = None;
-            replace(work, |step| {
-                matches!(step, Step::Checkpoint | Step::Frames { .. })
-            });
-        }
         Mechanism::HotLocks => replace(work, |step| matches!(step, Step::Lock { .. })),
         Mechanism::EmpiricalClasses => {
             for device in &mut work.devices {

@@ -71,18 +71,6 @@ constants! {
     /// Commits wait for a copy if its sender ends this many waits of sessions per flush of the copy. Chosen:
     /// more often than not.
     REPLICA_WAITED_SHARE: f64 = 0.5;
-    /// A smaller share of commits that extended the log counts as chance. Chosen: the file system writes its
-    /// journal now and then.
-    WAL_GROWING_SHARE: f64 = 0.01;
-    /// Processor time of block allocation for a commit beyond the end of SQLite's log, where the recording
-    /// does not show it. Measured: 67 less 30.5 µs in the flush at the median; crud on an emulated SSD,
-    /// ext4, 2 cores of an EPYC in a virtual machine.
-    WAL_GROWING_NS: f64 = 36_500.0;
-    /// The same per frame. Measured: 12.7 less 3.8 µs in the writes of a frame; as [`WAL_GROWING_NS`].
-    WAL_FRAME_NS: f64 = 8_900.0;
-    /// Frames added to a page's observed gap. Chosen: a page that came last once by chance does not always
-    /// come last.
-    WAL_PRIOR_FRAMES: f64 = 40.0;
     // Transactions and sessions
     /// If this share of the turns of one shape commits visibly, all of them commit. Chosen: commits share
     /// flushes, so only some are seen.

@@ -4,9 +4,8 @@ use tierwise_recording::{Recording, ThreadClass};
 
 use crate::emit::emitter::{Appending, Emitter, empty_session};
 use crate::emit::{background, log_rules};
-use crate::log::checkpoints::Checkpoints;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::page_cache::{dirty_pages, read_streams};
+use crate::page_cache::{cache_size, dirty_pages};
 use crate::storage::devices;
 use crate::timeline::idle_cores;
 use crate::transactions::boundaries::{boundaries, set_ends};
@@ -63,24 +62,14 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     let expected = counted.map(|counted| counted.in_bursts());
     set_ends(&mut turns, boundaries, expected);
     let dependencies = ThreadDependencies::new(view, disabled);
-    let checkpoints = Checkpoints::find(view);
     let (locks, unexplained) = match view.flushes.grouping(view) {
-        Grouping::Exclusive => {
-            let locks = database_lock::find(view, checkpoints.as_ref(), &mut turns);
-            (locks, 0.0)
-        }
+        Grouping::Exclusive => (database_lock::find(view, &mut turns), 0.0),
         _ => hot_locks::find(&dependencies, &mut turns),
     };
     let observed = observed::observed(view, &turns, counted);
     let appending = appending(view, observed::commits(&turns));
     let (reuse_distances, page_cache) = ReuseDistances::new(view);
-    let mut emitter = Emitter::new(
-        view,
-        &dependencies,
-        appending,
-        checkpoints.as_ref(),
-        &reuse_distances,
-    );
+    let mut emitter = Emitter::new(view, &dependencies, appending, &reuse_distances);
     let mut sessions = Vec::new();
     for (name, turns) in names.into_iter().zip(&turns) {
         let client = clients::thread_of(view, turns);
@@ -91,9 +80,6 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         sessions.push(session);
     }
     let log = log_rules::log(&emitter);
-    let checkpoints = checkpoints
-        .as_ref()
-        .map(|found| found.rules(view, &mut emitter.syncs));
     let replica = view.flushes.replica;
     sessions.extend(replica.map(|replica| background::replica_session(&mut emitter, replica)));
     let ended = turns.iter().flatten().filter(|turn| turn.ends);
@@ -108,15 +94,12 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         sessions,
         scripts: emitter.syncs.scripts,
         log,
-        checkpoints,
         locks,
         cold_factor: Some(idle_cores::mean_cold_factor(&view.recording.states)),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),
         footprints: regions.map(|(role, region)| (*role, region.used)).collect(),
-        partitions: devices::partitions(view),
-        read_ahead: read_streams::windows(view),
-        read_ahead_by_device: read_streams::of_kernel(&about.machine.kernel),
+        cached_roles: cache_size::cached_roles(view),
         most_dirty_bytes: dirty_pages::most_dirty_bytes(view),
         observed,
         disabled,

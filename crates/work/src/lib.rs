@@ -24,9 +24,8 @@ pub use model::mechanism::{Disabled, Mechanism};
 pub(crate) use model::step::Place;
 pub use model::step::{Delay, Reuse, Step};
 pub use model::work::{
-    CheckpointRules, CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache,
-    Partition, RecordedDevice, RecordedRequest, Session, SyncScript, TimeCategory, Turn,
-    UnassignedFile, Work, WorkError,
+    CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache, RecordedDevice,
+    RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work, WorkError,
 };
 pub use timeline::idle_cores::cold_factor;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -12,8 +12,6 @@ use crate::program::Program;
 
 /// Space of a role on a new device if its footprint is unknown: 128 MiB.
 const DEFAULT_SECTORS: u64 = 1 << 18;
-/// Default read-ahead (`read_ahead_kb`): 128 KiB, in sectors.
-const DEFAULT_READ_AHEAD: u64 = 256;
 /// No device has more sectors.
 pub(crate) const MAX_SECTORS: u64 = 1 << 50;
 
@@ -27,8 +25,6 @@ struct Area {
     write_cache: bool,
     /// Whether the recorded device had one.
     recorded_cache: bool,
-    /// Read-ahead size in sectors.
-    read_ahead: u64,
 }
 
 /// Where all roles lie.
@@ -80,7 +76,6 @@ impl Layout {
                 // A loop device passes flushes on to whatever is behind it.
                 write_cache: scenario.live.is_some() || write_cache(program, scenario, device),
                 recorded_cache: recorded.is_some_and(|area| area.recorded_cache),
-                read_ahead: read_ahead(program, role),
             };
             layout.ends[device] += sectors;
         }
@@ -118,11 +113,6 @@ impl Layout {
     /// Size of a role, in sectors.
     pub(crate) fn sectors(&self, role: Role) -> u64 {
         self.areas[role as usize].sectors
-    }
-
-    /// Read-ahead size in sectors.
-    pub(crate) fn read_ahead(&self, role: Role) -> u64 {
-        self.areas[role as usize].read_ahead
     }
 
     /// Sector on the device, and how many of the sectors are contiguous from there.
@@ -165,7 +155,6 @@ fn recorded_area(program: &Program, role: Role) -> Option<Area> {
             sectors: place.2.clamp(8, MAX_SECTORS).min(end - first_sector),
             write_cache: recorded.write_cache,
             recorded_cache: recorded.write_cache,
-            read_ahead: read_ahead(program, role),
         })
     })
 }
@@ -178,13 +167,6 @@ fn write_cache(program: &Program, scenario: &Scenario, device: usize) -> bool {
             recorded.is_some_and(|device| device.write_cache)
         }
     }
-}
-
-/// Recorded read-ahead, or the kernel's default.
-fn read_ahead(program: &Program, role: Role) -> u64 {
-    let mut known = program.work.read_ahead.iter();
-    let known = known.find(|known| known.0 == role && known.1 > 0);
-    known.map_or(DEFAULT_READ_AHEAD, |known| known.1.into())
 }
 
 fn footprint(program: &Program, role: Role) -> u64 {

@@ -26,7 +26,6 @@ use crate::stations::locks::HotLocks;
 use crate::stations::log::Log;
 use crate::stations::second_log::SecondLog;
 use crate::stations::signals::Signals;
-use crate::stations::wal::CheckpointedLog;
 
 /// The machine.
 pub(crate) struct Machine<'a> {
@@ -39,8 +38,6 @@ pub(crate) struct Machine<'a> {
     pub(crate) pages: PageCache,
     pub(crate) log: Option<Log<'a>>,
     pub(crate) second_log: SecondLog,
-    /// Content of the log, where checkpoints follow the number of commits.
-    pub(crate) wal: Option<CheckpointedLog<'a>>,
     pub(crate) locks: HotLocks<'a>,
     pub(crate) signals: Signals,
     /// Arrivals of transactions, in an open loop.

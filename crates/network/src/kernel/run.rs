@@ -27,7 +27,6 @@ use crate::stations::locks::HotLocks;
 use crate::stations::log::Log;
 use crate::stations::second_log::SecondLog;
 use crate::stations::signals::Signals;
-use crate::stations::wal::CheckpointedLog;
 
 /// Warm-up, as a share of the measured span.
 const WARM_UP: f64 = 0.2;
@@ -81,7 +80,6 @@ fn machine<'a>(program: &'a Program, scenario: &Scenario, storage: Storage) -> M
         storage,
         log: work.log.as_ref().map(|rules| Log::new(rules, program)),
         second_log: SecondLog::default(),
-        wal: work.checkpoints.as_ref().map(CheckpointedLog::new),
         locks: HotLocks::new(&work.locks, tasks.len()),
         signals: Signals::new(program, &tasks),
         arrivals,

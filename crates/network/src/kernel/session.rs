@@ -57,7 +57,6 @@ impl<'a> Task<'a> {
     fn finish(&self) {
         let mut machine = self.machine();
         machine.task(self.id).finished = true;
-        machine.task(self.id).snapshot = None;
         machine.release_locks(self.id);
         if machine.task(self.id).counts {
             machine.unfinished -= 1;
@@ -121,15 +120,12 @@ impl<'a> Task<'a> {
                 sectors,
                 write,
             } => machine.submit(self.id, role, sector, sectors, write),
-            // Read-ahead keeps the recorded size.
-            Step::Stream { .. } => {}
             Step::Forget {
                 role,
                 sector,
                 sectors,
             } => machine.pages.dirty.clean(role, sector, sectors),
             Step::Append { size_bytes } => machine.append(self.id, size_bytes),
-            Step::NewLogFile => machine.recreate_log(),
             Step::Acknowledge => machine.acknowledge_log(),
             Step::Signal { number } => machine.signal(self.id, number),
             _ => return false,
@@ -172,8 +168,6 @@ impl<'a> Task<'a> {
             } => self.write_back(role, sector, sectors).await,
             Step::Sync { role, script } => self.sync(role, script).await,
             Step::Drain => self.drain().await,
-            Step::Frames { count } => self.append_frames(count).await,
-            Step::Checkpoint => self.checkpoint().await,
             Step::Commit => self.commit().await,
             Step::AwaitLog => self.await_log().await,
             Step::Lock { lock } => self.lock(lock).await,
@@ -218,7 +212,6 @@ impl<'a> Task<'a> {
         machine.task(self.id).reuse = Reuse::UNKNOWN;
         if ends {
             machine.release_locks(self.id);
-            machine.take_snapshot(self.id);
         }
         if !machine.task(self.id).counts {
             return false;

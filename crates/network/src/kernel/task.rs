@@ -91,8 +91,6 @@ pub(crate) struct TaskState {
     pub(crate) appended: u64,
     /// Keys of hot locks that it holds.
     pub(crate) held_keys: Vec<KeyId>,
-    /// Position up to which its transaction reads a checkpointed log.
-    pub(crate) snapshot: Option<u64>,
     /// Requests that it sent and waits for.
     pub(crate) outstanding: u32,
     pub(crate) request_wait: RequestWait,
@@ -127,7 +125,6 @@ impl TaskState {
             client: None,
             appended: 0,
             held_keys: Vec::with_capacity(8),
-            snapshot: None,
             outstanding: 0,
             request_wait: RequestWait::Nothing,
             submitted: Vec::new(),

@@ -11,6 +11,9 @@ use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
 use crate::kernel::task::{AsyncWait, RequestWait, Submitted, Task};
 
+/// Read-ahead of the kernel (`read_ahead_kb`): 128 KiB, in sectors.
+const READ_AHEAD_SECTORS: u64 = 256;
+
 impl Task<'_> {
     /// Reads pages that the recorded page cache did not hold.
     pub(crate) async fn read(&self, role: Role, sector: u64, sectors: u32) {
@@ -109,11 +112,10 @@ impl Machine<'_> {
         let now = self.clock.now();
         let task = self.task(id);
         let (reuse, repeated) = (task.reuse, task.cycle > 0);
-        let mut through_cache = self.program.work.read_ahead.iter();
-        let known = through_cache.any(|known| known.0 == role)
+        let cached = self.program.work.cached_roles.contains(&role)
             && !self.program.is_off(Mechanism::WarmReads);
         let hits = &mut self.pages.hits;
-        hits.is_hit(false, reuse) || (known && hits.is_in_memory(now, repeated))
+        hits.is_hit(false, reuse) || (cached && hits.is_in_memory(now, repeated))
     }
 
     /// Reads what a smaller page cache has evicted. Who goes on where its last such read ended reads ahead (Linux
@@ -129,7 +131,7 @@ impl Machine<'_> {
         let from = goes_on.map_or(sector, |last| last.2);
         let mut until = from.max(end);
         if goes_on.is_some() && until == end {
-            until += self.storage.layout().read_ahead(role);
+            until += READ_AHEAD_SECTORS;
         }
         self.task(id).evicted_read = Some((role, end, until));
         for (first, end) in [(from, from.max(end)), (from.max(end), until)] {

@@ -134,13 +134,9 @@ impl Task<'_> {
             let outcome = self.machine().locks.request(self.id, key, retries);
             match outcome {
                 LockOutcome::Skipped => return,
-                LockOutcome::Taken => {
-                    self.change(|task| task.held_keys.push(key));
-                    return self.machine().take_snapshot(self.id);
-                }
+                LockOutcome::Taken => return self.change(|task| task.held_keys.push(key)),
                 LockOutcome::Queued => return self.block(TimeCategory::Lock).await,
                 LockOutcome::Busy => {
-                    self.change(|task| task.snapshot = None);
                     let late_ns = self.machine().draw_lateness_ns(rules);
                     let delay = attempt.min(rules.retry_ns.len() - 1);
                     let sleep_ns: Nanos = rules.retry_ns[delay] + late_ns;

@@ -21,7 +21,6 @@ use crate::program::Program;
 use crate::stations::cores::Thread;
 use crate::stations::log_replica::LogReplica;
 use crate::stations::sync::SyncWrites;
-use crate::stations::wal::CheckpointedLog;
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -31,10 +30,6 @@ pub(crate) struct Log<'a> {
     pub(crate) rules: &'a LogRules,
     inserted: u64,
     flushed: u64,
-    /// Position at which the current file begins.
-    begins: u64,
-    /// Number of recorded flushes, the first ones, that did not extend the file.
-    plain: u32,
     /// The leader that flushes or is about to.
     leader: Option<TaskId>,
     waiting: VecDeque<TaskId>,
@@ -45,14 +40,10 @@ pub(crate) struct Log<'a> {
 
 impl<'a> Log<'a> {
     pub(crate) fn new(rules: &'a LogRules, program: &Program) -> Self {
-        let scripts = rules.scripts.iter();
-        let plain = scripts.take_while(|script| script.journal_writes.is_empty());
         Self {
             rules,
             inserted: 0,
             flushed: 0,
-            begins: 0,
-            plain: plain.count() as u32,
             leader: None,
             waiting: VecDeque::with_capacity(64),
             flusher_at_work: false,
@@ -63,11 +54,6 @@ impl<'a> Log<'a> {
     /// Position up to which the log is durable.
     pub(crate) fn flushed(&self) -> u64 {
         self.flushed
-    }
-
-    /// Appends from the beginning of the file from now on.
-    pub(crate) fn restart_file(&mut self) {
-        self.begins = self.inserted;
     }
 
     fn is_grouped(&self) -> bool {
@@ -91,26 +77,11 @@ impl<'a> Log<'a> {
         true
     }
 
-    /// Range of recorded flushes to draw from, as first and count: those that extend the file or not, where
-    /// that is known.
-    fn scripts(&self, grows: Option<bool>) -> (u32, u32) {
-        let all = self.rules.scripts.len() as u32;
-        match grows {
-            Some(true) if self.plain < all => (self.plain, all - self.plain),
-            Some(false) if self.plain > 0 => (0, self.plain),
-            _ => (0, all),
-        }
-    }
-
     /// Writes of whole pages for the bytes between two positions: first sector and sectors within the role. Two parts
     /// where the log wraps.
     pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
         let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
         let all = (self.rules.sectors.min(MAX_SECTORS) * SECTOR_BYTES / page).max(1) * page;
-        let (from, to) = (
-            from.saturating_sub(self.begins),
-            to.saturating_sub(self.begins),
-        );
         let start = from / page * page;
         let length = (to.max(from + 1).next_multiple_of(page) - start).min(all);
         let place = start % all;
@@ -244,18 +215,14 @@ impl Machine<'_> {
 
     /// How far a flush that starts now reaches, and its leader's processor time.
     fn begin_flush(&self) -> (u64, Nanos) {
-        let growing_ns = self.wal.as_ref().map_or(0.0, CheckpointedLog::growing_ns);
-        let leader_ns = self.log_time_ns(|rules| rules.leader_cpu_ns) as f64 + growing_ns;
         let to = self.log.as_ref().map_or(0, |log| log.inserted);
-        (to, leader_ns.max(0.0) as Nanos)
+        (to, self.log_time_ns(|rules| rules.leader_cpu_ns))
     }
 
     /// The writes of a flush, and the recorded one that it resembles, drawn at random.
     fn log_writes(&mut self, to: u64) -> Option<SyncWrites> {
         let log = self.log.as_ref()?;
-        let grows = self.wal.as_mut().map(CheckpointedLog::grows);
-        let (first, count) = log.scripts(grows);
-        let script = first + self.random.below(count.max(1) as usize) as u32;
+        let script = self.random.below(log.rules.scripts.len().max(1)) as u32;
         self.metrics.log_flushes += 1;
         let from = log.flushed;
         Some(SyncWrites::Log { script, from, to })
@@ -313,7 +280,6 @@ impl Machine<'_> {
     /// Completes a session's commit.
     fn committed(&mut self, session: TaskId) {
         self.metrics.commits += 1;
-        self.publish_frames(session);
         self.release_locks(session);
     }
 }
@@ -354,8 +320,6 @@ mod tests {
             rules: &rules,
             inserted: 0,
             flushed: 0,
-            begins: 0,
-            plain: 0,
             leader: None,
             waiting: VecDeque::new(),
             flusher_at_work: false,

@@ -9,4 +9,3 @@ pub(crate) mod log_replica;
 pub(crate) mod second_log;
 pub(crate) mod signals;
 pub(crate) mod sync;
-pub(crate) mod wal;

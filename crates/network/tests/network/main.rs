@@ -18,5 +18,4 @@ mod refusals;
 mod support;
 mod tracing;
 mod worn;
-mod write_ahead;
 mod write_back;

@@ -181,26 +181,17 @@ impl Emitter<'_> {
     /// Requests sent together, one of which is waited for.
     fn waited_for(&self, sent: &[&Block], awaited: usize) -> Vec<Step> {
         let place = self.place(sent[awaited]);
-        if let (Some(place), [only]) = (place, sent) {
-            let read = Step::read(place);
-            return self.stream(only).into_iter().chain([read]).collect();
+        if let (Some(place), [_]) = (place, sent) {
+            return vec![Step::read(place)];
         }
         // In the order in which they were sent: the first request set the position of the disk's head.
-        let submits = sent.iter().flat_map(|block| self.submit(block));
+        let submits = sent.iter().filter_map(|block| self.submit(block));
         submits.chain(place.map(Step::cached_read)).collect()
     }
 
-    fn submit(&self, block: &Block) -> Vec<Step> {
-        let Some(place) = self.place(block) else {
-            return Vec::new();
-        };
-        let submit = Step::submit(place, false);
-        self.stream(block).into_iter().chain([submit]).collect()
-    }
-
-    fn stream(&self, block: &Block) -> Option<Step> {
-        let rest = self.stream_rests.get(&(block.issued_ns, block.sector));
-        rest.map(|&sectors| Step::Stream { sectors })
+    fn submit(&self, block: &Block) -> Option<Step> {
+        let place = self.place(block)?;
+        Some(Step::submit(place, false))
     }
 
     fn place(&self, block: &Block) -> Option<Place> {

@@ -1,12 +1,8 @@
 //! Turns written as steps: demands are kept, waits are dropped.
 
-use std::collections::BTreeMap;
-
 use tierwise_recording::{NONE, State, ThreadClass};
 
 use crate::emit::step_writer::{FlushCpu, StepWriter};
-use crate::log::checkpoints::Checkpoints;
-use crate::page_cache::read_streams;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::rows::makes_durable;
 use crate::storage::syncs::Syncs;
@@ -33,16 +29,12 @@ pub(crate) struct Emitter<'a> {
     pub(crate) dependencies: &'a ThreadDependencies,
     pub(crate) grouping: Grouping,
     pub(crate) appending: Appending,
-    /// Checkpoints triggered by the pages in the log.
-    pub(crate) checkpoints: Option<&'a Checkpoints<'a>>,
     /// Syncs that are no commits.
     pub(crate) syncs: Syncs,
     /// Scripts of the leaders' flushes of the log.
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
-    /// By instant and sector of a request: sectors of its stream that were read later.
-    pub(super) stream_rests: BTreeMap<(u64, u64), u32>,
     reuse_distances: &'a ReuseDistances,
     clients: Clients,
 }
@@ -52,7 +44,6 @@ impl<'a> Emitter<'a> {
         view: &'a View<'a>,
         dependencies: &'a ThreadDependencies,
         appending: Appending,
-        checkpoints: Option<&'a Checkpoints<'a>>,
         reuse_distances: &'a ReuseDistances,
     ) -> Self {
         Self {
@@ -60,11 +51,9 @@ impl<'a> Emitter<'a> {
             dependencies,
             grouping: view.flushes.grouping(view),
             appending,
-            checkpoints,
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
-            stream_rests: read_streams::rests(view),
             reuse_distances,
             clients: Clients::new(view),
         }
@@ -77,12 +66,16 @@ impl<'a> Emitter<'a> {
         let tries = database_lock::tries(self.grouping, raw);
         let second_log_ns = self.second_log_ns(raw);
         for (index, segment) in raw.segments.iter().enumerate() {
-            if let Some(commit) = commits.next_if(|commit| commit.segment as usize == index) {
-                let known = self.checkpoints;
-                let known = known.map(|found| found.commit(raw.thread, commit.end_ns));
-                writer.commit(known.unwrap_or_else(|| self.commit_steps()));
+            if commits
+                .next_if(|commit| commit.segment as usize == index)
+                .is_some()
+            {
+                writer.commit(self.commit_steps());
             }
-            if let Some(end_ns) = self.left_out(raw.thread, tries, segment.start_ns) {
+            let tried = |&(from_ns, to_ns): &(u64, u64)| {
+                from_ns <= segment.start_ns && segment.start_ns < to_ns
+            };
+            if let Some((_, end_ns)) = tries.filter(tried) {
                 writer.left_out_until_ns = end_ns;
                 if !matches!(segment.kind, SegmentKind::Cpu { .. }) {
                     continue;
@@ -149,14 +142,6 @@ impl<'a> Emitter<'a> {
             Appending::PerCommit(size_bytes) => vec![Step::Append { size_bytes }, Step::Commit],
             Appending::PerCpu(_) => vec![Step::Commit],
         }
-    }
-
-    /// The end of a thread's checkpoint, or of its failed attempts, that an instant lies in.
-    fn left_out(&self, thread: u32, tries: Option<(u64, u64)>, at_ns: u64) -> Option<u64> {
-        let checkpoints = self.checkpoints;
-        let moved = checkpoints.and_then(|found| found.left_out(thread, at_ns));
-        let tried = tries.filter(|&(from_ns, to_ns)| from_ns <= at_ns && at_ns < to_ns);
-        moved.or(tried.map(|tried| tried.1))
     }
 
     /// When a turn last syncs the engine's second log itself, if it does.

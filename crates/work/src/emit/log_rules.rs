@@ -10,8 +10,6 @@ use crate::view::View;
 use crate::{LogRules, SyncScript};
 
 const MOST_SCRIPTS: usize = 256;
-/// Fewer than one in this many count as chance.
-const BY_CHANCE: usize = 20;
 
 /// The log's rules; none if nothing was flushed or appended.
 pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
@@ -25,10 +23,7 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
     let (leader_cpu_ns, release_cpu_ns) = emitter.flush_cpu.of_one();
     Some(LogRules {
         grouping: emitter.grouping,
-        scripts: match emitter.checkpoints {
-            Some(_) => with_growth(scripts),
-            None => scripts,
-        },
+        scripts,
         page_bytes: flushes.page_bytes,
         first_sector: 0,
         sectors: region.sectors,
@@ -49,23 +44,6 @@ fn kept(all: &[SyncScript], seen: bool) -> Vec<SyncScript> {
     }
     let step = working.len().div_ceil(MOST_SCRIPTS);
     working.into_iter().step_by(step).cloned().collect()
-}
-
-/// The same, split into flushes that extend the log and flushes that do not, for a replay that knows which. A
-/// small share that wrote the file system's journal coincided with a periodic journal commit.
-fn with_growth(scripts: Vec<SyncScript>) -> Vec<SyncScript> {
-    let count = scripts.len();
-    let (mut growing, mut plain): (Vec<_>, Vec<_>) = scripts
-        .into_iter()
-        .partition(|script| !script.journal_writes.is_empty());
-    if growing.len() * BY_CHANCE < count {
-        growing = vec![assumed(true)];
-    }
-    if plain.len() * BY_CHANCE < count {
-        plain = vec![assumed(false)];
-    }
-    plain.append(&mut growing);
-    plain
 }
 
 /// From the end of a flush until a waiter is woken, per waiter: the median over all.

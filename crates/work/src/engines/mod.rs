@@ -127,9 +127,6 @@ const SQLITE: EngineRules = EngineRules {
     write_ahead_log: Some(WriteAheadLog {
         kept: ("journal_mode", "wal"),
         header_bytes: 32,
-        frame_header_bytes: 24,
-        page_bytes: ("page_size", 4096),
-        checkpoint_pages: ("wal_autocheckpoint", 1000),
     }),
     // The busy handler's sleeps between attempts (sqlite3.c, `sqliteDefaultBusyCallback`).
     retry_ns: &[

@@ -85,12 +85,6 @@ pub(crate) struct WriteAheadLog {
     pub(super) kept: (&'static str, &'static str),
     /// Length of the header, which restarts the log.
     pub(crate) header_bytes: u64,
-    /// Length of the frame header before each page.
-    pub(crate) frame_header_bytes: u64,
-    /// The setting with the size of a page, and its default.
-    pub(super) page_bytes: (&'static str, u64),
-    /// The setting with the number of pages that triggers a checkpoint, and its default.
-    pub(super) checkpoint_pages: (&'static str, u32),
 }
 
 pub(super) const INFERRED: EngineRules = EngineRules {
@@ -170,20 +164,6 @@ impl EngineRules {
         let (name, value) = log.kept;
         let kept = settings.get(name).is_some_and(|mode| mode == value);
         kept.then_some(log)
-    }
-}
-
-impl WriteAheadLog {
-    pub(crate) fn page_bytes(&self, settings: &Settings) -> u64 {
-        let (name, default) = self.page_bytes;
-        let set = number(settings, name).filter(|size| (512..=65_536).contains(size));
-        set.unwrap_or(default)
-    }
-
-    /// Pages in the log that trigger a checkpoint.
-    pub(crate) fn checkpoint_pages(&self, settings: &Settings) -> u32 {
-        let (name, default) = self.checkpoint_pages;
-        number(settings, name).unwrap_or(default)
     }
 }
 

@@ -2,9 +2,6 @@
 //!
 //! Nothing here knows of turns or transactions.
 
-pub(crate) mod checkpoints;
 pub(crate) mod commit_delay;
 pub(crate) mod flushes;
 pub(crate) mod log_replica;
-mod wal;
-mod wal_pages;

@@ -40,18 +40,12 @@ mechanisms! {
     SecondLog = "second_log",
     /// Processor time of a flush's leader.
     LeaderCpu = "leader_cpu",
-    /// Checkpoints of a library's write-ahead log.
-    WalCheckpoints = "wal_checkpoints",
     /// Sessions of the engine's background threads.
     BackgroundSessions = "background_sessions",
     /// The path to an emulated disk.
     EmulatedPath = "emulated_path",
     /// Times of a real device by queue depth and by file.
     EmpiricalClasses = "empirical_classes",
-    /// Roles move with their whole partitions.
-    Partitions = "partitions",
-    /// Read-ahead by the new device's window.
-    ReadAheadWindows = "read_ahead_windows",
     /// Reads of a cache that holds all files go with time.
     WarmReads = "warm_reads",
     /// Writers wait where too much is dirty.

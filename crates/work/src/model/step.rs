@@ -83,11 +83,6 @@ pub enum Step {
         /// Whether it writes.
         write: bool,
     },
-    /// The next read or request of this session belongs to a stream that reads this many sectors later.
-    Stream {
-        /// Sectors.
-        sectors: u32,
-    },
     /// Waits until all requests that this session submitted are complete.
     Drain,
     /// Pages of a deleted or truncated file: those not yet written will never be.
@@ -104,17 +99,6 @@ pub enum Step {
         /// Bytes.
         size_bytes: u32,
     },
-    /// Pages that the next commit puts into the log: the next of [`crate::CheckpointRules::pages`],
-    /// cyclically.
-    Frames {
-        /// Number of pages.
-        count: u32,
-    },
-    /// The log's file is recreated, and empty.
-    NewLogFile,
-    /// Moves pages from the log to their places, if the log holds enough of them and no other session moves
-    /// them.
-    Checkpoint,
     /// Waits until the log is durable up to this session's last append; at once if it has appended nothing.
     Commit,
     /// Waits until the log is durable further than at this session's last such step: the second copy is made

@@ -86,40 +86,6 @@ pub struct SyncScript {
     pub by_caller: bool,
 }
 
-/// Checkpoint rules: a commit that finds enough pages in the log moves them to their places.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CheckpointRules {
-    /// Pages in the log that trigger a checkpoint.
-    pub after_pages: u32,
-    /// Sectors of a page.
-    pub page_sectors: u32,
-    /// Bytes of a page in the log, and of the log's header.
-    pub frame_bytes: u32,
-    /// The log's header.
-    pub header_bytes: u32,
-    /// Initial length of the log's file: a commit within it changes only its pages.
-    pub room_bytes: u64,
-    /// Extra processor time of a commit that extends the file.
-    pub growing_ns: u32,
-    /// The same for each of its frames.
-    pub growing_frame_ns: u32,
-    /// Share of recorded commits that extended it.
-    pub growing_share: f64,
-    /// First sectors of the pages of all commits' frames, in the data's own space and in order; see
-    /// [`Step::Frames`].
-    pub pages: Vec<u64>,
-    /// Processor time of moving a page, of a warm thread.
-    pub page_ns: u32,
-    /// Processor time of a checkpoint without its pages, in nanoseconds.
-    pub fixed_ns: u32,
-    /// Device requests of the preceding flush of the log: index in [`Work::scripts`].
-    pub log_script: u32,
-    /// The same of the log's header, when the log restarts.
-    pub header_script: u32,
-    /// The same of data flushes, with the pages moved, fewest first: few pages seldom extend the file.
-    pub scripts: Vec<(u32, u32)>,
-}
-
 /// How the log becomes durable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogRules {
@@ -204,19 +170,6 @@ pub struct RecordedDevice {
     pub roles: Vec<(Role, u64, u64)>,
     /// Whether a flush does work.
     pub write_cache: bool,
-}
-
-/// A partition that holds one role alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Partition {
-    /// The role.
-    pub role: Role,
-    /// Its first sector on the recorded device; partitions are sorted by it.
-    pub first_sector: u64,
-    /// Sectors before the role's own space.
-    pub before: u64,
-    /// Its length.
-    pub sectors: u64,
 }
 
 /// Category of a thread's time.
@@ -365,8 +318,6 @@ pub struct Work {
     pub scripts: Vec<SyncScript>,
     /// The rules of the log, if there is one.
     pub log: Option<LogRules>,
-    /// Checkpoints that move pages from the log to their places, where the number of pages triggers them.
-    pub checkpoints: Option<CheckpointRules>,
     /// Locks held over commits.
     pub locks: Vec<HotLock>,
     /// Mean of [`crate::cold_factor`] over the recorded processor time; none if cores stay warm.
@@ -377,12 +328,8 @@ pub struct Work {
     pub devices: Vec<RecordedDevice>,
     /// Sectors of each role's own space that are in use.
     pub footprints: Vec<(Role, u64)>,
-    /// Partitions that hold one role alone: they move with it to another device.
-    pub partitions: Vec<Partition>,
-    /// How far ahead the kernel read, in sectors, of roles whose files are read through the page cache.
-    pub read_ahead: Vec<(Role, u32)>,
-    /// Read-ahead of the recorded kernel on devices without moving parts, and with them.
-    pub read_ahead_by_device: (u32, u32),
+    /// Roles whose files are read through the page cache.
+    pub cached_roles: Vec<Role>,
     /// Most bytes of files that were dirty at once, or on their way to the device, as far as bursts show.
     pub most_dirty_bytes: u64,
     /// Observed values.

@@ -1,8 +1,12 @@
 //! Size of the page cache, inferred from its hits and misses, and whether the recording shows them.
 
-use tierwise_recording::{About, Block, BlockOp, Call, CallKind, Role, UNKNOWN};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::constants::{CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE, UNSEEN_MOST_SHARE};
+use tierwise_recording::{About, Block, BlockOp, Call, CallKind, Role, StateKind, UNKNOWN};
+
+use crate::constants::{
+    CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE, READ_AHEAD_LEAST_SHARE, UNSEEN_MOST_SHARE,
+};
 use crate::rows::{PAGE_BYTES, Rows};
 use crate::{PageCache, Reuse};
 
@@ -108,4 +112,29 @@ fn without_call(rows: &Rows<'_>) -> Option<f64> {
     }
     let share = unseen as f64 / all.max(1) as f64;
     (unseen > MOST_UNSEEN_SECTORS && share > UNSEEN_MOST_SHARE.get()).then_some(share)
+}
+
+/// Roles whose files are read through the page cache: most of their reads do not wait.
+pub(crate) fn cached_roles(rows: &Rows<'_>) -> Vec<Role> {
+    let cached = reads(rows).into_iter().filter(|(_, (all, at_once))| {
+        *at_once as f64 >= *all as f64 * READ_AHEAD_LEAST_SHARE.get()
+    });
+    cached.map(|(role, _)| role).collect()
+}
+
+/// Calls that read files of each role, and those in which the caller did not wait.
+fn reads(rows: &Rows<'_>) -> BTreeMap<Role, (u64, u64)> {
+    let states = rows.recording.states.iter();
+    let blocked = states.filter(|state| state.kind == StateKind::Blocked);
+    let waited: BTreeSet<u32> = blocked.map(|state| state.call).collect();
+    let mut reads: BTreeMap<Role, (u64, u64)> = BTreeMap::new();
+    for (index, call) in rows.recording.calls.iter().enumerate() {
+        let moves = call.kind == CallKind::Read && !call.asynchronous && call.size_bytes > 0;
+        if let Some(role) = rows.role(call.file).filter(|_| moves) {
+            let (all, at_once) = reads.entry(role).or_default();
+            *all += 1;
+            *at_once += u64::from(!waited.contains(&(index as u32)));
+        }
+    }
+    reads
 }

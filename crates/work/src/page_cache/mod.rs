@@ -2,8 +2,7 @@
 //!
 //! Nothing here depends on turns or the log's flushes.
 
-mod cache_size;
+pub(crate) mod cache_size;
 pub(crate) mod dirty_pages;
 mod lru_stack;
-pub(crate) mod read_streams;
 pub(crate) mod reuse_distances;

@@ -5,9 +5,8 @@ use std::collections::BinaryHeap;
 
 use tierwise_recording::{Block, BlockOp, Role};
 
-use crate::address_space::Region;
 use crate::view::View;
-use crate::{Partition, RecordedDevice, RecordedRequest};
+use crate::{RecordedDevice, RecordedRequest};
 
 /// Service times kept per kind.
 const MOST_TIMES: usize = 20_000;
@@ -60,24 +59,6 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
         roles,
         write_cache: first.is_some_and(|partition| partition.write_cache),
     }
-}
-
-/// Partitions that hold one role alone.
-pub(crate) fn partitions(view: &View<'_>) -> Vec<Partition> {
-    let partition = |(&role, region): (&Role, &Region)| {
-        let alone = view.address_space.is_alone(role, region.device);
-        let devices = view.recording.about.devices.get(region.device as usize);
-        let known = devices.filter(|_| alone)?;
-        let used = region.origin.saturating_add(region.sectors);
-        Some(Partition {
-            role,
-            first_sector: known.first_sector,
-            before: region.origin,
-            sectors: known.sectors.max(used),
-        })
-    };
-    let regions = view.address_space.regions.iter();
-    regions.filter_map(partition).collect()
 }
 
 /// A device for the roles on no known device, one after the other; none if there are no such roles.

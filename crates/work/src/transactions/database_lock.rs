@@ -9,7 +9,6 @@
 use tierwise_recording::{CallKind, Role};
 
 use crate::constants::BUSY_MOST_LATE_NS;
-use crate::log::checkpoints::Checkpoints;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
@@ -27,11 +26,7 @@ struct Writing {
 }
 
 /// The lock, if any session writes; marks the turns that take it.
-pub(crate) fn find(
-    view: &View<'_>,
-    checkpoints: Option<&Checkpoints<'_>>,
-    sessions: &mut [Vec<RawTurn<'_>>],
-) -> Vec<HotLock> {
+pub(crate) fn find(view: &View<'_>, sessions: &mut [Vec<RawTurn<'_>>]) -> Vec<HotLock> {
     let lock = HotLock {
         name: "the right to write".to_owned(),
         keys: 1,
@@ -43,7 +38,7 @@ pub(crate) fn find(
     let turns = sessions.iter_mut().flatten();
     let takers = turns.filter(|turn| turn.ends || !turn.commits.is_empty());
     let taken: Vec<(&mut RawTurn, Writing)> = takers
-        .filter_map(|turn| writing(view, checkpoints, turn).map(|writing| (turn, writing)))
+        .filter_map(|turn| writing(view, turn).map(|writing| (turn, writing)))
         .collect();
     if taken.is_empty() {
         return Vec::new();
@@ -69,19 +64,13 @@ pub(crate) fn tries(grouping: Grouping, turn: &RawTurn<'_>) -> Option<(u64, u64)
     Some((first.end_ns, sleeps.next_back()?.start_ns))
 }
 
-fn writing(
-    view: &View<'_>,
-    checkpoints: Option<&Checkpoints<'_>>,
-    turn: &RawTurn<'_>,
-) -> Option<Writing> {
+fn writing(view: &View<'_>, turn: &RawTurn<'_>) -> Option<Writing> {
     let (mut slept, mut wrote_ns) = (None, None);
     let mut cpu_ns = 0;
     for segment in &turn.segments {
         match segment.kind {
             SegmentKind::Cpu { .. } => {
-                let start_ns = segment.start_ns;
-                let moved = checkpoints.and_then(|found| found.left_out(turn.thread, start_ns));
-                cpu_ns += segment.end_ns.saturating_sub(moved.unwrap_or(start_ns));
+                cpu_ns += segment.end_ns - segment.start_ns;
             }
             SegmentKind::Wait {
                 cause: WaitCause::Timer,

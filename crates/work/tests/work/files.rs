@@ -7,12 +7,7 @@ use tierwise_work::{Step, Work};
 /// Steps of the first session that move data.
 fn moves(work: &Work) -> Vec<Step> {
     let steps = work.sessions[0].steps.iter().copied();
-    let others = |step: &Step| {
-        matches!(
-            step,
-            Step::Cpu { .. } | Step::Reuse(_) | Step::Stream { .. }
-        )
-    };
+    let others = |step: &Step| matches!(step, Step::Cpu { .. } | Step::Reuse(_));
     steps.filter(|step| !others(step)).collect()
 }
 

@@ -2,7 +2,6 @@
 
 mod any;
 mod breakdown;
-mod checkpoints;
 mod commit_delay;
 mod files;
 mod flush_sharing;
