@@ -14,6 +14,7 @@ from tierwise.predict.ranking import (
     MOST_PLACEMENTS,
     Keep,
     by_load,
+    enough,
     first_looks,
     idle_notes,
     placement_of,
@@ -105,7 +106,8 @@ def survey(
         predictions=[None] * len(names) ** len(placed),
         notes=[*idle_notes(idle), *([_fixed(fixed)] if fixed else [])],
     )
-    for look in first_looks(predictor, Scenario(), filter(keep, placements_of(placed, names))):
+    asked = filter(keep, placements_of(placed, names))
+    for look in first_looks(predictor, Scenario(), asked, enough(len(found.predictions))):
         doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
         found.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
     found.place([predictor.as_recorded])

@@ -75,8 +75,8 @@ CRATES = {
 
 # Circles of more than three Rust modules, each with its reason. None is to be added without one.
 KNOWN_CIRCLES: list[set[str]] = [
-    # The machine owns all stations of crates/network. A station's file has its type, and what tasks do there: read
-    # together, a commit is one page.
+    # The machine owns all stations of crates/network. A station's file has its type, and what tasks do there:
+    # read together, a commit is one page.
     {
         "block/storage.rs",
         "kernel/machine.rs",
