@@ -78,7 +78,6 @@ KNOWN_CIRCLES: list[set[str]] = [
     # The machine owns all stations of crates/network. A station's file has its type, and what tasks do there:
     # read together, a commit is one page.
     {
-        "block/storage.rs",
         "kernel/machine.rs",
         "kernel/progress.rs",
         "kernel/sources.rs",

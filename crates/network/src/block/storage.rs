@@ -7,7 +7,6 @@ use crate::api::outcome::RoleIo;
 use crate::block::devices::DeviceQueue;
 use crate::block::layout::Layout;
 use crate::kernel::clock::{Clock, Event, RequestId, TaskId};
-use crate::kernel::machine::Machine;
 
 /// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
 const MAX_REQUEST_SECTORS: u32 = 2048;
@@ -83,6 +82,37 @@ impl Storage {
     fn update_due(&mut self) {
         let due = self.queues.iter().map(DeviceQueue::next).min();
         self.due = due.unwrap_or(Nanos::MAX);
+    }
+
+    /// Sends a role's request, split as needed; the number of requests.
+    pub(crate) fn send(
+        &mut self,
+        clock: &mut Clock,
+        owner: Owner,
+        role: Role,
+        op: Op,
+        (sector, sectors): (u64, u32),
+    ) -> u32 {
+        let mut request = Request {
+            op,
+            sector: 0,
+            sectors: 0,
+            fua: false,
+        };
+        if op == Op::Flush {
+            self.submit(clock, owner, role, request);
+            return 1;
+        }
+        let (mut at, mut left, mut sent) = (sector, sectors.max(1), 0);
+        while left > 0 {
+            let part = left.min(MAX_REQUEST_SECTORS);
+            (request.sector, request.sectors) = self.layout.locate(role, at, part);
+            self.submit(clock, owner, role, request);
+            left -= request.sectors;
+            at += u64::from(request.sectors);
+            sent += 1;
+        }
+        sent
     }
 
     /// Sends one request: to the device, or on the path to an emulated disk.
@@ -162,40 +192,6 @@ impl Storage {
         roles
             .filter_map(|(role, traffic)| traffic.io(now, *role))
             .collect()
-    }
-}
-
-impl Machine<'_> {
-    /// Sends a role's request, split as needed; the number of requests.
-    pub(crate) fn send(
-        &mut self,
-        owner: Owner,
-        role: Role,
-        op: Op,
-        sector: u64,
-        sectors: u32,
-    ) -> u32 {
-        let storage = &mut self.storage;
-        let mut request = Request {
-            op,
-            sector: 0,
-            sectors: 0,
-            fua: false,
-        };
-        if op == Op::Flush {
-            storage.submit(&mut self.clock, owner, role, request);
-            return 1;
-        }
-        let (mut at, mut left, mut sent) = (sector, sectors.max(1), 0);
-        while left > 0 {
-            let part = left.min(MAX_REQUEST_SECTORS);
-            (request.sector, request.sectors) = storage.layout.locate(role, at, part);
-            storage.submit(&mut self.clock, owner, role, request);
-            left -= request.sectors;
-            at += u64::from(request.sectors);
-            sent += 1;
-        }
-        sent
     }
 }
 

@@ -161,7 +161,8 @@ impl Machine<'_> {
         }
         let op = if write { Op::Write } else { Op::Read };
         let number = self.task(id).submissions;
-        let outstanding = self.send(Owner::Submission(id, number), role, op, sector, sectors);
+        let (owner, place) = (Owner::Submission(id, number), (sector, sectors));
+        let outstanding = self.storage.send(&mut self.clock, owner, role, op, place);
         let task = self.task(id);
         task.submissions += 1;
         task.submitted.push(Submitted {

@@ -127,7 +127,10 @@ impl Machine<'_> {
         let number = self.pages.flusher.sent;
         self.pages.flusher.sent += 1;
         let owner = Owner::WriteBack(role, number);
-        let outstanding = self.send(owner, role, Op::Write, sector, sectors);
+        let place = (sector, sectors);
+        let outstanding = self
+            .storage
+            .send(&mut self.clock, owner, role, Op::Write, place);
         self.pages.dirty.sent(sectors);
         self.pages.flusher.writing.push(Writing {
             number,

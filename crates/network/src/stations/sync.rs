@@ -122,7 +122,8 @@ impl<'a> Task<'a> {
 impl Machine<'_> {
     /// Sends a request that a task will wait for.
     pub(crate) fn send_for(&mut self, id: TaskId, role: Role, op: Op, sector: u64, sectors: u32) {
-        let sent = self.send(Owner::Task(id), role, op, sector, sectors);
+        let (owner, place) = (Owner::Task(id), (sector, sectors));
+        let sent = self.storage.send(&mut self.clock, owner, role, op, place);
         self.task(id).outstanding += sent;
     }
 
