@@ -1,7 +1,7 @@
 //! Decodes kernel tracepoints, read in binary from private instances of the tracer, into events.
 //!
 //! A tracer is switched on for a burst at a time; between bursts it costs the machine nothing. The data of a
-//! burst is decoded later: [`BurstTracer::begin`] and [`BurstTracer::end`], then [`RawBurst::decode`].
+//! burst is decoded later: `BurstTracer::begin` and `BurstTracer::end`, then `RawBurst::decode`.
 
 mod bpf;
 mod burst_tracer;
