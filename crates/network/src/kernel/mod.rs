@@ -6,7 +6,6 @@ pub(crate) mod machine;
 pub(crate) mod metrics;
 pub(crate) mod progress;
 pub(crate) mod run;
-pub(crate) mod services;
 pub(crate) mod session;
 pub(crate) mod sources;
 pub(crate) mod task;

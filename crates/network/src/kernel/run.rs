@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_work::Pace;
+use tierwise_work::{Pace, TimeCategory};
 
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
@@ -176,6 +176,16 @@ fn start_background_load<'a>(run: &mut Run<'a>, program: &'a Program, scenario: 
         run.add(program, |task| {
             Box::pin(task.load_core(first_at, period_ns))
         });
+    }
+}
+
+impl Task<'_> {
+    /// Measures a steady run: a warm-up, then the span.
+    async fn measure(self, warm_up_ns: Nanos, span_ns: Nanos) {
+        self.sleep(warm_up_ns, TimeCategory::Sleep).await;
+        self.machine().begin_counting();
+        self.sleep(span_ns, TimeCategory::Sleep).await;
+        self.machine().over = true;
     }
 }
 

@@ -193,6 +193,12 @@ impl<'a> Task<'a> {
         self.block(activity)
     }
 
+    /// Sleeps until a time, if it is not past.
+    pub(crate) fn sleep_until(&self, at: Nanos, activity: TimeCategory) -> Wait {
+        let now = self.machine().clock.now();
+        self.sleep(at.saturating_sub(now), activity)
+    }
+
     /// Waits for its requests, any or all.
     pub(crate) async fn await_requests(&self, wait: RequestWait, activity: TimeCategory) {
         if self.change(|task| task.outstanding) > 0 {

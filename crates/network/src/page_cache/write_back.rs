@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use tierwise_device::Op;
+use tierwise_device::{Nanos, Op};
 use tierwise_recording::Role;
 use tierwise_work::TimeCategory;
 
@@ -14,6 +14,9 @@ use crate::block::storage::Owner;
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
 use crate::kernel::task::Task;
+
+/// Interval of periodic write-back (`dirty_writeback_centisecs`).
+const WRITE_BACK_INTERVAL_NS: Nanos = 5_000_000_000;
 
 /// A write of the flusher under way.
 #[derive(Debug)]
@@ -59,6 +62,16 @@ impl Flusher {
 }
 
 impl Task<'_> {
+    /// The kernel's periodic write-back; also gives up waits for signals that do not come.
+    pub(crate) async fn write_back_periodically(self) {
+        loop {
+            self.machine().give_up_signals();
+            self.machine().start_write_back();
+            self.sleep(WRITE_BACK_INTERVAL_NS, TimeCategory::Sleep)
+                .await;
+        }
+    }
+
     /// Starts write-back of a range (`sync_file_range`); waits while too many writes are under way.
     pub(crate) async fn write_back(&self, role: Role, sector: u64, sectors: u32) {
         let end = sector + u64::from(sectors);

@@ -183,8 +183,18 @@ impl Task<'_> {
         self.suspend()
     }
 
+    /// Other programs want a slice of a core at regular intervals, and catch up on missed ones.
+    pub(crate) async fn load_core(self, first_at: Nanos, period_ns: Nanos) {
+        let mut due = first_at;
+        loop {
+            self.sleep_until(due, TimeCategory::Sleep).await;
+            self.use_slice().await;
+            due += period_ns;
+        }
+    }
+
     /// Uses a slice of a core for another program, whatever the processor's speed; leaves the core.
-    pub(crate) async fn use_slice(&self) {
+    async fn use_slice(&self) {
         let slice_ns = self.machine().cores.slice_ns;
         self.change(|task| task.pending_ns = slice_ns);
         self.machine().start_or_enqueue(self.id);
