@@ -10,11 +10,12 @@ use tierwise_work::breakdown;
 use crate::defect::told;
 use crate::interrupt::{abandonable, user_error};
 
-/// Where the time of a recording went, as JSON.
+/// Where the time of a recording went, as JSON, with at most `most_files` files.
 #[pyfunction]
-pub fn profile_recording(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+pub fn profile_recording(py: Python<'_>, path: PathBuf, most_files: usize) -> PyResult<String> {
     told(py, || {
-        let read = move || Recording::read(&path).map(|recording| breakdown(&recording));
+        let read =
+            move || Recording::read(&path).map(|recording| breakdown(&recording, most_files));
         let found =
             abandonable(py, read)?.map_err(|error| user_error(py, &error.message, &error.fix))?;
         serde_json::to_string(&found).map_err(|error| PyRuntimeError::new_err(error.to_string()))

@@ -28,17 +28,19 @@ pub struct PyReplay {
 #[pymethods]
 impl PyReplay {
     /// Reads a recording; `library` has the texts of the profiles that those of its devices refer to, by name;
-    /// mechanisms named in `without` are switched off.
+    /// mechanisms named in `without` are switched off. The files with the numbers `selected` get that role, so that a
+    /// placement can name them.
     #[new]
-    #[pyo3(signature = (path, library=BTreeMap::new(), without=Vec::new()))]
+    #[pyo3(signature = (path, library=BTreeMap::new(), without=Vec::new(), selected=Vec::new()))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         library: BTreeMap<String, String>,
         without: Vec<String>,
+        selected: Vec<u32>,
     ) -> PyResult<Self> {
         told(py, || {
-            abandonable(py, move || Self::read(&path, library, &without))?
+            abandonable(py, move || Self::read(&path, library, &without, &selected))?
         })
     }
 
@@ -114,8 +116,14 @@ fn plain(profiles: &[Py<PyProfile>]) -> Vec<Profile> {
 }
 
 impl PyReplay {
-    fn read(path: &Path, library: BTreeMap<String, String>, without: &[String]) -> PyResult<Self> {
+    fn read(
+        path: &Path,
+        library: BTreeMap<String, String>,
+        without: &[String],
+        selected: &[u32],
+    ) -> PyResult<Self> {
         let recording = Recording::read(path).map_err(|error| refusal(error.message, error.fix))?;
+        let recording = recording.selecting(selected);
         let about = json(&recording.about)?;
         let refused = |error: WorkError| refusal(error.message, error.fix);
         let disabled = Disabled::named(without).map_err(refused)?;

@@ -46,6 +46,9 @@ pub struct About {
     /// The same by role of the files; empty in older recordings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub role_bytes: BTreeMap<Role, u64>,
+    /// Tables and indexes, by the files that hold them; empty if the server was not asked, and in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<Relation>,
     /// Programs at the other end of the sessions' sockets; empty if there are none, and in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientProgram>,
@@ -62,6 +65,29 @@ pub struct About {
     pub checks: Vec<Check>,
     /// Sentences that every use of the recording repeats.
     pub warnings: Vec<String>,
+}
+
+/// A table, an index, or another relation with files of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Relation {
+    /// End of the path of its first file, as `base/5/16397`.
+    pub path: String,
+    /// Its name, with its schema.
+    pub name: String,
+    /// The database that holds it; empty for the connected one.
+    #[serde(default)]
+    pub database: String,
+    /// `table`, `index`, `toast` or `materialized view`.
+    pub kind: String,
+    /// The table that it belongs to, if it is no table itself.
+    #[serde(default)]
+    pub table: Option<String>,
+    /// The partitioned table that its table is a part of.
+    #[serde(default)]
+    pub partitioned: Option<String>,
+    /// Bytes of all its files.
+    #[serde(default)]
+    pub size_bytes: u64,
 }
 
 /// A machine.

@@ -29,7 +29,7 @@ mod writer;
 
 pub use about::{
     About, Burst, ChainLink, Check, ClientKind, ClientProgram, Cost, Device, ForeignProgram,
-    Losses, Machine, StorageCpu,
+    Losses, Machine, Relation, StorageCpu,
 };
 pub use error::RecordingError;
 pub use role::Role;
@@ -58,4 +58,20 @@ pub struct Recording {
     pub calls: Vec<Call>,
     /// Requests to block devices.
     pub blocks: Vec<Block>,
+}
+
+impl Recording {
+    /// The same with the role [`Role::Selected`] for the files of these numbers, if they are of the tables' or indexes'
+    /// role.
+    #[must_use]
+    pub fn selecting(mut self, numbers: &[u32]) -> Self {
+        for &number in numbers {
+            if let Some(file) = self.files.get_mut(number as usize)
+                && matches!(file.role, Some(Role::Data | Role::Index))
+            {
+                file.role = Some(Role::Selected);
+            }
+        }
+        self
+    }
 }

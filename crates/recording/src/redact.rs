@@ -124,6 +124,7 @@ impl Redactor {
                 })
                 .collect(),
             devices: devices.collect(),
+            relations: Vec::new(),
             settings: settings
                 .map(|(name, value)| (name, self.sentence(&value)))
                 .collect(),

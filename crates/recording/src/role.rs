@@ -22,11 +22,13 @@ pub enum Role {
     System,
     /// Archived log, binary log.
     Archive,
+    /// Tables and indexes that a question places apart from the others. No recording has it, and no rule gives it.
+    Selected,
 }
 
 impl Role {
     /// Every role, in the order of reports.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Log,
         Self::Doublewrite,
         Self::Data,
@@ -35,7 +37,16 @@ impl Role {
         Self::Temp,
         Self::System,
         Self::Archive,
+        Self::Selected,
     ];
+
+    /// The role of this name that a file of a recording may have.
+    #[must_use]
+    pub fn of_files(name: &str) -> Option<Self> {
+        let all = Self::ALL.into_iter();
+        all.filter(|role| *role != Self::Selected)
+            .find(|role| role.name() == name)
+    }
 
     /// Its name, as in placements.
     #[must_use]
@@ -49,6 +60,7 @@ impl Role {
             Self::Temp => "temp",
             Self::System => "system",
             Self::Archive => "archive",
+            Self::Selected => "selected",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The text of a rules file.
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::{Role, ThreadClass};
 
@@ -40,6 +41,7 @@ pub(super) enum DataDirectory {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileText {
     pub path: String,
+    #[serde(deserialize_with = "role_of_files")]
     pub role: Role,
 }
 
@@ -49,7 +51,13 @@ pub(super) struct FileText {
 pub(super) struct ContentText {
     pub offset: u16,
     pub hex: String,
+    #[serde(deserialize_with = "role_of_files")]
     pub role: Role,
+}
+
+fn role_of_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Role::of_files(&name).ok_or_else(|| D::Error::custom(format!("{name:?} is no role of a file")))
 }
 
 #[derive(Deserialize)]

@@ -75,6 +75,7 @@ pub(crate) const ROLE_WORDS: &[&str] = &[
     "temp",
     "system",
     "archive",
+    "selected",
 ];
 
 /// Place of a variant in its list.

@@ -213,7 +213,9 @@ fn owners(rows: &Rows<'_>) -> Vec<Option<Role>> {
     let devices = &rows.recording.about.devices;
     let mut roles: Vec<Vec<Role>> = devices.iter().map(|device| device.roles.clone()).collect();
     for file in &rows.recording.files {
-        if let (Some(role), Some(seen)) = (file.role, roles.get_mut(file.device as usize))
+        // Selected files share their device with the role that they were selected from.
+        let role = file.role.filter(|role| *role != Role::Selected);
+        if let (Some(role), Some(seen)) = (role, roles.get_mut(file.device as usize))
             && !seen.contains(&role)
         {
             seen.push(role);

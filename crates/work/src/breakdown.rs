@@ -14,8 +14,6 @@ use crate::timeline::wait::{role_of_use, time_use};
 use crate::transactions::sessions::raw_sessions;
 use crate::view::View;
 
-const MOST_FILES: usize = 40;
-
 /// Time of one class of threads in one category.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slice {
@@ -99,6 +97,8 @@ impl Requests {
 /// I/O of one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTraffic {
+    /// Its number in the recording's table of files.
+    pub file: u32,
     /// Its path.
     pub path: String,
     /// Its role.
@@ -110,6 +110,10 @@ pub struct FileTraffic {
     pub requests: Requests,
     /// Time that threads waited for it in calls, summed.
     pub waited_s: f64,
+    /// The part of that which client sessions waited.
+    pub session_waited_s: f64,
+    /// Time that its requests spent at the device, summed.
+    pub device_s: f64,
 }
 
 /// Breakdown of a recording's time.
@@ -127,7 +131,7 @@ pub struct Breakdown {
     pub classes: Vec<ClassTime>,
     /// I/O of each role.
     pub roles: Vec<RoleTraffic>,
-    /// The files with the longest total wait, at most some dozens.
+    /// The files with the longest total wait.
     pub files: Vec<FileTraffic>,
     /// Largest difference between a thread's parts and its lifetime, as a share of that lifetime.
     pub sum_error: f64,
@@ -140,17 +144,26 @@ struct Sum {
     categories: BTreeMap<(TimeCategory, Option<Role>), u64>,
 }
 
-/// Computes the breakdown.
+/// A file's waits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waited {
+    all_ns: u64,
+    sessions_ns: u64,
+}
+
+/// Computes the breakdown, with at most `most_files` files.
 #[must_use]
-pub fn breakdown(recording: &Recording) -> Breakdown {
+pub fn breakdown(recording: &Recording, most_files: usize) -> Breakdown {
     let view = View::new(recording);
     let classes = classes(&view);
     let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
-    let mut waited = vec![0; recording.files.len()];
+    let mut waited = vec![Waited::default(); recording.files.len()];
     let mut sum_error: f64 = 0.0;
     for states in recording.states.chunk_by(|a, b| a.thread == b.thread) {
-        let sum = sums.entry(classes[states[0].thread as usize]).or_default();
-        let error = add_thread(&view, states, sum, &mut waited);
+        let class = classes[states[0].thread as usize];
+        let is_session = class == ThreadClass::Session;
+        let sum = sums.entry(class).or_default();
+        let error = add_thread(&view, states, sum, &mut waited, is_session);
         sum_error = sum_error.max(error);
     }
     let span_ns = view.span_ns();
@@ -165,7 +178,7 @@ pub fn breakdown(recording: &Recording) -> Breakdown {
             .map(|(class, sum)| class_time(&classes, *class, sum))
             .collect(),
         roles: by_role(recording, &waited),
-        files: by_file(recording, &waited),
+        files: by_file(recording, &waited, most_files),
         sum_error,
     }
 }
@@ -186,7 +199,13 @@ fn classes(view: &View<'_>) -> Vec<ThreadClass> {
 }
 
 /// Adds the time of one thread; returns the difference between its parts and its lifetime.
-fn add_thread(view: &View<'_>, states: &[State], sum: &mut Sum, waited: &mut [u64]) -> f64 {
+fn add_thread(
+    view: &View<'_>,
+    states: &[State],
+    sum: &mut Sum,
+    waited: &mut [Waited],
+    is_session: bool,
+) -> f64 {
     let mut added_ns = 0;
     for state in states {
         let time_ns = state.end_ns - state.start_ns;
@@ -194,7 +213,8 @@ fn add_thread(view: &View<'_>, states: &[State], sum: &mut Sum, waited: &mut [u6
         let role = role_of_use(view, (category, file));
         *sum.categories.entry((category, role)).or_default() += time_ns;
         if let Some(waited) = waited.get_mut(file as usize) {
-            *waited += time_ns;
+            waited.all_ns += time_ns;
+            waited.sessions_ns += u64::from(is_session) * time_ns;
         }
         added_ns += time_ns;
     }
@@ -244,7 +264,7 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// Every role of a file or request; last, requests without a role: journals of file systems.
-fn by_role(recording: &Recording, waited_ns: &[u64]) -> Vec<RoleTraffic> {
+fn by_role(recording: &Recording, waited: &[Waited]) -> Vec<RoleTraffic> {
     let all = Role::ALL.iter().copied().map(Some).chain([None]);
     let mut rows: Vec<RoleTraffic> = all
         .map(|role| RoleTraffic {
@@ -257,13 +277,13 @@ fn by_role(recording: &Recording, waited_ns: &[u64]) -> Vec<RoleTraffic> {
         place.unwrap_or(Role::ALL.len())
     };
     let role_of = |file: u32| recording.files.get(file as usize)?.role;
-    for (file, waited_ns) in recording.files.iter().zip(waited_ns) {
+    for (file, waited) in recording.files.iter().zip(waited) {
         if file.role.is_none() {
             continue;
         }
         let row = &mut rows[row_of(file.role)];
         row.size_bytes += file.size_bytes;
-        row.waited_s += *waited_ns as f64 / 1e9;
+        row.waited_s += seconds(waited.all_ns);
         if let Some(device) = recording.about.devices.get(file.device as usize)
             && !row.devices.contains(&device.name)
         {
@@ -295,24 +315,28 @@ fn by_role(recording: &Recording, waited_ns: &[u64]) -> Vec<RoleTraffic> {
 }
 
 /// The files with the longest total wait.
-fn by_file(recording: &Recording, waited_ns: &[u64]) -> Vec<FileTraffic> {
-    let files = recording.files.iter().zip(waited_ns);
+fn by_file(recording: &Recording, waited: &[Waited], most_files: usize) -> Vec<FileTraffic> {
+    let files = (0..).zip(recording.files.iter().zip(waited));
     let mut rows: Vec<FileTraffic> = files
-        .map(|(file, waited_ns)| FileTraffic {
+        .map(|(number, (file, waited))| FileTraffic {
+            file: number,
             path: file.path.clone(),
             role: file.role,
             size_bytes: file.size_bytes,
             requests: Requests::default(),
-            waited_s: *waited_ns as f64 / 1e9,
+            waited_s: seconds(waited.all_ns),
+            session_waited_s: seconds(waited.sessions_ns),
+            device_s: 0.0,
         })
         .collect();
     for block in &recording.blocks {
         if let Some(row) = rows.get_mut(block.file as usize) {
             row.requests.add(block);
+            row.device_s += seconds(block.completed_ns.saturating_sub(block.issued_ns));
         }
     }
     rows.retain(|row| row.waited_s > 0.0 || row.requests != Requests::default());
     rows.sort_by(|a, b| b.waited_s.total_cmp(&a.waited_s).then(a.path.cmp(&b.path)));
-    rows.truncate(MOST_FILES);
+    rows.truncate(most_files);
     rows
 }

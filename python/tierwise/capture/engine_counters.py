@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from tierwise import _core
 from tierwise.capture.dsn import VARIABLE, Dsn
@@ -41,6 +42,8 @@ class EngineCounters:
         """Of the server."""
         self.settings: Mapping[str, str] = {}
         """Of the server; those that matter to prediction."""
+        self.relations: list[dict[str, Any]] = []
+        """Tables and indexes by their files, from :meth:`read_relations` on."""
         self._session_type, self._dsn = SESSIONS[dsn.kind], dsn.text
         self._before: Reading | None = None
         self._sums = Counter[str]()
@@ -88,6 +91,14 @@ class EngineCounters:
             )
         else:
             self._sums.update(increases)
+
+    def read_relations(self) -> None:
+        """Ask for the names of tables and indexes; without an answer the recording has none, and says so."""
+        try:
+            with closing(self._session_type(self._dsn)) as session:
+                self.relations = session.relations()
+        except UnreadableError as error:
+            self._remark = f"the names of tables and indexes are not known: {error.reason}"
 
     @property
     def counts(self) -> dict[str, int]:

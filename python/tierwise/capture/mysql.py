@@ -205,6 +205,10 @@ class MysqlSession:
             return {}
         return sizes
 
+    def relations(self) -> list[dict[str, Any]]:
+        """None: InnoDB's files are named after their tables."""
+        return []
+
     def second(self) -> MysqlSession:
         """Another session, which does not see this one; perhaps of another server."""
         second = MysqlSession(self._dsn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
@@ -94,6 +94,37 @@ _SIZES = """
     GROUP BY elsewhere, number
 """
 """Bytes by role of the connected database; then bytes and number of the others."""
+_RELATIONS = """
+    WITH named AS (
+        SELECT c.oid, c.relkind AS kind, pg_relation_filepath(c.oid) AS path,
+               concat(n.nspname, '.', c.relname) AS name, root, owner.oid AS table_oid,
+               (SELECT sum(coalesce(pg_relation_size(c.oid, fork), 0))
+                FROM unnest(ARRAY['main', 'fsm', 'vm']) AS fork)::bigint AS bytes
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        LEFT JOIN pg_index i ON i.indexrelid = c.oid
+        LEFT JOIN pg_class toasted ON toasted.reltoastrelid = coalesce(i.indrelid, c.oid)
+        LEFT JOIN pg_class owner ON owner.oid = coalesce(toasted.oid, i.indrelid)
+        LEFT JOIN LATERAL (SELECT pg_partition_root(coalesce(owner.oid, c.oid))::oid AS root) r ON true
+        WHERE c.relkind IN ('r', 'm', 't', 'i') AND c.oid >= 16384 AND c.relpersistence <> 't'
+    )
+    SELECT path, named.name, CASE WHEN kind = 'm' THEN 'materialized view'
+                                  WHEN owner.relkind = 'r' AND n.nspname IS NOT NULL
+                                       AND named.name LIKE 'pg_toast.%' THEN 'toast'
+                                  WHEN kind = 'i' THEN 'index' ELSE 'table' END,
+           concat(n.nspname, '.', owner.relname), concat(m.nspname, '.', whole.relname), bytes
+    FROM named
+    LEFT JOIN pg_class owner ON owner.oid = table_oid
+    LEFT JOIN pg_namespace n ON n.oid = owner.relnamespace
+    LEFT JOIN pg_class whole ON whole.oid = root AND root <> coalesce(table_oid, named.oid)
+    LEFT JOIN pg_namespace m ON m.oid = whole.relnamespace
+    WHERE path IS NOT NULL ORDER BY bytes DESC LIMIT 20000
+"""
+"""Tables and indexes of the connected database, the largest first: a reading of the recorded files' names."""
+_DATABASES_HELD = """
+    SELECT datname FROM pg_database
+    WHERE datallowconn AND NOT datistemplate AND datname <> current_database()
+      AND has_database_privilege(datname, 'CONNECT') AND datname <> 'postgres'
+"""
 _STATES = f"""
     SELECT state, wait_event_type, wait_event, count(*)
     FROM pg_stat_get_activity((SELECT NULL::integer FROM pg_sleep({{}})))
@@ -128,18 +159,17 @@ class PostgresSession:
 
     engine = "postgres"
 
-    def __init__(self, dsn: str) -> None:
-        """Connect; raises as all methods."""
-        self._dsn = dsn
+    def __init__(self, dsn: str, database: str | None = None) -> None:
+        """Connect, to another database than the DSN's if one is given; raises as all methods."""
         self.asked = 0
         self.version, self.page_bytes, self.limits = "", 0, list[str]()
         try:
-            psycopg.conninfo.conninfo_to_dict(dsn)
+            self._dsn = psycopg.conninfo.make_conninfo(dsn, dbname=database)
         except psycopg.ProgrammingError:
             raise UnreadableError(UnreadableError.MALFORMED) from None  # the driver would repeat parts of it
         with _unreadable():
             self._connection = psycopg.connect(
-                dsn,
+                self._dsn,
                 autocommit=True,
                 application_name=APPLICATION,
                 connect_timeout=_CONNECT_S,
@@ -223,6 +253,17 @@ class PostgresSession:
             )
         return sizes
 
+    def relations(self) -> list[dict[str, Any]]:
+        """Tables and indexes of the databases that the user may see, by their files, with sizes in bytes.
+
+        Those of another database than the connected one have its name.
+        """
+        found = [_relation(row, "") for row in self._rows(_RELATIONS)]
+        for (database,) in self._rows(_DATABASES_HELD):
+            with suppress(UnreadableError), closing(PostgresSession(self._dsn, str(database))) as other:
+                found += [_relation(row, str(database)) for row in other._rows(_RELATIONS)]
+        return found
+
     def second(self) -> PostgresSession:
         """Another session, perhaps of another server if the DSN leads to several."""
         return PostgresSession(self._dsn)
@@ -273,6 +314,19 @@ def further_views(number: int, version: str) -> tuple[list[str], list[str]]:
             "writes of pages are not counted"
         )
     return views, limits
+
+
+def _relation(row: Sequence[Any], database: str) -> dict[str, Any]:
+    path, name, kind, table, partitioned, size_bytes = row
+    return {
+        "path": path,
+        "name": name,
+        "kind": kind,
+        "table": None if table == "." else table,
+        "partitioned": None if partitioned == "." else partitioned,
+        "database": database,
+        "size_bytes": size_bytes,
+    }
 
 
 def _state(state: str | None, event_type: str | None, event: str | None) -> State:

@@ -178,6 +178,8 @@ class Session:
             elapsed_s: that time; the total of all windows when left out.
         """
         self._say("decoding")
+        if self._counters is not None:
+            self._counters.read_relations()
         told = self._told(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
         self._finished = True
@@ -200,6 +202,7 @@ class Session:
             "engine_version": self._counters.version or told["engine_version"],
             "settings": {**told["settings"], **self._counters.settings},
             "counters": self._counters.counts,
+            "relations": self._counters.relations,
             "transactions": self._counters.transactions,
             "warnings": [*told["warnings"], *self._counters.warnings],
         }

@@ -107,6 +107,10 @@ RecordedOn = Annotated[
     ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")]
+Names = Annotated[
+    Path | None,
+    typer.Option("--names", help="CSV file of the names of tables and indexes, where the recording has none"),
+]
 Png = Annotated[Path | None, typer.Option("--png", help="file to draw the chart into")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.cli.options import Png, Scheduler, TrustScheduler, Workers
+from tierwise.cli.options import Names, Png, Scheduler, TrustScheduler, Workers
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.predict_joint import predict_joint
 from tierwise.cli.printing import echo
@@ -43,6 +43,7 @@ def predict(
         typer.Option(
             metavar="ROLE=DEVICE,…",
             help="move roles, such as log=nvme-dc,data=hdd-7k2; all=DEVICE moves the rest. A scenario each. "
+            "Tables and indexes too: public.orders=nvme-dc,index:public.*=nvme-dc. "
             "Of several recordings: shop.log=nvme-dc#1,bank.log=nvme-dc#1",
         ),
     ] = None,
@@ -78,6 +79,7 @@ def predict(
         bool, typer.Option(help="predict emulated disks, which are no faster than their path")
     ] = False,
     unit: Annotated[str | None, typer.Option(help="unit of rates: transactions or requests")] = None,
+    names: Names = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
     ] = False,
@@ -110,16 +112,16 @@ def predict(
             f"{option}: placements are ranked by the highest rate", f"leave out --devices or {option}"
         )
     if len(recordings) > 1:
-        options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png}
+        options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png, "--names": names}
         options |= {"--scheduler": scheduler, "--workers": workers}
         refused = [name for name, value in options.items() if value is not None]
         refused += [f"--{name.replace('_', '-')}" for name in machine.changes]
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
-    placements = [parse_place(one) for one in place or []]
+    placements = [parse_place(one, relations=True) for one in place or []]
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         predictor = Predictor.open(
-            recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None
+            recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None, names=names
         )
         distribute(predictor.replayer, recordings[0])
         if devices is not None:

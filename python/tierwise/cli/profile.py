@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tierwise.cli.options import Png
+from tierwise.cli.options import Names, Png
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.cli.profile_day import profile_day
@@ -16,7 +17,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.roles import Role
 from tierwise.predict import Predictor
-from tierwise.predict.savings import Savings, savings
+from tierwise.predict.savings import Savings, savings, savings_by_relation
 from tierwise.predict.usability import Usability, not_replayed, usability
 from tierwise.recording import Day, Observation, open_source
 from tierwise.recording.breakdown import Breakdown
@@ -26,8 +27,15 @@ from tierwise.report.document import Block, Text
 from tierwise.report.numbers import size
 from tierwise.report.recording.observation import extent, observation_document
 from tierwise.report.recording.profile import profile_document, profile_page
+from tierwise.report.recording.relations import relation_fields, relations_document
 from tierwise.report.recording.usability import usability_texts
 from tierwise.report.render import to_html_page
+
+
+class By(StrEnum):
+    """What a profile lists."""
+
+    FILE = "file"
 
 
 def profile(
@@ -41,6 +49,11 @@ def profile(
             "--savings/--no-savings", help="simulate the upper bound of what each role's device costs"
         ),
     ] = True,
+    by: Annotated[
+        By | None,
+        typer.Option(help="file: list tables and indexes, and what removing each would save at most"),
+    ] = None,
+    names: Names = None,
     html: Annotated[Path | None, typer.Option(help="file to write as one page that opens offline")] = None,
     png: Png = None,
     format: FormatOption = Format.TEXT,
@@ -48,6 +61,14 @@ def profile(
     """Show where the time went, by thread class and role, and what removing each role would save at most."""
     if html is not None or png is not None:
         require("report", "--html" if html is not None else "--png")
+    if names is not None and by is None:
+        raise TierwiseError("--names: names are for tables and indexes", "add --by file")
+    if by is not None:
+        chart = next((name for name, file in {"--html": html, "--png": png}.items() if file), None)
+        if chart:
+            raise TierwiseError(f"{chart}: --by file is a table only", f"leave out {chart}")
+        _profile_by_file(recording, names, format, saved=saved)
+        return
     if Day.is_at(recording):
         profile_day(recording, html, png, format)
         return
@@ -77,6 +98,22 @@ def profile(
         echo(f"page: {write_file(html, to_html_page(page).encode())}", err=True)
     if png is not None:
         echo(f"chart: {write_file(png, to_png(profile_chart(found)))}", err=True)
+
+
+def _profile_by_file(recording: Path, names: Path | None, format: Format, *, saved: bool) -> None:
+    opened = open_source(recording)
+    if isinstance(opened, Observation):
+        raise TierwiseError(
+            f"{recording}: an observation does not tell files apart", "record with tierwise record"
+        )
+    found = opened.relations(names)
+    gains = savings_by_relation(Predictor.open(recording, names=names), found) if saved else {}
+    values = {
+        "relations": [relation_fields(row, gains) for row in found.rows],
+        "unnamed": [file.model_dump(mode="json") for file in found.unnamed],
+        "warnings": opened.warnings,
+    }
+    show(relations_document(found, gains, opened.warnings), values, "profile-by-file", format)
 
 
 def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability]:

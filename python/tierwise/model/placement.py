@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import SYNONYMS, Role
+from tierwise.model.roles import ROLES_OF_FILES, SYNONYMS, Role
 from tierwise.model.suggestions import names_in, one_of
 
 EVERYTHING = "all"
@@ -64,8 +64,19 @@ class Placement(BaseModel):
                 )
 
 
-def parse_place(text: str, option: str = "--place") -> dict[str, str]:
+RELATION_MARKS = ".*:"
+"""A name in a placement with one of these is one of a table or an index, such as ``public.orders``."""
+
+
+def is_relation(name: str) -> bool:
+    """Whether a name in a placement is one of a table or an index, rather than of a role."""
+    return any(mark in name for mark in RELATION_MARKS)
+
+
+def parse_place(text: str, option: str = "--place", *, relations: bool = False) -> dict[str, str]:
     """Role, or ``all``, to device, from ``--place`` or another option: ``log=nvme-dc,data=hdd-7k2``.
+
+    With ``relations``, tables and indexes may take the place of roles: ``public.orders=nvme-dc``.
 
     Raises:
         TierwiseError: a part that is not ``role=device``, an unknown role, or a role given twice.
@@ -77,7 +88,8 @@ def parse_place(text: str, option: str = "--place") -> dict[str, str]:
             raise TierwiseError(
                 f"{option}: {part!r} is not ROLE=DEVICE", "write for example log=nvme-dc,data=hdd-7k2"
             )
-        require_role(role, option)
+        if not (relations and is_relation(role)):
+            require_role(role, option)
         if role in placement:
             raise TierwiseError(f"{option}: {role} is given twice", "give each role one device")
         placement[role] = device
@@ -92,6 +104,6 @@ def require_role(role: str, option: str = "--place") -> None:
     Raises:
         TierwiseError: naming the known roles.
     """
-    known = [EVERYTHING, *(one.value for one in Role)]
+    known = [EVERYTHING, *(one.value for one in ROLES_OF_FILES)]
     if role not in known:
         raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, known, SYNONYMS))

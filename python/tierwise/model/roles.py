@@ -24,8 +24,12 @@ class Role(StrEnum):
     """Catalogue, control files and files of no other role."""
     ARCHIVE = "archive"
     """Archived log, binary log."""
+    SELECTED = "selected"
+    """Tables and indexes that a question places apart from the others; no file is recorded with it."""
 
 
+ROLES_OF_FILES = tuple(role for role in Role if role is not Role.SELECTED)
+"""Those that files of a database can have."""
 SYNONYMS: dict[str, str] = {
     **dict.fromkeys(("wal", "pg_wal", "pg_xlog", "xlog", "redo", "journal", "logs", "iblog"), Role.LOG.value),
     **dict.fromkeys(("binlog", "archives", "archivelog"), Role.ARCHIVE.value),

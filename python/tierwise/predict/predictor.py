@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
+from tierwise.model.errors import TierwiseError
 from tierwise.predict import counting, growth, memory, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.coarse import Coarse
@@ -60,6 +61,9 @@ class Predictor:
         Rates count ``unit``; by default transactions, if the recording shows them.
         """
         self.about, self.replayer = about, replayer
+        self._selected: tuple[str, ...] = ()
+        self._select: Callable[[tuple[str, ...]], Predictor] | None = None
+        self._selecting: dict[tuple[str, ...], Predictor] = {}
         self._seeds = range(seeds)
         reproduced = replayer.reproduce(self._seeds)
         # A bound must hold, so processor time is never taken as more than the events show.
@@ -112,6 +116,7 @@ class Predictor:
         model_error: ModelError | None = None,
         unit: counting.Unit | None = None,
         fresh: bool = False,
+        names: Path | None = None,
     ) -> Predictor:
         """Open a recording, or an observation, and reproduce its run.
 
@@ -120,17 +125,56 @@ class Predictor:
             seeds: runs of the simulator for each scenario.
             model_error: the calibrated error; if not given, the one measured here or else the shipped one.
             fresh: whether new devices are in their factory state, rather than worn by long use.
+            names: CSV file of the names of tables and indexes, in place of those that the recording has.
 
         Raises:
             TierwiseError: no recording, a damaged or newer one, or one without work in it.
         """
         source = open_source(path)
         if isinstance(source, Observation):
+            error = ModelError()  # what was calibrated is the error of replays
             replayer = Replayer(Coarse(source), fresh=fresh)
-            model_error = ModelError()  # what was calibrated is the error of replays
-        else:
-            replayer = Replayer.open(path, fresh=fresh)
-        return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit)
+            return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=error, unit=unit)
+        recording = source
+
+        def select(selected: tuple[str, ...]) -> Predictor:
+            rows = recording.relations(names).matching(selected) if selected else []
+            files = [file for row in rows for file in row.files]
+            if selected and not files:
+                raise TierwiseError(
+                    f"{', '.join(selected)}: no file was used while the database was recorded",
+                    "name tables that the load uses; tierwise profile --by file lists them",
+                )
+            replayer = Replayer.open(path, fresh=fresh, selected=files)
+            predictor = cls(
+                recording.about,
+                recording.warnings,
+                replayer,
+                seeds=seeds,
+                model_error=model_error,
+                unit=unit,
+            )
+            predictor._selected, predictor._select = selected, select
+            return predictor
+
+        return select(())
+
+    def selecting(self, selected: tuple[str, ...]) -> Predictor:
+        """The same recording with the files of these tables and indexes apart from those of their role.
+
+        Raises:
+            TierwiseError: a name that the recording does not have, or an observation.
+        """
+        if selected == self._selected:
+            return self
+        if self._select is None:
+            raise TierwiseError(
+                f"{', '.join(selected)}: an observation does not tell tables apart",
+                "record the database with tierwise record",
+            )
+        if selected not in self._selecting:
+            self._selecting[selected] = self._select(selected)
+        return self._selecting[selected]
 
     @property
     def demands(self) -> Demands:
@@ -152,8 +196,17 @@ class Predictor:
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
 
         Raises:
-            TierwiseError: growth that the recording does not support.
+            TierwiseError: growth that the recording does not support; a table that it does not name.
         """
+        answered: dict[int, Prediction] = {}
+        for selected in dict.fromkeys(scenario.selected for scenario in scenarios):
+            places = [place for place, scenario in enumerate(scenarios) if scenario.selected == selected]
+            answers = self.selecting(selected)._predict([scenarios[place] for place in places], seeds)
+            answered |= dict(zip(places, answers, strict=True))
+        return [answered[place] for place in range(len(scenarios))]
+
+    def _predict(self, scenarios: Sequence[Scenario], seeds: int | None) -> list[Prediction]:
+        """Answer scenarios with the same selected tables."""
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
         scenarios = [growth.grown(scenario, self.run, self.work) for scenario in scenarios]
         refused = [self.refusal(scenario) for scenario in scenarios]

@@ -93,15 +93,28 @@ class Replayer:
 
     @classmethod
     def open(
-        cls, path: Path, *, fresh: bool = False, without: Sequence[str] = (), threads: int | None = None
+        cls,
+        path: Path,
+        *,
+        fresh: bool = False,
+        without: Sequence[str] = (),
+        threads: int | None = None,
+        selected: Sequence[int] = (),
     ) -> Replayer:
-        """Read a recording and find the work in it; mechanisms named in ``without`` are switched off.
+        """Read a recording and find the work in it.
+
+        Args:
+            path: its folder.
+            fresh: whether new devices are in their factory state.
+            without: mechanisms that are switched off.
+            threads: simulations side by side in one call.
+            selected: numbers of the files that get the role ``selected``.
 
         Raises:
             TierwiseError: no recording, a damaged one, or one that has no work in it.
         """
         try:
-            return cls(_core.Replay(path, profiles.texts(), without), fresh=fresh, threads=threads)
+            return cls(_core.Replay(path, profiles.texts(), without, selected), fresh=fresh, threads=threads)
         except ValueError as error:
             raise _problem(error) from None
 

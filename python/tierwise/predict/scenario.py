@@ -7,7 +7,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from tierwise.model.placement import EVERYTHING, require_role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import EVERYTHING, is_relation, require_role
 from tierwise.model.roles import Role
 from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
@@ -24,7 +25,8 @@ class Scenario(Record):
 
     placement: dict[str, str] = {}  # noqa: RUF012  (pydantic copies defaults)
     """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
-    Roles on the same name share one device."""
+    Roles on the same name share one device. Also a table or an index, such as ``public.orders``, see
+    :meth:`tierwise.recording.relations.Relations.matching`; all that a scenario names go to one device."""
     memory_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
     """Memory for the engine and the page cache."""
     cores: int | None = Field(default=None, ge=1, le=1024)
@@ -45,10 +47,21 @@ class Scenario(Record):
     @model_validator(mode="after")
     def _placement_is_known(self) -> Self:
         for role, device in self.placement.items():
-            require_role(role)
+            if not is_relation(role):
+                require_role(role)
             if device != RECORDED:
                 resolve(device)
+        if len({self.placement[name] for name in self.selected}) > 1:
+            raise TierwiseError(
+                f"tables go to several devices: {', '.join(self.selected)}",
+                "place all tables and indexes of one scenario on one device",
+            )
         return self
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Names of tables and indexes that are placed apart from their role, sorted."""
+        return tuple(sorted(name for name in self.placement if is_relation(name)))
 
     @property
     def changes(self) -> list[str]:
@@ -74,4 +87,7 @@ class Scenario(Record):
 
     def _names_of(self, roles: Iterable[Role]) -> dict[Role, str]:
         rest = self.placement.get(EVERYTHING, RECORDED)
-        return {role: self.placement.get(role.value, rest) for role in roles}
+        by_name = {role: self.placement.get(role.value, rest) for role in roles}
+        if self.selected and Role.SELECTED in by_name:
+            by_name[Role.SELECTED] = self.placement[self.selected[0]]
+        return by_name

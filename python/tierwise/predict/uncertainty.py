@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tierwise.model.placement import EVERYTHING
+from tierwise.model.placement import EVERYTHING, is_relation
 from tierwise.model.roles import Role
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
@@ -98,7 +98,7 @@ def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: floa
             "the interval holds both ends"
         )
     for role in scenario.placement:
-        if role != EVERYTHING and Role(role) not in work.footprints:
+        if role != EVERYTHING and not is_relation(role) and Role(role) not in work.footprints:
             uncertainty.warnings.append(
                 f"the recording has no file of role {role}: its device changes nothing"
             )

@@ -18,6 +18,7 @@ from tierwise.results.measurements import Record
 Part = Literal[
     "cpu", "runnable", "log_device", "log_queue", "read", "write", "lock", "client", "sleep", "other"
 ]
+MOST_FILES = 40
 ThreadClass = Literal["session", "client", "log_writer", "background", "kernel", "other"]
 
 
@@ -79,10 +80,16 @@ class RoleTraffic(Requests):
 class FileTraffic(Requests):
     """Requests of one file to its device."""
 
+    file: int
+    """Its number in the recording's table of files."""
     path: str
     role: Role | None
     size_bytes: int
     waited_s: float
+    session_waited_s: float
+    """The part of that which client sessions waited."""
+    device_s: float
+    """Time that its requests spent at the device, summed."""
 
 
 class Breakdown(Record):
@@ -102,10 +109,10 @@ class Breakdown(Record):
     """Largest difference between any thread's parts and its lifetime, as a share of the lifetime."""
 
 
-def break_down(path: Path) -> Breakdown:
-    """Say where the time of a recording went.
+def break_down(path: Path, most_files: int = MOST_FILES) -> Breakdown:
+    """Say where the time of a recording went, with at most ``most_files`` files.
 
     Raises:
         TierwiseError: naming the file, if it is no recording, newer than this program, or damaged.
     """
-    return Breakdown.model_validate_json(_core.profile_recording(path))
+    return Breakdown.model_validate_json(_core.profile_recording(path, most_files))

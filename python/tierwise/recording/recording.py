@@ -19,6 +19,7 @@ from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.recording.other_formats import refuse_file
 from tierwise.recording.programs import ClientProgram, ForeignProgram, pooler_warning
+from tierwise.recording.relations import Relation, Relations, read_names, relations
 
 ABOUT_FILE = "about.json"
 """Metadata of a recording; a folder without it is no recording."""
@@ -121,6 +122,8 @@ class About(_Part):
     """Size of all files of the engine's data directory, if known."""
     role_bytes: dict[Role, int] = {}
     """The same by role of the files; empty in older recordings."""
+    relations: list[Relation] = []
+    """Tables and indexes by their files; empty if the server was not asked, and in older recordings."""
     clients: list[ClientProgram] = []
     """Programs that held the sessions; empty if there are none, and in older recordings."""
     foreign_cpu_share: float
@@ -182,6 +185,19 @@ class Recording:
             TierwiseError: as :func:`tierwise.recording.breakdown.break_down`.
         """
         return break_down(self.path)
+
+    def relations(self, names: Path | None = None) -> Relations:
+        """Its tables and indexes, with what their files were asked for.
+
+        Args:
+            names: CSV file of names, in place of those that the recording has.
+
+        Raises:
+            TierwiseError: as :meth:`break_down`, and as :func:`tierwise.recording.relations.read_names`.
+        """
+        named = self.about.relations if names is None else read_names(names)
+        files = break_down(self.path, most_files=sys.maxsize).files
+        return relations(self.about.engine, files, named)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in which each table of the recording is a view.

@@ -52,7 +52,8 @@ class Case:
     @property
     def roles(self) -> frozenset[Role]:
         """Roles that can be placed."""
-        return servers.roles_of(self.spec.server, self.engine)
+        selected = {Role.SELECTED} if self.spec.selected else set()
+        return servers.roles_of(self.spec.server, self.engine) | selected
 
     def client(self) -> clients.Client[Any]:
         """The client program."""
@@ -61,7 +62,9 @@ class Case:
     def database(self) -> servers.Database:
         """A database of the case, not yet made."""
         settings = self.study.settings.get(self.engine, {})
-        return servers.create(self.spec.server, self.engine, settings, binary_log=self.spec.binary_log)
+        database = servers.create(self.spec.server, self.engine, settings, binary_log=self.spec.binary_log)
+        database.selected = self.spec.selected
+        return database
 
     def plan(self, placement: str, seed: int) -> RunPlan:
         """The plan by which the storage of a placement is opened."""

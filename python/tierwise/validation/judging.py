@@ -108,6 +108,9 @@ class RoundData:
         if own and placement == row.placement:
             return Scenario()
         named = self.spec.scenario_of(placement, str(self.folder / OWN_PROFILE))
+        selected = named.pop(Role.SELECTED, None)
+        if selected is not None:
+            named |= dict.fromkeys(self.cases[row.case].selected, selected)
         return Scenario(placement=named, emulated=not own)
 
     def price(self, row: Row, placement: str) -> float | None:

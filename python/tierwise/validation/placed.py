@@ -133,7 +133,8 @@ class Placed:
                 assert out is not None
                 shutil.rmtree(out, ignore_errors=True)
                 watched = replace(target, disk_servers=self._disk_servers)
-                session = Session(watched, out, Schedule(None, duty, _BURST_S), lambda _: None)
+                schedule = Schedule(None, duty, _BURST_S)
+                session = Session(watched, out, schedule, lambda _: None, self.database.dsn())
                 started.append(RunRecording(undo.enter_context(session), duty >= 1))
                 undo.callback(started[-1].end)
                 started[-1].begin()
@@ -189,7 +190,10 @@ def placed(
 def template_of(case: Case, folder: Path, progress: ProgressCallback) -> Path:
     """A stopped database with the client's data, in a folder of templates; created on first use."""
     client, database = case.client(), case.database()
-    facts = json.dumps([database.engine, database.version(), dict(database.settings), servers.CLIENT])
+    known = [database.engine, database.version(), dict(database.settings), servers.CLIENT]
+    if database.engine == "postgres":
+        known += database.selected
+    facts = json.dumps(known)
     name = f"{database.engine}-{client.dataset}-{hashlib.sha256(facts.encode()).hexdigest()[:8]}"
     if (folder / name).exists():
         database.remove()

@@ -7,9 +7,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt, ValidationError, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, StringConstraints, ValidationError, model_validator
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.file_names import FileName
@@ -25,6 +25,7 @@ OWN = "own"
 """Name for the machine's own storage, in place of a profile."""
 _MOST_DIFFERENT_CLIENTS = 64
 
+RelationName = Annotated[str, StringConstraints(pattern=r"^(table|index):\w+\.\w+$")]
 LoadKind = Literal["writes", "mixed", "reads", "think time", "arrivals", "contention", "job"]
 
 
@@ -63,11 +64,15 @@ class CaseSpec(Record):
     settings: dict[str, str] = {}
     binary_log: bool = False
     """Whether MariaDB writes a binary log, with the data."""
+    selected: list[RelationName] = []
+    """Tables and indexes in the place of the role ``selected``, such as ``table:public.orders``."""
 
     @model_validator(mode="after")
     def _fits_its_server(self) -> Self:
         if self.server is None and self.memory is not None:
             raise ValueError(f"memory limits a server, and client {self.client} has none")
+        if self.selected and self.server is None:
+            raise ValueError("selected tables have a place of their own in a server only")
         if self.server != "mariadb" and self.binary_log:
             raise ValueError("binary_log is of server mariadb")
         return self

@@ -15,7 +15,7 @@ from tierwise.model import input_files
 from tierwise.model.errors import TierwiseError
 from tierwise.model.file_names import file_below
 from tierwise.model.input_files import parse_toml
-from tierwise.model.roles import Role
+from tierwise.model.roles import ROLES_OF_FILES, Role
 from tierwise.workloads import pgbench
 from tierwise.workloads.object_operations import ObjectKind
 from tierwise.workloads.program import RoleSql
@@ -135,7 +135,7 @@ def role_sql(path: Path) -> RoleSql:
         raise TierwiseError(f"{path}: a statement before the first role", "begin with a line '-- role: data'")
     result: RoleSql = []
     for name, script in zip(sections[1::2], sections[2::2], strict=True):
-        if name not in list(Role):
+        if name not in ROLES_OF_FILES:
             raise TierwiseError(f"{path}: unknown role {name!r}", f"use one of {', '.join(Role)}")
         result += [(Role(name), statement) for statement in _core.split_statements(script)]
     return result

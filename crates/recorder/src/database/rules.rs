@@ -75,7 +75,11 @@ pub fn of_program(program: &str) -> Option<&'static Rules> {
 /// If it is no absolute path, or no role.
 pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
     let wrong = |message: String| {
-        let known = Role::ALL.map(Role::name).join(", ");
+        let known = Role::ALL.map(Role::name).into_iter();
+        let known: Vec<&str> = known
+            .filter(|name| Role::of_files(name).is_some())
+            .collect();
+        let known = known.join(", ");
         let fix = format!("write for example --role /srv/log/b.*=archive; roles are {known}");
         RecordError::new(message, fix)
     };
@@ -85,7 +89,7 @@ pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
     if !path.starts_with('/') {
         return Err(wrong(format!("--role: {path:?} is no absolute path")));
     }
-    let Some(role) = Role::ALL.into_iter().find(|role| role.name() == name) else {
+    let Some(role) = Role::of_files(name) else {
         return Err(wrong(format!("--role: {name:?} is no role")));
     };
     let parts = path.trim_end_matches('/').split('*');

@@ -72,6 +72,7 @@ const MARIADB: EngineRules = EngineRules {
         roles: &[
             Role::Data,
             Role::Index,
+            Role::Selected,
             Role::Undo,
             Role::System,
             Role::Doublewrite,

@@ -39,7 +39,7 @@ fn time_us(found: &Breakdown, category: TimeCategory, role: Option<Role>) -> u64
 
 #[test]
 fn waits_go_to_what_ended_them() {
-    let found = breakdown(&made().finish());
+    let found = breakdown(&made().finish(), 40);
     let time_us = |category, role| time_us(&found, category, role);
     assert_eq!(time_us(TimeCategory::LogDevice, Some(Role::Log)), 399);
     let followers = (505 - 205) + (508 - 205);
@@ -50,7 +50,7 @@ fn waits_go_to_what_ended_them() {
 
 #[test]
 fn parts_sum_to_the_time_of_every_class() {
-    let found = breakdown(&made().finish());
+    let found = breakdown(&made().finish(), 40);
     assert_eq!(found.sum_error, 0.0);
     let class = &found.classes[0];
     assert_eq!((class.class, class.threads), ("session", 5));
@@ -68,7 +68,7 @@ fn a_session_that_only_looks_on_is_no_part_of_the_load() {
     let idle = made.thread(ThreadClass::Session);
     let mut doing = made.at(idle, 0);
     doing.call(CallKind::Receive, NONE, (UNKNOWN, 0), (998 * US, NONE));
-    let found = breakdown(&made.finish());
+    let found = breakdown(&made.finish(), 40);
     let classes = found.classes.iter();
     let counts: Vec<_> = classes.map(|one| (one.class, one.threads)).collect();
     assert_eq!(counts, [("session", 5), ("other", 1)]);
@@ -83,7 +83,7 @@ fn a_gap_in_a_thread_s_states_is_an_error_of_its_sum() {
         .iter()
         .position(|state| state.end_ns - state.start_ns == 399 * US);
     states.remove(wait.expect("the leader's"));
-    let found = breakdown(&recording);
+    let found = breakdown(&recording, 40);
     assert!(
         (found.sum_error - 0.399).abs() < 1e-9,
         "{}",
@@ -93,7 +93,7 @@ fn a_gap_in_a_thread_s_states_is_an_error_of_its_sum() {
 
 #[test]
 fn an_empty_recording_has_no_classes() {
-    let found = breakdown(&Recording::default());
+    let found = breakdown(&Recording::default(), 40);
     assert!(found.classes.is_empty() && found.files.is_empty());
 }
 
@@ -109,7 +109,7 @@ fn a_wait_for_asynchronous_calls_is_for_the_first_to_be_done() {
     doing
         .cpu(99 * US)
         .call(CallKind::Await, NONE, (UNKNOWN, 0), (200 * US, NONE));
-    let found = breakdown(&made.finish());
+    let found = breakdown(&made.finish(), 40);
     assert_eq!(time_us(&found, TimeCategory::Read, Some(Role::Data)), 200);
 }
 
@@ -118,6 +118,6 @@ fn a_client_whose_calls_are_not_traced_waits_for_its_server() {
     let mut made = Made::new("");
     let client = made.thread(ThreadClass::Client);
     made.at(client, 0).cpu(100 * US).fault(200 * US).cpu(US);
-    let found = breakdown(&made.finish());
+    let found = breakdown(&made.finish(), 40);
     assert_eq!(time_us(&found, TimeCategory::Client, None), 200);
 }

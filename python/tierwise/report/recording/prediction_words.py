@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tierwise.model.placement import EVERYTHING
+from tierwise.model.placement import EVERYTHING, is_relation
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
@@ -186,4 +186,9 @@ def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, l
 
 
 def _roles(roles: Sequence[str], rest: str) -> str:
-    return join([rest if role == EVERYTHING else ROLE_NAMES[Role(role)] for role in roles])
+    def name(role: str) -> str:
+        if role == EVERYTHING:
+            return rest
+        return role if is_relation(role) else ROLE_NAMES[Role(role)]
+
+    return join([name(role) for role in roles])

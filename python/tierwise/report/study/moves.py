@@ -12,6 +12,7 @@ ROLE_NAMES = {
     Role.DOUBLEWRITE: "the doublewrite area",
     Role.DATA: "the data",
     Role.INDEX: "the indexes",
+    Role.SELECTED: "the selected tables",
     Role.UNDO: "the undo",
     Role.TEMP: "the temporary files",
     Role.SYSTEM: "the system files",

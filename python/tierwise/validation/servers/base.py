@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.capture import Target
+from tierwise.capture.dsn import Dsn
 from tierwise.host import mounts, processes, programs
 from tierwise.host.home import Home
 from tierwise.host.interpreter import Command
@@ -68,6 +69,8 @@ class Database(ABC):
         """User of the database and its clients; ``None`` for the caller, if not root."""
         self._home = Home("validate-home", self.user)
         self.places: dict[Role, Path] = {}
+        self.selected: Sequence[str] = ()
+        """Tables and indexes in a place of their own, such as ``table:public.orders``."""
 
     @property
     def home(self) -> Path:
@@ -136,6 +139,10 @@ class Database(ABC):
     @abstractmethod
     def target(self) -> Target | None:
         """Target of a recording; ``None`` for a library, which runs in its client's process."""
+
+    def dsn(self) -> Dsn | None:
+        """The address at which a recording asks for the names of tables; ``None`` if it needs none."""
+        return None
 
     def version(self) -> str:
         """Version of the programs."""

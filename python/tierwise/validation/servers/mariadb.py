@@ -75,6 +75,7 @@ class MariadbServer(Server):
         self._temp = self.own_directory(places[Role.TEMP], "tmp")
         copy_files(self.data / _LOG, self._log / _LOG)
         (self.data / _LOG).unlink()
+        self._link_selected(places)
         self.places = dict(places)
 
     def start(self) -> None:
@@ -105,6 +106,18 @@ class MariadbServer(Server):
             f"CREATE OR REPLACE USER {name}@localhost IDENTIFIED BY '{password}'",
             f"GRANT ALL ON {DATABASE}.* TO {name}@localhost",
         )
+
+    def _link_selected(self, places: Mapping[Role, Path]) -> None:
+        """Move the files of the selected tables to a place of their own, and link them."""
+        for one in self.selected:
+            schema, table = one.removeprefix("table:").split(".")
+            file = self.data / schema / f"{table}.ibd"
+            folder = places[Role.SELECTED] / schema
+            if not folder.exists():
+                self.own_directory(places[Role.SELECTED], schema)
+            copy_files(file, folder / file.name)
+            file.unlink()
+            file.symlink_to(folder / file.name)
 
     def _make_client(self) -> None:
         """Make the clients' database and account, whose files are those of ``secure-file-priv`` alone."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.capture import Target, of_pid
+from tierwise.capture.dsn import Dsn
 from tierwise.engines.postgres.binaries import system
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.session import CATALOGUE_ONLY
@@ -58,6 +59,7 @@ class PostgresServer(Server):
         self.start()
         try:
             prepare()
+            self._move_selected()
             self._execute("CHECKPOINT")
         finally:
             self.stop()
@@ -71,6 +73,8 @@ class PostgresServer(Server):
         self.data = root / _FOLDER
         self._link(places[Role.LOG], self.data / "pg_wal")
         self._link(places[Role.TEMP], self.data / "base" / "pgsql_tmp")
+        for tablespace in (self.data / "pg_tblspc").iterdir():
+            self._link(places[Role.SELECTED], tablespace)
         self.places = dict(places)
 
     def start(self) -> None:
@@ -95,6 +99,22 @@ class PostgresServer(Server):
         """The server, found like ``tierwise record --engine postgres`` does."""
         return of_pid(self.pid)
 
+    def dsn(self) -> Dsn | None:
+        """The superuser's, who may see the sizes of files; names are needed to select tables only."""
+        text = f"host='{self.home}' port={self.port} user={_SUPERUSER} dbname={_CONTROL}"
+        return Dsn("postgresql", text) if self.selected else None
+
+    def _move_selected(self) -> None:
+        """Put the selected tables and indexes into a tablespace inside the cluster."""
+        if not self.selected:
+            return
+        with self._connect(DATABASE) as connection:
+            connection.execute("SET allow_in_place_tablespaces = on")
+            connection.execute("CREATE TABLESPACE selected LOCATION ''")
+            for one in self.selected:
+                kind, name = one.split(":")
+                connection.execute(f"ALTER {kind.upper()} {name} SET TABLESPACE selected".encode())
+
     def _access_files(self) -> dict[str, str]:
         """Settings that name the files of access, which are out of the server's own reach."""
         files = {"hba_file": _ACCESS, "ident_file": f'tierwise "{caller()}" {_SUPERUSER}\n'}
@@ -112,9 +132,9 @@ class PostgresServer(Server):
         shutil.rmtree(folder, ignore_errors=True)
         folder.symlink_to(moved)
 
-    def _connect(self) -> psycopg.Connection[Any]:
+    def _connect(self, database: str = _CONTROL) -> psycopg.Connection[Any]:
         """A session of the superuser, which only the account that tierwise runs as can open."""
-        place = f"host='{self.home}' port={self.port} user={_SUPERUSER} dbname={_CONTROL}"
+        place = f"host='{self.home}' port={self.port} user={_SUPERUSER} dbname={database}"
         until_s = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < until_s:
             if self._process is None or not self._process.running:

@@ -1,0 +1,266 @@
+"""Tables and indexes of a recording: their names, their files, and what those files were asked for.
+
+Names come from the recording, if the server was asked over SQL, or from a file. InnoDB names its files after
+their tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.suggestions import did_you_mean
+from tierwise.recording.breakdown import FileTraffic
+from tierwise.results.measurements import Record
+
+Kind = Literal["table", "index", "toast", "materialized view"]
+_COLUMNS = ("path", "name", "kind", "table", "partitioned", "database", "size_bytes")
+_REQUIRED = ("path", "name", "kind")
+_FORKS = re.compile(r"(_(fsm|vm|init))?(\.\d+)?( \(deleted\))?$")
+"""What PostgreSQL adds to the number of a relation: its forks, and segments of 1 GB."""
+_INNODB = re.compile(r"(?:^|/)([^/]+)/([^/]+)\.ibd$")
+_INNODB_ENGINES = ("mariadb", "mysql")
+_ENCODED = re.compile(r"@([0-9a-f]{4})")
+"""A letter in a name of MariaDB's files: its documentation, "Identifier to File Name Mapping"."""
+_PARTS = re.compile(r"#p#", re.IGNORECASE)
+_PREFIX = re.compile(r"(table|index):(.+)", re.DOTALL)
+
+
+class Relation(Record):
+    """A table, an index or another relation with files of its own."""
+
+    path: str = Field(min_length=1)
+    """End of the path of its first file, such as ``base/5/16397``."""
+    name: str = Field(min_length=1)
+    """With its schema, such as ``public.orders``."""
+    kind: Kind
+    table: str | None = None
+    """The table that it belongs to; ``None`` for a table."""
+    partitioned: str | None = None
+    """The partitioned table that its table is a part of."""
+    database: str = ""
+    size_bytes: int = Field(default=0, ge=0)
+    """Of all its files; 0 if not known."""
+
+    @property
+    def is_index(self) -> bool:
+        """Whether ``ALTER INDEX`` moves it; TOAST moves with its table."""
+        return self.kind == "index"
+
+    @property
+    def moves_as(self) -> str:
+        """Name of the relation that is moved by a statement: TOAST moves with its table."""
+        return self.table if self.kind == "toast" and self.table else self.name
+
+    @property
+    def label(self) -> str:
+        """Its name, with the database if that is another one than the connected."""
+        return f"{self.database}.{self.moves_as}" if self.database else self.moves_as
+
+    @property
+    def pattern(self) -> str:
+        """The name in a placement that stands for it alone."""
+        return f"{'index' if self.is_index else 'table'}:{self.label}"
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the table that it is or belongs to, and of the partitioned one."""
+        return [name for name in (self.table or self.name, self.partitioned) if name]
+
+
+@dataclass
+class RelationTraffic:
+    """What the files of one movable relation were asked for: a table with its TOAST, or an index.
+
+    Attributes:
+        relation: the table or index.
+        files: numbers of its files in the recording.
+        size_bytes: of all its files.
+        reads, writes: requests to its device.
+        read_bytes, written_bytes: of these.
+        waited_s: time that client sessions waited in calls for its files.
+        device_s: time that its requests spent at the device, summed.
+    """
+
+    relation: Relation
+    files: list[int] = field(default_factory=list)
+    size_bytes: int = 0
+    reads: int = 0
+    writes: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+    waited_s: float = 0.0
+    device_s: float = 0.0
+
+    def add(self, row: FileTraffic) -> None:
+        """Add the requests of one of its files."""
+        self.files.append(row.file)
+        self.reads += row.reads
+        self.writes += row.writes
+        self.read_bytes += row.read_bytes
+        self.written_bytes += row.written_bytes
+        self.waited_s += row.session_waited_s
+        self.device_s += row.device_s
+
+
+@dataclass(frozen=True)
+class Relations:
+    """Movable relations of a recording, those that were waited for longest first.
+
+    Attributes:
+        rows: tables and indexes that the recording shows or the catalog names.
+        unnamed: files of tables or indexes without a name.
+    """
+
+    rows: Sequence[RelationTraffic]
+    unnamed: Sequence[FileTraffic]
+
+    def matching(self, patterns: Iterable[str]) -> list[RelationTraffic]:
+        """The relations that any of these patterns names.
+
+        A pattern is a name such as ``public.orders``, in which ``*`` stands for any letters. It names a table
+        or an index, and the partitions of a partitioned table; ``table:PATTERN`` names tables only,
+        ``index:PATTERN`` indexes, also by their tables.
+
+        Raises:
+            TierwiseError: a pattern that names nothing.
+        """
+        found: dict[str, RelationTraffic] = {}
+        for pattern in patterns:
+            rows = [row for row in self.rows if _fits(row.relation, pattern)]
+            if not rows:
+                raise self._unknown(pattern)
+            found |= {f"{row.relation.database}.{row.relation.path}": row for row in rows}
+        return list(found.values())
+
+    def _unknown(self, pattern: str) -> TierwiseError:
+        if not self.rows:
+            return TierwiseError(
+                f"{pattern}: the recording has no names of tables",
+                "record with --dsn, or give --names FILE; see docs/how-to/tables.md",
+            )
+        known = [row.relation.name for row in self.rows]
+        prefix = _PREFIX.fullmatch(pattern)
+        listed = "tierwise profile --by file lists the tables and indexes"
+        return TierwiseError(
+            f"no table or index of the recording is named {pattern}",
+            did_you_mean(prefix[2] if prefix else pattern, known, listed),
+        )
+
+
+def relations(engine: str, files: Sequence[FileTraffic], named: Sequence[Relation]) -> Relations:
+    """Join the files of a recording with the names of tables and indexes.
+
+    Args:
+        engine: name of the recorded engine.
+        files: all files of the recording that were used.
+        named: names from the recording or from a file.
+    """
+    by_path = {_known_part(one.path): one for one in named}
+    movable: dict[tuple[str, str], RelationTraffic] = {}
+    for one in named:
+        row = movable.setdefault((one.database, one.moves_as), RelationTraffic(one))
+        if one.kind != "toast":
+            row.relation = one
+        row.size_bytes += one.size_bytes
+    sized = {key for key, row in movable.items() if row.size_bytes}
+    unnamed = []
+    for file in files:
+        if file.role not in ("data", "index"):
+            continue
+        relation = _relation_of(file.path, by_path) or (
+            _innodb(file.path) if engine in _INNODB_ENGINES else None
+        )
+        if relation is None:
+            unnamed.append(file)
+            continue
+        key = (relation.database, relation.moves_as)
+        row = movable.setdefault(key, RelationTraffic(relation))
+        row.add(file)
+        if key not in sized:
+            row.size_bytes += file.size_bytes
+    rows = sorted(movable.values(), key=lambda row: (-row.waited_s, -row.device_s, row.relation.name))
+    return Relations(rows, unnamed)
+
+
+def read_names(file: Path) -> list[Relation]:
+    """Read names from a CSV file with the columns path, name and kind.
+
+    Further columns may be table, partitioned, database and size_bytes.
+
+    Raises:
+        TierwiseError: naming the file, the line and the column.
+    """
+    text = read_text(file, "give a CSV file; docs/how-to/tables.md has the query that writes it")
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    fix = f"the first line names the columns: {', '.join(_COLUMNS)}"
+    try:
+        columns = reader.fieldnames or []
+        missing = [name for name in _REQUIRED if name not in columns]
+        if missing:
+            raise TierwiseError(f"{file}: no column {missing[0]}", fix)
+        named = []
+        for row in reader:
+            known = {name: value for name, value in row.items() if name in _COLUMNS and value}
+            try:
+                named.append(Relation.model_validate(known))
+            except ValidationError as error:
+                place = ".".join(str(part) for part in error.errors()[0]["loc"])
+                message = f"{file}, line {reader.line_num}: {place}: {error.errors()[0]['msg']}"
+                raise TierwiseError(message, fix) from None
+    except csv.Error as error:
+        raise TierwiseError(f"{file}, line {reader.line_num}: {error}", fix) from None
+    return named
+
+
+def _fits(relation: Relation, pattern: str) -> bool:
+    prefix = _PREFIX.fullmatch(pattern)
+    if prefix is None:
+        named = [relation.name, *(relation.tables if not relation.is_index else [])]
+        return any(_matches(name, pattern, relation.database) for name in named)
+    kind, pattern = prefix.groups()
+    if (kind == "index") != relation.is_index:
+        return False
+    return any(_matches(name, pattern, relation.database) for name in [relation.name, *relation.tables])
+
+
+def _matches(name: str, pattern: str, database: str) -> bool:
+    pattern = pattern.replace("[", "[[]")
+    return fnmatchcase(name, pattern) or (bool(database) and fnmatchcase(f"{database}.{name}", pattern))
+
+
+def _known_part(path: str) -> str:
+    """The part of a path that the catalog and the kernel share: the kernel follows links of tablespaces."""
+    parts = path.strip("/").split("/")
+    return "/".join(parts[2:] if parts[0] == "pg_tblspc" else parts)
+
+
+def _relation_of(path: str, by_path: Mapping[str, Relation]) -> Relation | None:
+    parts = _FORKS.sub("", path).split("/")
+    ends = ("/".join(parts[-count:]) for count in range(min(len(parts), 4), 0, -1))
+    return next((by_path[end] for end in ends if end in by_path), None)
+
+
+def _innodb(path: str) -> Relation | None:
+    found = _INNODB.search(path.removesuffix(" (deleted)"))
+    if found is None:
+        return None
+    schema, stem = (_ENCODED.sub(lambda code: chr(int(code[1], 16)), part) for part in found.groups())
+    table, *parts = _PARTS.split(stem, maxsplit=1)
+    return Relation(
+        path=posixpath.join(*found.groups()) + ".ibd",
+        name=f"{schema}.{stem}",
+        kind="table",
+        partitioned=f"{schema}.{table}" if parts else None,
+    )
