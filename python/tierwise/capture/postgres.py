@@ -284,7 +284,7 @@ class PostgresSession:
             cursor = self._connection.execute((_SAFELY + sql).encode(), prepare=False)
             while cursor.nextset():
                 pass
-            return cursor.fetchall()
+            return [tuple(map(_text, row)) for row in cursor.fetchall()]
 
 
 def further_views(number: int, version: str) -> tuple[list[str], list[str]]:
@@ -314,6 +314,11 @@ def further_views(number: int, version: str) -> tuple[list[str], list[str]]:
             "writes of pages are not counted"
         )
     return views, limits
+
+
+def _text(value: Any) -> Any:
+    """Text, where a server without an encoding (SQL_ASCII) gives bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _relation(row: Sequence[Any], database: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from tierwise.advise import Advice, AdviceOptions, Terms
 from tierwise.cli.advise_day import show_day_advice
+from tierwise.cli.advise_tables import show_table_advice
 from tierwise.cli.options import (
     Budget,
     Devices,
@@ -17,6 +19,7 @@ from tierwise.cli.options import (
     Growth,
     Have,
     Headroom,
+    Names,
     PricesFile,
     RecordedOn,
     Scheduler,
@@ -41,6 +44,12 @@ from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day_advice import day_advice_section
 
 
+class By(StrEnum):
+    """What is placed."""
+
+    TABLE = "table"
+
+
 def advise(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote, also of a day")],
     *,
@@ -53,6 +62,13 @@ def advise(
     years: Years = YEARS,
     prices: PricesFile = None,
     recorded_on: RecordedOn = "",
+    by: Annotated[
+        By | None, typer.Option(help="table: which tables and indexes to move to the one device")
+    ] = None,
+    capacity: Annotated[
+        str | None, typer.Option(help="space for tables on the device, for example 100G; with --by table")
+    ] = None,
+    names: Names = None,
     fresh: Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     scheduler: Scheduler = None,
@@ -68,6 +84,15 @@ def advise(
         raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
     if output is not None and Day.is_at(recording):
         require("report", "--output of a day")  # its timeline is drawn
+    if by is not None:
+        others = {"--budget": budget, "--goal": goal, "--output": output, "--scheduler": scheduler}
+        if refused := [name for name, value in others.items() if value is not None]:
+            raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
+        show_table_advice(recording, devices, capacity, names, seeds=seeds, fresh=fresh, format=format)
+        return
+    if capacity is not None or names is not None:
+        option = "--capacity" if capacity is not None else "--names"
+        raise TierwiseError(f"{option} is of tables", "add --by table")
     terms = Terms.parse(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
@@ -17,7 +18,7 @@ from tierwise.predict.replayed import Demands, Outcome
 from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty
-from tierwise.recording import About, Observation, open_source, pooler_of
+from tierwise.recording import About, Observation, Recording, open_source, pooler_of
 
 SEEDS = 5
 """Runs of the simulator behind an interval."""
@@ -65,6 +66,7 @@ class Predictor:
         self._select: Callable[[tuple[str, ...]], Predictor] | None = None
         self._selecting: dict[tuple[str, ...], Predictor] = {}
         self._seeds = range(seeds)
+        self._own_warnings, self._model_error, self._unit = warnings, model_error, unit
         reproduced = replayer.reproduce(self._seeds)
         # A bound must hold, so processor time is never taken as more than the events show.
         demands = replayer.work.demands.with_cpu_times(min(reproduced.cpu_scale, 1.0))
@@ -135,29 +137,44 @@ class Predictor:
             error = ModelError()  # what was calibrated is the error of replays
             replayer = Replayer(Coarse(source), fresh=fresh)
             return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=error, unit=unit)
-        recording = source
+        replayer = Replayer.open(path, fresh=fresh)
+        predictor = cls(
+            source.about, source.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit
+        )
+        predictor.select_from(source, partial(Replayer.open, fresh=fresh), names)
+        return predictor
+
+    def select_from(
+        self, recording: Recording, replay: Callable[..., Replayer], names: Path | None = None
+    ) -> None:
+        """Answer scenarios that place tables, from now on.
+
+        Args:
+            recording: the opened one, with its names of tables.
+            replay: opens it again, with the keyword ``selected`` for the numbers of files.
+            names: CSV file of names, in place of those of the recording.
+        """
 
         def select(selected: tuple[str, ...]) -> Predictor:
-            rows = recording.relations(names).matching(selected) if selected else []
+            rows = recording.relations(names).matching(selected)
             files = [file for row in rows for file in row.files]
-            if selected and not files:
+            if not files:
                 raise TierwiseError(
                     f"{', '.join(selected)}: no file was used while the database was recorded",
                     "name tables that the load uses; tierwise profile --by file lists them",
                 )
-            replayer = Replayer.open(path, fresh=fresh, selected=files)
-            predictor = cls(
-                recording.about,
-                recording.warnings,
-                replayer,
-                seeds=seeds,
-                model_error=model_error,
-                unit=unit,
+            predictor = Predictor(
+                self.about,
+                self._own_warnings,
+                replay(recording.path, selected=files),
+                seeds=len(self._seeds),
+                model_error=self._model_error,
+                unit=self._unit,
             )
-            predictor._selected, predictor._select = selected, select
+            predictor._selected = selected
             return predictor
 
-        return select(())
+        self._select = select
 
     def selecting(self, selected: tuple[str, ...]) -> Predictor:
         """The same recording with the files of these tables and indexes apart from those of their role.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
@@ -81,12 +82,14 @@ class OpenedRecording:
         if distribute is not None:
             distribute(self._replayer, path, without)
         self._replayer.remember()
+        self._without = without
 
     def ask(self, scenarios: Mapping[str, Scenario], error: ModelError) -> Answered:
         """Answer each scenario, with intervals that include the calibrated error."""
         predictor = Predictor(
             self._recording.about, self._recording.warnings, self._replayer, model_error=error
         )
+        predictor.select_from(self._recording, partial(Replayer.open, fresh=True, without=self._without))
         answers = predictor.predict(list(scenarios.values()))
         verdict = usability(predictor)
         found: dict[str, object] = {

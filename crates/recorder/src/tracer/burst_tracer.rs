@@ -143,7 +143,7 @@ impl BurstTracer {
 
     /// Events since [`Self::begin`], taken or lost.
     pub fn events(&self) -> u64 {
-        let counts = self.tracers.counts() - self.counts_before;
+        let counts = self.tracers.counts().unwrap_or(self.counts_before) - self.counts_before;
         counts.read + counts.lost
     }
 
@@ -163,7 +163,7 @@ impl BurstTracer {
         burst.streams = heard.streams;
         burst.replies = heard.replies;
         burst.hear(heard.opens);
-        let counts = self.tracers.counts();
+        let counts = self.tracers.counts().unwrap_or(self.counts_before);
         let taken = counts - self.counts_before;
         (burst.events, burst.lost_events) = (taken.read, taken.lost);
         self.counts_before = counts;

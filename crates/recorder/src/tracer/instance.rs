@@ -206,10 +206,11 @@ impl Counts {
 impl Sub for Counts {
     type Output = Self;
 
+    /// The increase; 0 where the kernel shows less than before, as it may while events are being read.
     fn sub(self, before: Self) -> Self {
         Self {
-            read: self.read - before.read,
-            lost: self.lost - before.lost,
+            read: self.read.saturating_sub(before.read),
+            lost: self.lost.saturating_sub(before.lost),
         }
     }
 }
@@ -305,15 +306,16 @@ impl Tracers {
         pipes.cloned().collect()
     }
 
-    pub fn counts(&self) -> Counts {
+    /// Events of all instances since they were made; none if the kernel did not tell: a part of the counts would look like a decrease.
+    pub fn counts(&self) -> Option<Counts> {
         let mut counts = Counts::default();
         for instance in self.all() {
             for pipe in &instance.pipes {
                 let path = instance.path(&format!("per_cpu/cpu{}/stats", pipe.cpu));
-                counts.add(&fs::read_to_string(path).unwrap_or_default());
+                counts.add(&fs::read_to_string(path).ok()?);
             }
         }
-        counts
+        Some(counts)
     }
 }
 
