@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tierwise.model.printable import capitalized
 from tierwise.predict import RECORDED, Prediction, RecordedRun
 from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers
@@ -100,8 +101,9 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
     for answer in answers:
         own = [*([bound_sentence(answer)] if answer.bound else []), *answer.notes]
         name = f"{', '.join(scenario_parts(answer.scenario))}: " if len(answers) > 1 else ""
-        said |= dict.fromkeys(f"{name}{sentence}" for sentence in own)
-    return [Text(f"{sentence[0].upper()}{sentence[1:].rstrip('.')}.") for sentence in said]
+        begin = str if answer.scenario.selected and name else capitalized  # a table keeps its letters
+        said |= dict.fromkeys(begin(f"{name}{sentence.rstrip('.')}.") for sentence in own)
+    return [Text(sentence) for sentence in said]
 
 
 def warnings_of(answers: Sequence[Prediction]) -> list[Block]:

@@ -1,0 +1,120 @@
+"""Which tables and indexes deserve a device."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from support.paths import RECORDINGS
+from tierwise.advise.tables import advise_tables, best_sets
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import Predictor, Scenario
+from tierwise.recording import Recording
+
+RECORDED = RECORDINGS / "pgbench-10gb"
+NAMES = RECORDINGS / "pgbench-10gb.names.csv"
+ITEMS = st.lists(st.tuples(st.integers(0, 50), st.floats(0, 10)), min_size=1, max_size=7)
+
+
+@given(items=ITEMS, capacity=st.none() | st.integers(0, 150))
+def test_no_set_of_at_most_its_size_has_a_higher_value(
+    items: list[tuple[int, float]], capacity: int | None
+) -> None:
+    def figures(places: tuple[int, ...]) -> tuple[int, float]:
+        return sum(items[place][0] for place in places), sum(items[place][1] for place in places)
+
+    found = [figures(places) for places in best_sets(items, capacity)]
+    numbers = range(len(items))
+    every = [figures(places) for count in numbers for places in combinations(numbers, count + 1)]
+    for size, value in every:
+        if value > 0 and (capacity is None or size <= capacity):
+            assert any(other <= size and worth >= value - 1e-9 for other, worth in found)
+    assert found == sorted(found)
+    assert all(capacity is None or size <= capacity for size, _ in found)
+
+
+def test_many_alike_tables_end_in_time() -> None:
+    found = best_sets([(1000 + place, 1.0 + place / 1000) for place in range(60)], 40_000)
+    assert found
+    assert max(len(places) for places in found) <= 39
+
+
+def test_the_set_that_fits_is_recommended_with_what_it_gains() -> None:
+    predictor = Predictor.open(RECORDED, seeds=2, names=NAMES)
+    found = Recording.open(RECORDED).relations(NAMES)
+    advice = advise_tables(predictor, found, "nvme-dc")
+    assert [one.names for one in advice.sets][-1] == [
+        "public.pgbench_accounts",
+        "public.pgbench_accounts_pkey",
+    ]
+    gains = [one.gain for one in advice.sets]
+    assert gains == sorted(gains)
+    small = advise_tables(predictor, found, "nvme-dc", 2_000_000_000)
+    assert [one.names for one in small.sets] == [["public.pgbench_accounts_pkey"]]
+    with pytest.raises(TierwiseError, match="fits the device"):
+        advise_tables(predictor, found, "nvme-dc", 1000)
+
+
+def test_an_index_that_is_hardly_read_stays(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text("path,name,kind\nPG_18_202506291/5/16426,public.orders_pkey,index\n")
+    recorded = RECORDINGS / "order-entry"
+    predictor = Predictor.open(recorded, seeds=2, names=names)
+    found = Recording.open(recorded).relations(names)
+    assert advise_tables(predictor, found, "nvme-dc").recommended is None
+
+
+def test_all_tables_of_a_role_apart_are_as_fast_as_the_role() -> None:
+    predictor = Predictor.open(RECORDED, seeds=2, names=NAMES)
+    apart, role = predictor.predict(
+        [Scenario(placement={"public.*": "nvme-dc"}), Scenario(placement={"data": "nvme-dc"})]
+    )
+    assert apart.rate_per_s is not None
+    assert role.rate_per_s is not None
+    assert apart.rate_per_s.value == pytest.approx(role.rate_per_s.value, rel=0.05)
+
+
+def test_tables_that_stay_change_nothing() -> None:
+    predictor = Predictor.open(RECORDED, seeds=2, names=NAMES)
+    apart = predictor.selecting(("index:public.*",)).as_recorded
+    assert apart.rate_per_s is not None
+    assert predictor.as_recorded.rate_per_s is not None
+    assert apart.rate_per_s.value == pytest.approx(predictor.as_recorded.rate_per_s.value, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["predict", "--place", "public.nothing=nvme-dc"], "no table or index of the recording"),
+        (["predict", "--place", "public.*=nvme-dc,index:public.*=gp3"], "tables go to several devices"),
+        (["predict", "--place", "selected=nvme-dc"], "unknown role 'selected'"),
+        (["advise", "--by", "table"], "one device is asked about"),
+        (["advise", "--by", "table", "--devices", "gp3", "--budget", "5/month"], "--budget"),
+        (["advise", "--capacity", "5G"], "add --by table"),
+        (["profile", "--names", "x.csv"], "add --by file"),
+    ],
+)
+def test_a_question_about_tables_that_has_no_answer_is_refused(arguments: list[str], problem: str) -> None:
+    command, *options = arguments
+    named = ["--names", str(NAMES)] if "--capacity" not in options and "--names" not in options else []
+    result = CliRunner().invoke(app, [command, str(RECORDED), *options, *named])
+    assert result.exit_code != 0
+    assert problem in " ".join(f"{result.output} {result.exception}".split())
+
+
+def test_a_recording_without_names_says_how_to_get_them() -> None:
+    with pytest.raises(TierwiseError, match="has no names of tables"):
+        Predictor.open(RECORDED).predict([Scenario(placement={"public.t": "nvme-dc"})])
+
+
+def test_a_profile_by_file_lists_tables() -> None:
+    options = ["--by", "file", "--no-savings", "--names", str(NAMES), "--format", "md"]
+    result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
+    assert result.exit_code == 0, result.output
+    assert "public.pgbench_accounts_pkey" in result.output

@@ -1,0 +1,149 @@
+"""Names of tables and indexes, joined with the files of a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.recording.breakdown import FileTraffic
+from tierwise.recording.relations import Relation, Relations, read_names, relations
+
+
+def file(number: int, path: str, waited_s: float = 1.0, role: Role = Role.DATA) -> FileTraffic:
+    return FileTraffic(
+        file=number,
+        path=path,
+        role=role,
+        size_bytes=100,
+        reads=2,
+        writes=1,
+        flushes=0,
+        read_bytes=16384,
+        written_bytes=8192,
+        waited_s=waited_s,
+        session_waited_s=waited_s,
+        device_s=waited_s,
+    )
+
+
+ORDERS = "public.orders"
+NAMED = [
+    Relation(path="base/5/100", name="public.orders", kind="table", size_bytes=1000),
+    Relation(path="base/5/101", name="public.orders_pkey", kind="index", table=ORDERS, size_bytes=50),
+    Relation(path="base/5/102", name="pg_toast.pg_toast_100", kind="toast", table=ORDERS, size_bytes=7),
+    Relation(
+        path="pg_tblspc/9/PG_15_2/5/200", name="public.lines_1", kind="table", partitioned="public.lines"
+    ),
+    Relation(path="base/6/300", name="public.orders", kind="table", database="other"),
+]
+
+
+def found() -> Relations:
+    files = [
+        file(3, "/srv/pg/base/5/100", 5.0),
+        file(4, "/srv/pg/base/5/100.1", 2.0),
+        file(5, "/srv/pg/base/5/100_fsm", 0.5),
+        file(6, "/srv/pg/base/5/101", 4.0),
+        file(7, "/srv/pg/base/5/102 (deleted)", 1.0),
+        file(8, "/mnt/fast/PG_15_2/5/200", 3.0),
+        file(9, "/srv/pg/base/6/300", 0.1),
+        file(10, "/srv/pg/base/5/999", 0.2),
+        file(11, "/srv/pg/pg_wal/1", 9.0, Role.LOG),
+    ]
+    return relations("postgres", files, NAMED)
+
+
+def test_a_table_has_its_segments_forks_and_toast() -> None:
+    rows = found().rows
+    orders = rows[0]
+    assert (orders.relation.name, orders.files) == ("public.orders", [3, 4, 5, 7])
+    assert (orders.size_bytes, orders.waited_s, orders.reads) == (1007, 8.5, 8)
+    assert [row.relation.label for row in rows] == [
+        "public.orders",
+        "public.orders_pkey",
+        "public.l_1",
+        "other.public.orders",
+    ]
+    assert rows[2].size_bytes == 100, "of its file, as the catalog does not tell"
+    assert [one.file for one in found().unnamed] == [10]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        ("public.orders", [[3, 4, 5, 7], [9]]),
+        ("table:public.orders*", [[3, 4, 5, 7], [9]]),
+        ("index:public.orders", [[6]]),
+        ("index:public.*", [[6]]),
+        ("public.lines", [[8]]),
+        ("other.public.orders", [[9]]),
+        ("public.*_pkey", [[6]]),
+    ],
+)
+def test_a_pattern_names_tables_partitions_and_indexes(pattern: str, files: list[list[int]]) -> None:
+    assert [row.files for row in found().matching([pattern])] == files
+
+
+def test_two_patterns_name_a_table_once() -> None:
+    assert len(found().matching(["public.orders_pkey", "index:public.orders"])) == 1
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(
+        TierwiseError, match="no table or index of the recording is named public.order"
+    ) as error:
+        found().matching(["public.order"])
+    assert "public.orders" in error.value.fix
+    with pytest.raises(TierwiseError, match="has no names of tables"):
+        relations("postgres", [], []).matching(["public.order"])
+
+
+def test_brackets_in_a_name_are_letters() -> None:
+    named = [Relation(path="base/5/1", name="public.a[b]", kind="table")]
+    rows = relations("postgres", [file(1, "/x/base/5/1")], named).matching(["public.a[b]"])
+    assert [row.files for row in rows] == [[1]]
+
+
+def test_innodb_names_its_files_after_tables() -> None:
+    files = [
+        file(1, "/var/lib/mysql/shop/orders.ibd"),
+        file(2, "/var/lib/mysql/shop/lines#P#p0.ibd"),
+        file(3, "/var/lib/mysql/shop/k@00e4se.ibd"),
+        file(4, "/var/lib/mysql/ibdata1"),
+    ]
+    rows = relations("mariadb", files, []).rows
+    assert sorted(row.relation.name for row in rows) == ["shop.käse", "shop.lines#P#p0", "shop.orders"]
+    assert [row.files for row in relations("mariadb", files, []).matching(["shop.lines"])] == [[2]]
+    assert relations("postgres", files, []).rows == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("path,name\nbase/5/1,public.t\n", "no column kind"),
+        ("path,name,kind\nbase/5/1,public.t,view\n", "line 2: kind"),
+        ("path,name,kind\n,public.t,table\n", "line 2: path"),
+        ("path,name,kind,size_bytes\nbase/5/1,public.t,table,-1\n", "line 2: size_bytes"),
+        ('path,name,kind\n"base/5/1,public.t,table\n', "line 1: unexpected end of data"),
+        ("", "no column path"),
+    ],
+)
+def test_a_malformed_file_of_names_is_refused_by_line_and_column(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text(text)
+    with pytest.raises(TierwiseError, match=problem) as error:
+        read_names(names)
+    assert str(names) in error.value.message
+
+
+def test_names_are_read_from_a_file(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text("kind,path,name,table,size_bytes,more\nindex,base/5/1,public.i,public.t,7,x\n")
+    assert read_names(names) == [
+        Relation(path="base/5/1", name="public.i", kind="index", table="public.t", size_bytes=7)
+    ]
