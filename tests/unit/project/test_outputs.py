@@ -46,6 +46,7 @@ KNOWN = {
     "validation/clients/go_tpc.py": "a link in a directory of the caller's",
     "validation/clients/sqlite_shell.py": "a pipe, which is given away by descriptor",
     "validation/servers/base.py": "input in a directory of the caller's",
+    "validation/servers/mariadb.py": "a link in the data directory, which the server's account owns",
     "validation/servers/postgres.py": "a link in the data directory, which the server's account owns",
 }
 

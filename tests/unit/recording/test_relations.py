@@ -35,7 +35,7 @@ NAMED = [
     Relation(path="base/5/101", name="public.orders_pkey", kind="index", table=ORDERS, size_bytes=50),
     Relation(path="base/5/102", name="pg_toast.pg_toast_100", kind="toast", table=ORDERS, size_bytes=7),
     Relation(
-        path="pg_tblspc/9/PG_15_2/5/200", name="public.lines_1", kind="table", partitioned="public.lines"
+        path="pg_tblspc/9/PG_15_2/5/200", name="public.l_1", kind="table", partitioned="public.lines"
     ),
     Relation(path="base/6/300", name="public.orders", kind="table", database="other"),
 ]
@@ -93,7 +93,7 @@ def test_two_patterns_name_a_table_once() -> None:
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(
-        TierwiseError, match="no table or index of the recording is named public.order"
+        TierwiseError, match=r"no table or index of the recording is named public\.order"
     ) as error:
         found().matching(["public.order"])
     assert "public.orders" in error.value.fix
