@@ -26,3 +26,18 @@ def test_no_password_reaches_a_recording(tmp_path: Path) -> None:
         content = file.read_bytes()
         assert SECRET.encode() not in content
         assert b"watcher" not in content
+
+
+def test_tables_have_their_names(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    with watched_postgres() as postgres:
+        target = of_pid(postgres.server_pid or 0)
+        load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
+        load.start()
+        record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, dsn_of(postgres))
+        load.join()
+    named = Recording.open(out).about.relations
+    assert named, "the watched server has a table"
+    table = next(one for one in named if one.kind == "table")
+    assert table.name.startswith("public.")
+    assert table.size_bytes > 0

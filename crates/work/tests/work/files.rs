@@ -175,3 +175,39 @@ fn a_file_in_two_parts_is_written_where_it_was_read() {
         .collect();
     assert_eq!(written, [16, 89_016, 0, 89_000]);
 }
+
+#[test]
+fn selected_files_have_a_role_and_a_space_of_their_own() {
+    let (mut made, session, data) = Made::one_session("postgres");
+    let other = made.beside(data);
+    let mut doing = made.at(session, 0);
+    doing.read(data, (0, 8192), 50_000).cpu(5_000);
+    doing.read(other, (0, 8192), 50_000).cpu(5_000);
+    made.block(data, session, BlockOp::Read, 1_000, (500, 50_000));
+    made.block(other, session, BlockOp::Read, 9_000, (55_500, 105_000));
+    let recording = made.finish().selecting(&[other]);
+    let work = Work::from_recording(&recording).unwrap();
+    let roles: Vec<Role> = moves(&work)
+        .iter()
+        .filter_map(|step| match step {
+            Step::Read { role, .. } => Some(*role),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(roles, [Role::Data, Role::Selected]);
+    let device = work
+        .devices
+        .iter()
+        .find(|device| device.roles.len() > 1)
+        .unwrap();
+    let start = |role| device.roles.iter().find(|place| place.0 == role).unwrap().1;
+    assert_eq!(start(Role::Selected) - start(Role::Data), 8_000);
+}
+
+#[test]
+fn a_log_cannot_be_selected() {
+    let mut made = Made::new("postgres");
+    let (log, _) = made.log_and_data();
+    let recording = made.finish().selecting(&[log, 77]);
+    assert_eq!(recording.files[log as usize].role, Some(Role::Log));
+}
