@@ -1,4 +1,8 @@
-"""Ansible: the steps of data/moves as a playbook, with the way back as a play that runs on request."""
+"""Ansible: the steps of data/moves as a playbook, with the way back as a play that runs on request.
+
+Steps are tasks of the module ``shell``, in order; the paths that they use are variables of the environment.
+A path that only the reader knows has no default, so that nothing runs before it is given.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,9 @@ from tierwise.report.change.quoting import Block, comment, joined, without_jinja
 
 _VARIABLE = re.compile(r"(\w+)=(\S+)\s*(?:#\s*(.*))?")
 _USED = re.compile(r"\$\{?([A-Z][A-Z0-9_]*)")
+_TO_FILL_IN = re.compile(r"/path/|name_of_")
+"""How a value begins that stands for the reader's own."""
+_NEW = re.compile(r"NEW\d*")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _HOSTS = "database"
 
@@ -27,70 +34,79 @@ def playbook(change: Change) -> str:
     if not found.steps:
         reasons = "; ".join(found.without) or f"no steps are known for {change.engine}"
         raise TierwiseError(f"--emit ansible: {reasons}", "move the files by the engine's manual")
-    plays = [_play("Move to the advised placement", found, found.steps, [])]
-    back = _play("Move back", found, list(reversed(found.steps)), ["back", "never"])
-    return joined([*_header(found), *yaml_lines([*plays, back])])
+    plays = [_play(found, found.steps, back=False), _play(found, found.steps[::-1], back=True)]
+    return joined([*_header(found), *yaml_lines(plays)])
 
 
 def _header(found: Guide) -> Iterator[str]:
-    yield comment("ansible-playbook -i INVENTORY FILE              moves the files")
-    yield comment("ansible-playbook -i INVENTORY FILE --tags back  moves them back")
-    yield comment("Set the variables of both plays first. Take a backup, and try it on a replica.")
-    for line in found.variables.splitlines():
-        if match := _VARIABLE.fullmatch(line.strip()):
-            yield comment(f"{match[1].lower()}: {match[3]}" if match[3] else match[1].lower())
-    yield comment("path: directories of the programs that the steps call, such as that of pg_ctl")
+    variables = _variables(found)
+    names = [*variables, *_unknown(found.steps, variables, back=False)]
+    asked = [one for one in names if one in _used(found.steps, back=False) and not _default(variables, one)]
+    given = " ".join(f"-e {one.lower()}=..." for one in asked)
+    yield comment(f"ansible-playbook -i INVENTORY FILE {given}")
+    yield comment("The same with --tags back moves the files back; that play never runs without.")
+    yield comment("Take a backup, and try it on a replica. Variables:")
+    for name, (_, said) in variables.items():
+        yield comment(f"  {name.lower()}: {said}" if said else f"  {name.lower()}")
+    for name in _unknown(found.steps, variables, back=True):
+        yield comment(f"  {name.lower()}: for the way back, see its task")
+    yield comment("  path: directories of the programs that the steps call, such as that of pg_ctl")
     yield from (comment(line) for line in (*found.along, *found.without))
     yield from (comment(source) for source in found.sources)
 
 
-def _play(name: str, found: Guide, steps: Sequence[Steps], tags: list[str]) -> dict[str, Any]:
-    variables = dict(_variables(found))
-    used = {one for step in steps for one in _USED.findall(step.back if tags else step.there)}
-    asked = sorted(one for one in used - variables.keys() if not _is_set_in(one, steps))
-    environment = {one: f"{{{{ {one.lower()} }}}}" for one in ("PATH", *variables, *asked)}
-    play: dict[str, Any] = {"name": name, "hosts": _HOSTS, "gather_facts": False, "become": True}
-    if tags:
-        play["tags"] = tags
-    else:
-        play["any_errors_fatal"] = True
-    play["vars"] = {"path": _PATH, **{one.lower(): value for one, value in variables.items()}}
-    play["environment"] = environment
-    play["tasks"] = [*_directories(found, variables, tags), *(_task(one, found, tags) for one in steps)]
-    return play
+def _play(found: Guide, steps: Sequence[Steps], *, back: bool) -> dict[str, Any]:
+    variables, used = _variables(found), _used(steps, back=back)
+    known = [name for name in variables if name in used]
+    environment = ["PATH", *known, *_unknown(steps, variables, back=back)]
+    defaults = {name.lower(): value for name in known if (value := _default(variables, name))}
+    news = [] if back else [name for name in known if _NEW.fullmatch(name)]
+    return {
+        "name": "Move back" if back else "Move to the advised placement",
+        "hosts": _HOSTS,
+        "gather_facts": False,
+        "become": True,
+        **({"tags": ["back", "never"]} if back else {}),
+        "vars": {"path": _PATH, **defaults},
+        "environment": {name: f"{{{{ {name.lower()} }}}}" for name in environment},
+        "tasks": [
+            *(_directory(name, found) for name in news),
+            *(_task(one, found, back=back) for one in steps),
+        ],
+    }
 
 
-def _is_set_in(name: str, steps: Sequence[Steps]) -> bool:
-    """Whether the steps set a shell variable themselves."""
-    return any(re.search(rf"\b{name}=", line) for one in steps for line in (one.there, one.back))
+def _variables(found: Guide) -> dict[str, tuple[str, str]]:
+    """Each variable of the steps with its value and what is said of it."""
+    matches = [_VARIABLE.fullmatch(line.strip()) for line in found.variables.splitlines()]
+    return {one[1]: (one[2], one[3] or "") for one in matches if one}
 
 
-def _variables(found: Guide) -> Iterator[tuple[str, str]]:
-    for line in found.variables.splitlines():
-        if match := _VARIABLE.fullmatch(line.strip()):
-            yield match[1], without_jinja(match[2])
+def _default(variables: dict[str, tuple[str, str]], name: str) -> str:
+    value, _ = variables.get(name, ("", ""))
+    return "" if _TO_FILL_IN.match(value) else value
 
 
-def _directories(found: Guide, variables: dict[str, str], tags: list[str]) -> Iterator[dict[str, Any]]:
-    """The directories on the new devices, which the account of the steps must be able to write to."""
-    if tags:
-        return
-    for name in variables:
-        if re.fullmatch(r"NEW\d*", name):
-            yield {
-                "name": f"Directory on the new device: {name.lower()}",
-                "ansible.builtin.file": {
-                    "path": f"{{{{ {name.lower()} }}}}",
-                    "state": "directory",
-                    "owner": found.account,
-                    "mode": "0755",
-                },
-            }
+def _used(steps: Sequence[Steps], *, back: bool) -> set[str]:
+    return {
+        name for one in steps if not one.by_hand for name in _USED.findall(one.back if back else one.there)
+    }
 
 
-def _task(step: Steps, found: Guide, tags: list[str]) -> dict[str, Any]:
-    where = "back" if tags else f"to {step.device}"
-    lines = step.back if tags else step.there
+def _unknown(steps: Sequence[Steps], variables: dict[str, tuple[str, str]], *, back: bool) -> list[str]:
+    """Variables that steps use and that nobody sets."""
+    return sorted(_used(steps, back=back) - variables.keys())
+
+
+def _directory(name: str, found: Guide) -> dict[str, Any]:
+    """The directory on a new device, which the account of the steps must be able to write to."""
+    path = f"{{{{ {name.lower()} }}}}"
+    made = {"path": path, "state": "directory", "owner": found.account, "mode": "0755"}
+    return {"name": f"Make the directory {name.lower()} on the new device", "ansible.builtin.file": made}
+
+
+def _task(step: Steps, found: Guide, *, back: bool) -> dict[str, Any]:
+    where, lines = ("back", step.back) if back else (f"to {step.device}", step.there)
     task: dict[str, Any] = {"name": without_jinja(f"Move the {step.role} {where}. {step.note}")}
     if step.by_hand:
         return task | {"ansible.builtin.debug": {"msg": _raw(f"By hand:\n{lines}")}}
