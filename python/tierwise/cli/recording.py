@@ -97,7 +97,7 @@ def export(
     ] = LIMIT,
 ) -> None:
     """Write a recording as a trace: states of threads, calls on files, requests to devices."""
-    made = trace(Recording.open(source), limit)
+    made = trace(Recording.open(source, whole=True), limit)
     file = write_file(perfetto, made.text.encode())
     cut = ""
     if made.events < made.of_events:

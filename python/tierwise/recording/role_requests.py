@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from tierwise.model.roles import Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.recording.recording import Recording
@@ -13,24 +11,24 @@ from tierwise.results.measurements import Record
 
 _NS = 1e9
 _SIZES = f"""
-SELECT f.role, b.op, b.sectors * {SECTOR_BYTES} AS size_bytes, count(*) AS requests
-FROM blocks b JOIN (SELECT file, role FROM files) f USING (file)
-WHERE f.role IS NOT NULL AND b.op IN ('read', 'write') AND b.sectors > 0
+SELECT f.role, b.op::VARCHAR AS op, b.sectors * {SECTOR_BYTES} AS size_bytes, count(*) AS requests
+FROM blocks b JOIN (SELECT file, role::VARCHAR AS role FROM files) f USING (file)
+WHERE f.role IS NOT NULL AND b.op::VARCHAR IN ('read', 'write') AND b.sectors > 0
 GROUP BY ALL ORDER BY ALL
 """
 _RANDOM = """
 SELECT role, op, avg((sector NOT BETWEEN begun AND ended)::INT) AS random_share FROM (
-    SELECT f.role, b.op, b.sector, lag(b.sector) OVER earlier AS begun,
+    SELECT f.role, b.op::VARCHAR AS op, b.sector, lag(b.sector) OVER earlier AS begun,
            lag(b.sector + b.sectors) OVER earlier AS ended
-    FROM blocks b JOIN (SELECT file, role FROM files) f USING (file)
-    WHERE f.role IS NOT NULL AND b.op IN ('read', 'write') AND b.sector IS NOT NULL
-    WINDOW earlier AS (PARTITION BY b.file, b.op ORDER BY b.issued_ns, b.sector)
+    FROM blocks b JOIN (SELECT file, role::VARCHAR AS role FROM files) f USING (file)
+    WHERE f.role IS NOT NULL AND b.op::VARCHAR IN ('read', 'write') AND b.sector IS NOT NULL
+    WINDOW earlier AS (PARTITION BY b.file, op ORDER BY b.issued_ns, b.sector)
 ) WHERE ended IS NOT NULL GROUP BY ALL
 """
 _UNDER_WAY = """
 SELECT f.role, sum(b.completed_ns - b.issued_ns) AS summed_ns
-FROM blocks b JOIN (SELECT file, role FROM files) f USING (file)
-WHERE f.role IS NOT NULL AND b.op IN ('read', 'write') GROUP BY ALL
+FROM blocks b JOIN (SELECT file, role::VARCHAR AS role FROM files) f USING (file)
+WHERE f.role IS NOT NULL AND b.op::VARCHAR IN ('read', 'write') GROUP BY ALL
 """
 
 
@@ -65,7 +63,7 @@ def role_requests(recording: Recording) -> dict[Role, RoleRequests]:
         TierwiseError: a table is missing or damaged.
     """
     traffic = {one.role: one for one in recording.break_down().roles if one.role is not None}
-    with closing(recording.connect()) as tables:
+    with recording.tables() as tables:
         sizes = tables.execute(_SIZES).fetchall()
         random = {(role, op): share for role, op, share in tables.execute(_RANDOM).fetchall()}
         under_way = dict(tables.execute(_UNDER_WAY).fetchall())

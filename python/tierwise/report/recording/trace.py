@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +26,8 @@ _AT_ONCE = 10_000
 _HASHED = re.compile(r"(/?[0-9a-f]{16})+")
 """A path whose parts ``redact`` replaced: it tells nothing."""
 _STATES = {"cpu": "running", "runnable": "runnable", "blocked": "waiting"}
-_CALLS = "c.kind IN ('read', 'write', 'sync', 'resize', 'name')"
-"""Calls on files; the others show in the states that wait in them."""
+_CALLS = "c.kind::VARCHAR IN ('read', 'write', 'sync', 'resize', 'name')"
+"""Calls on files; the others show in the states that wait in them. Text columns may be binary in Parquet."""
 _EVENTS = f"""
 SELECT start_ns AS at_ns, 1 AS events FROM states
 UNION ALL SELECT c.start_ns, CASE WHEN c.asynchronous THEN 2 ELSE 1 END FROM calls c WHERE {_CALLS}
@@ -40,19 +39,21 @@ SELECT min(at_ns) FROM (
 ) WHERE so_far > ?
 """
 _STATE_ROWS = """
-SELECT s.thread, s.start_ns, s.end_ns, s.kind, s.cpu, w.name, c.kind, f.role, f.path
+SELECT s.thread, s.start_ns, s.end_ns, s.kind::VARCHAR, s.cpu, w.name::VARCHAR, c.kind::VARCHAR,
+       f.role::VARCHAR, f.path::VARCHAR
 FROM states s LEFT JOIN threads w ON w.thread = s.waker
 LEFT JOIN calls c ON c.call = s.call LEFT JOIN files f ON f.file = c.file
 WHERE s.start_ns < ? ORDER BY s.start_ns, s.thread
 """
 _CALL_ROWS = f"""
-SELECT c.thread, c.start_ns, c.end_ns, c.kind, f.role, f.path, c.offset_bytes, c.size_bytes, c.asynchronous,
-       c.failed, c.call
+SELECT c.thread, c.start_ns, c.end_ns, c.kind::VARCHAR, f.role::VARCHAR, f.path::VARCHAR, c.offset_bytes,
+       c.size_bytes, c.asynchronous, c.failed, c.call
 FROM calls c LEFT JOIN files f ON f.file = c.file WHERE {_CALLS} AND c.start_ns < ?
 ORDER BY c.start_ns, c.thread
 """
 _BLOCK_ROWS = """
-SELECT b.device, b.issued_ns, b.completed_ns, b.op, b.sector, b.sectors, b.fua, b.preflush, f.role, f.path
+SELECT b.device, b.issued_ns, b.completed_ns, b.op::VARCHAR, b.sector, b.sectors, b.fua, b.preflush,
+       f.role::VARCHAR, f.path::VARCHAR
 FROM blocks b LEFT JOIN files f ON f.file = b.file WHERE b.issued_ns < ? ORDER BY b.issued_ns
 """
 
@@ -85,7 +86,7 @@ def trace(recording: Recording, limit: int = LIMIT) -> Trace:
         HostError: DuckDB, which reads the tables, is not installed.
         TierwiseError: a table is missing or damaged.
     """
-    with closing(recording.connect()) as tables:
+    with recording.tables() as tables:
         total = tables.execute(f"SELECT coalesce(sum(events), 0) FROM ({_EVENTS})").fetchall()[0][0]
         cut = tables.execute(_CUT, [limit]).fetchall()[0][0]
         made = _Made(recording, tables, cut)
@@ -113,7 +114,7 @@ class _Made:
         self._about, self._tables = recording.about, tables
         self._cut_ns = (1 << 63) - 1 if cut is None else cut
         self._threads: list[tuple[int, int, int, str, str]] = tables.execute(
-            "SELECT thread, pid, tid, name, class FROM threads ORDER BY thread"
+            "SELECT thread, pid, tid, name::VARCHAR, class::VARCHAR FROM threads ORDER BY thread"
         ).fetchall()
         self._pids = {thread: pid for thread, pid, *_ in self._threads}
         self._first_device = max(self._pids.values(), default=0) + 1
