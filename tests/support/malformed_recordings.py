@@ -65,6 +65,12 @@ def any_command(recording: Path, draw: random.Random) -> Callable[[], object]:
         ["recording", "list", recording.parent],
         ["recording", "redact", recording, "-o", out],
         ["advise", recording, "--devices", "nvme-dc", "--seeds", "2"],
+        *(
+            ["advise", recording, "--devices", "nvme-dc", "--seeds", "2", "--emit", emit]
+            for emit in ("cnpg", "terraform", "ansible", "fio")
+        ),
+        ["profile", recording, "--format", "openmetrics"],
+        ["recording", "export", recording, "--perfetto", out / "trace.json"],
         ["fleet", "advise", recording, "--devices", "nvme-dc", "--seeds", "2", "-o", out / "fleet.html"],
         ["fleet", "advise", f"{recording.parent}/*", "--devices", "nvme-dc", "--seeds", "2"],
         ["verify", _forecast(recording.parent), recording, "--seeds", "2"],

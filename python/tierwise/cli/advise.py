@@ -10,6 +10,7 @@ import typer
 
 from tierwise.advise import Advice, AdviceOptions, Terms
 from tierwise.cli.advise_day import show_day_advice
+from tierwise.cli.advise_emit import Emit, check_emit, emit_change
 from tierwise.cli.advise_tables import show_table_advice
 from tierwise.cli.options import (
     Budget,
@@ -75,11 +76,20 @@ def advise(
     trust_scheduler: TrustScheduler = False,
     workers: Workers = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="write a page, advice.html, with every placement")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="write a page, advice.html, with every placement; or the file of --emit"
+        ),
+    ] = None,
+    emit: Annotated[
+        Emit | None,
+        typer.Option(help="write the recommended placement for another tool; alone to standard output"),
     ] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Advise which files to move first, the best placement for the money, and how long its devices last."""
+    check_emit(emit, recording)
+    emitted, output = (output, None) if emit is not None else (None, output)
     if output is not None and output.suffix != ".html":
         raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
     if output is not None and Day.is_at(recording):
@@ -120,7 +130,10 @@ def advise(
         else:
             advice = ask(recording)
             found = {"recorded": advice.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
-            show(advice_document(advice), found, "advice", format)
+            if emit is None or emitted is not None:
+                show(advice_document(advice), found, "advice", format)
+            if emit is not None:
+                emit_change(emit, advice, terms, recording, emitted)
         if output is not None:
             predictor = opened[recording]
             with simulations(predictor, progress_console(to_stderr=True)):

@@ -36,7 +36,7 @@ _COMMANDS = {
     "device": ("device:app", "List, show, simulate, import and probe devices."),
     "study": ("study:app", "List, show and run studies."),
     "workload": ("workload:app", "List, start and check workloads."),
-    "recording": ("recording:app", "List, show and redact recordings."),
+    "recording": ("recording:app", "List, show, redact and export recordings."),
     "disk": ("disk:app", "Make emulated disks: block devices at the speed of a model."),
     "schema": ("schema:schema", "Print the JSON Schema of a file or of JSON output."),
     "manual": ("manual:manual", "Print the manual page."),

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.options import Names, Png
-from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.output import Format, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.cli.profile_day import profile_day
+from tierwise.cli.profile_metrics import ProfileFormat, latest_of, metrics_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.roles import Role
@@ -56,7 +57,7 @@ def profile(
     names: Names = None,
     html: Annotated[Path | None, typer.Option(help="file to write as one page that opens offline")] = None,
     png: Png = None,
-    format: FormatOption = Format.TEXT,
+    format: Annotated[ProfileFormat, typer.Option(help="format of the output")] = ProfileFormat.TEXT,
 ) -> None:
     """Show where the time went, by thread class and role, and what removing each role would save at most."""
     if html is not None or png is not None:
@@ -64,17 +65,21 @@ def profile(
     if names is not None and by is None:
         raise TierwiseError("--names: names are for tables and indexes", "add --by file")
     if by is not None:
+        if format is ProfileFormat.OPENMETRICS:
+            raise TierwiseError("--format openmetrics: metrics are of roles", "leave out --by file")
         chart = next((name for name, file in {"--html": html, "--png": png}.items() if file), None)
         if chart:
             raise TierwiseError(f"{chart}: --by file is a table only", f"leave out {chart}")
-        _profile_by_file(recording, names, format, saved=saved)
+        _profile_by_file(recording, names, Format(format), saved=saved)
         return
-    if Day.is_at(recording):
-        profile_day(recording, html, png, format)
+    if format is ProfileFormat.OPENMETRICS:
+        recording = latest_of(recording)
+    elif Day.is_at(recording):
+        profile_day(recording, html, png, Format(format))
         return
     opened = open_source(recording)
     found = opened.break_down()
-    gains, judged = _replayed(recording, found) if saved else (Savings(), None)
+    gains, judged, rate_per_s = _replayed(recording, found) if saved else (Savings(), None, None)
     data_bytes = opened.about.data_directory_bytes
     found_values = {
         "breakdown": found.model_dump(mode="json", by_alias=True),
@@ -91,7 +96,10 @@ def profile(
     )
     document += [Text(f"Data directory: {size(data_bytes)}.")] if data_bytes is not None else []
     document += usability_texts(judged) if judged is not None else []
-    show(document, found_values, "profile", format)
+    if format is ProfileFormat.OPENMETRICS:
+        echo(metrics_of(recording, opened, found, gains, rate_per_s), nl=False)
+    else:
+        show(document, found_values, "profile", Format(format))
     if html is not None:
         observed = extent(opened) if isinstance(opened, Observation) else None
         page = profile_page(recording.resolve().name, found, gains, opened.warnings, observed)
@@ -116,13 +124,15 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
     show(relations_document(found, gains, opened.warnings), values, "profile-by-file", format)
 
 
-def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability]:
-    """Savings by removal and the verdict; if replay is impossible, the reason: the profile remains valid."""
+def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability, float | None]:
+    """Savings by removal, the verdict and transactions a second; if replay is impossible, the reason."""
     try:
         predictor = Predictor.open(recording)
     except TierwiseError as error:
-        return Savings(refused=str(error)), not_replayed(error)
-    return savings(predictor, list(_asked_of_devices(predictor, found))), usability(predictor)
+        return Savings(refused=str(error)), not_replayed(error), None
+    run = predictor.run
+    rate_per_s = None if run.once or run.unit != "transactions" else run.rate_per_s
+    return savings(predictor, list(_asked_of_devices(predictor, found))), usability(predictor), rate_per_s
 
 
 def _asked_of_devices(predictor: Predictor, found: Breakdown) -> Iterator[Role]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tierwise import recording
-from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.recording import ABOUT_FILE, About, Recording, clients_sentence
 from tierwise.report import numbers
@@ -16,8 +16,9 @@ from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.profile import device_lines
 from tierwise.report.recording.recorded import checks_table
+from tierwise.report.recording.trace import LIMIT, trace
 
-app = typer.Typer(no_args_is_help=True, help="List, show and redact recordings.")
+app = typer.Typer(no_args_is_help=True, help="List, show, redact and export recordings.")
 
 
 @app.command("list")
@@ -81,6 +82,28 @@ def redact(
     """Write a recording without paths and names, which gives the same predictions."""
     recording.redact(source, output)
     echo(f"{output}: no paths, mounts or names of programs; docs/concepts/privacy.md tells what is left")
+
+
+@app.command()
+def export(
+    source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
+    perfetto: Annotated[
+        Path,
+        typer.Option("--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"),
+    ],
+    limit: Annotated[
+        int,
+        typer.Option("--limit", min=1, max=5_000_000, help="most events, from the start of the recording"),
+    ] = LIMIT,
+) -> None:
+    """Write a recording as a trace: states of threads, calls on files, requests to devices."""
+    made = trace(Recording.open(source, whole=True), limit)
+    file = write_file(perfetto, made.text.encode())
+    cut = ""
+    if made.events < made.of_events:
+        shown, total = numbers.seconds(made.shown_s), numbers.count(made.of_events)
+        cut = f" of {total}, the first {shown}; --limit NUMBER writes more"
+    echo(f"{file}: {numbers.count(made.events)} events{cut}")
 
 
 def _engine(about: About) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -211,6 +213,24 @@ class Recording:
             open_regular(file, _FIX, most_bytes=sys.maxsize, in_folder=True).close()
             connection.read_parquet(str(file)).create_view(table)
         return connection
+
+    @contextmanager
+    def tables(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The connection of :meth:`connect`, closed at the end; a table that DuckDB cannot read is damaged.
+
+        Raises:
+            HostError: DuckDB is not installed.
+            TierwiseError: as :meth:`connect`, or a table is damaged.
+        """
+        connection = None
+        try:
+            connection = self.connect()
+            yield connection
+        except duckdb.Error as error:
+            raise TierwiseError(f"{self.path}: {str(error).partition(chr(10))[0]}", _FIX) from error
+        finally:
+            if connection is not None:
+                connection.close()
 
 
 def redact(path: Path, out: Path) -> None:

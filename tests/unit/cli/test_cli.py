@@ -38,7 +38,7 @@ def test_options_mean_one_thing(name: str) -> None:
     for option in ("--duration", "--slow-for", "--burst", "--until-usable"):
         if option in options:
             assert options[option].type_descriptor.annotation in (str, str | None), "durations take units"
-    if "--format" in options and name != "compare":
+    if "--format" in options and name not in ("compare", "profile"):
         assert options["--format"].type_descriptor.annotation is Format
 
 

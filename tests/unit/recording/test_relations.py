@@ -34,9 +34,7 @@ NAMED = [
     Relation(path="base/5/100", name="public.orders", kind="table", size_bytes=1000),
     Relation(path="base/5/101", name="public.orders_pkey", kind="index", table=ORDERS, size_bytes=50),
     Relation(path="base/5/102", name="pg_toast.pg_toast_100", kind="toast", table=ORDERS, size_bytes=7),
-    Relation(
-        path="pg_tblspc/9/PG_15_2/5/200", name="public.l_1", kind="table", partitioned="public.lines"
-    ),
+    Relation(path="pg_tblspc/9/PG_15_2/5/200", name="public.l_1", kind="table", partitioned="public.lines"),
     Relation(path="base/6/300", name="public.orders", kind="table", database="other"),
 ]
 

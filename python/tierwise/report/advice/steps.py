@@ -23,6 +23,7 @@ class Steps:
         note: what happens meanwhile, and what to watch.
         there: lines to type.
         back: lines to type to undo it.
+        by_hand: whether the lines are for a session or a program's environment, not for a shell of their own.
     """
 
     role: Role
@@ -30,6 +31,7 @@ class Steps:
     note: str
     there: str
     back: str
+    by_hand: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Guide:
         along: sentences on roles that these steps move too, since the engine keeps them beside the others.
         without: sentences on roles without steps: why they cannot move alone, or that no steps are known.
         sources: pages of the engine's manual.
+        account: the system's account that types the steps.
     """
 
     variables: str
@@ -49,6 +52,7 @@ class Guide:
     along: list[str]
     without: list[str]
     sources: list[str]
+    account: str = "root"
 
 
 def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role] = tuple(Role)) -> Guide:
@@ -84,6 +88,7 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
                 move["note"],
                 _lines(move["there"], numbers[placement[role]]),
                 _lines(move["back"], numbers[placement[role]]),
+                move.get("by_hand", False),
             )
             for role, move in known.items()
         ],
@@ -92,6 +97,7 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
             f"{role}: {_reason(said, role)}" for role in moved if role not in known and role not in beside
         ],
         sources=list(said.get("sources", [])) if known else [],
+        account=said.get("account", "root"),
     )
 
 

@@ -1,0 +1,120 @@
+"""Ansible: the steps of data/moves as a playbook, with the way back as a play that runs on request.
+
+Steps are tasks of the module ``shell``, in order; the paths that they use are variables of the environment.
+A path that only the reader knows has no default, so that nothing runs before it is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tierwise.model.errors import TierwiseError
+from tierwise.report.advice.steps import Guide, Steps, guide
+from tierwise.report.change.change import Change
+from tierwise.report.change.quoting import Block, comment, joined, without_jinja, yaml_lines
+
+_VARIABLE = re.compile(r"(\w+)=(\S+)\s*(?:#\s*(.*))?")
+_USED = re.compile(r"\$\{?([A-Z][A-Z0-9_]*)")
+_TO_FILL_IN = re.compile(r"/path/|name_of_")
+"""How a value begins that stands for the reader's own."""
+_NEW = re.compile(r"NEW\d*")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_HOSTS = "database"
+
+
+def playbook(change: Change) -> str:
+    """A playbook: a play of the moves in order, and one of the way back with the tags ``back`` and ``never``.
+
+    Raises:
+        TierwiseError: no role that moves has steps.
+    """
+    found = guide(change.engine, change.moves, change.needed_bytes)
+    if not found.steps:
+        reasons = "; ".join(found.without) or f"no steps are known for {change.engine}"
+        raise TierwiseError(f"--emit ansible: {reasons}", "move the files by the engine's manual")
+    plays = [_play(found, found.steps, back=False), _play(found, found.steps[::-1], back=True)]
+    return joined([*_header(found), *yaml_lines(plays)])
+
+
+def _header(found: Guide) -> Iterator[str]:
+    variables = _variables(found)
+    names = [*variables, *_unknown(found.steps, variables, back=False)]
+    asked = [one for one in names if one in _used(found.steps, back=False) and not _default(variables, one)]
+    given = " ".join(f"-e {one.lower()}=..." for one in asked)
+    yield comment(f"ansible-playbook -i INVENTORY FILE {given}")
+    yield comment("The same with --tags back moves the files back; that play never runs without.")
+    yield comment("Take a backup, and try it on a replica. Variables:")
+    for name, (_, said) in variables.items():
+        yield comment(f"  {name.lower()}: {said}" if said else f"  {name.lower()}")
+    for name in _unknown(found.steps, variables, back=True):
+        yield comment(f"  {name.lower()}: for the way back, see its task")
+    yield comment("  path: directories of the programs that the steps call, such as that of pg_ctl")
+    yield from (comment(line) for line in (*found.along, *found.without))
+    yield from (comment(source) for source in found.sources)
+
+
+def _play(found: Guide, steps: Sequence[Steps], *, back: bool) -> dict[str, Any]:
+    variables, used = _variables(found), _used(steps, back=back)
+    known = [name for name in variables if name in used]
+    environment = ["PATH", *known, *_unknown(steps, variables, back=back)]
+    defaults = {name.lower(): value for name in known if (value := _default(variables, name))}
+    news = [] if back else [name for name in known if _NEW.fullmatch(name)]
+    return {
+        "name": "Move back" if back else "Move to the advised placement",
+        "hosts": _HOSTS,
+        "gather_facts": False,
+        "become": True,
+        **({"tags": ["back", "never"]} if back else {}),
+        "vars": {"path": _PATH, **defaults},
+        "environment": {name: f"{{{{ {name.lower()} }}}}" for name in environment},
+        "tasks": [
+            *(_directory(name, found) for name in news),
+            *(_task(one, found, back=back) for one in steps),
+        ],
+    }
+
+
+def _variables(found: Guide) -> dict[str, tuple[str, str]]:
+    """Each variable of the steps with its value and what is said of it."""
+    matches = [_VARIABLE.fullmatch(line.strip()) for line in found.variables.splitlines()]
+    return {one[1]: (one[2], one[3] or "") for one in matches if one}
+
+
+def _default(variables: dict[str, tuple[str, str]], name: str) -> str:
+    value, _ = variables.get(name, ("", ""))
+    return "" if _TO_FILL_IN.match(value) else value
+
+
+def _used(steps: Sequence[Steps], *, back: bool) -> set[str]:
+    return {
+        name for one in steps if not one.by_hand for name in _USED.findall(one.back if back else one.there)
+    }
+
+
+def _unknown(steps: Sequence[Steps], variables: dict[str, tuple[str, str]], *, back: bool) -> list[str]:
+    """Variables that steps use and that nobody sets."""
+    return sorted(_used(steps, back=back) - variables.keys())
+
+
+def _directory(name: str, found: Guide) -> dict[str, Any]:
+    """The directory on a new device, which the account of the steps must be able to write to."""
+    path = f"{{{{ {name.lower()} }}}}"
+    made = {"path": path, "state": "directory", "owner": found.account, "mode": "0755"}
+    return {"name": f"Make the directory {name.lower()} on the new device", "ansible.builtin.file": made}
+
+
+def _task(step: Steps, found: Guide, *, back: bool) -> dict[str, Any]:
+    where, lines = ("back", step.back) if back else (f"to {step.device}", step.there)
+    task: dict[str, Any] = {"name": without_jinja(f"Move the {step.role} {where}. {step.note}")}
+    if step.by_hand:
+        return task | {"ansible.builtin.debug": {"msg": _raw(f"By hand:\n{lines}")}}
+    if found.account != "root":
+        task["become_user"] = found.account
+    return task | {"ansible.builtin.shell": {"cmd": _raw(f"set -eu\n{lines}")}}
+
+
+def _raw(text: str) -> Block:
+    """Text that Jinja leaves as it is; no name of a recording is in the lines of a step."""
+    return Block(f"{{% raw %}}\n{text}\n{{% endraw %}}")

@@ -1,0 +1,103 @@
+"""CloudNativePG: a patch of a ``Cluster``'s storage.
+
+Fields by the CRD postgresql.cnpg.io/v1, ``Cluster``; rules by CloudNativePG's documentation, 'Storage' and
+'Tablespaces': a class of storage holds for new volumes alone, sizes never shrink, and a WAL volume stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import resolve
+from tierwise.report.change.change import Change, in_gib
+from tierwise.report.change.quoting import comment, joined, yaml_lines
+
+API_VERSION = "postgresql.cnpg.io/v1"
+TEMPORARY = "moved_temp"
+_PGDATA = (Role.DATA, Role.INDEX, Role.SYSTEM)
+"""Roles that lie in PGDATA, which is one volume."""
+_NOT_PLACED: Mapping[Role, str] = {
+    Role.ARCHIVE: "it archives to an object store",
+    Role.UNDO: "PostgreSQL has no such files",
+    Role.DOUBLEWRITE: "PostgreSQL has no such files",
+}
+_OTHERS = "give --emit ansible, terraform or fio"
+_MOST_NAME = 253
+"""Characters of a Kubernetes name."""
+
+
+def cluster_patch(change: Change) -> str:
+    """A merge patch in YAML for ``kubectl patch cluster NAME --type merge --patch-file FILE``.
+
+    Raises:
+        TierwiseError: another engine, or a role that CloudNativePG cannot place by itself.
+    """
+    if change.engine != "postgres":
+        raise TierwiseError(f"--emit cnpg: CloudNativePG runs PostgreSQL, not {change.engine}", _OTHERS)
+    _require_placeable(change)
+    patch = {"apiVersion": API_VERSION, "kind": "Cluster", "spec": _spec(change)}
+    return joined([*(comment(line) for line in _notes(change)), *yaml_lines(patch)])
+
+
+def storage_class(device: str) -> str:
+    """A name that Kubernetes accepts for the class of storage of a device."""
+    name = resolve(device).profile.name.lower()
+    return re.sub(r"[^a-z0-9]+", "-", name)[:_MOST_NAME].strip("-") or "new-device"
+
+
+def _require_placeable(change: Change) -> None:
+    for role, why in _NOT_PLACED.items():
+        if role in change.moves:
+            raise TierwiseError(f"--emit cnpg: CloudNativePG cannot place the {role}: {why}", _OTHERS)
+    apart = [
+        role for role in _PGDATA if role in change.moves and change.moves[role] != change.moves.get(Role.DATA)
+    ]
+    if apart:
+        raise TierwiseError(
+            f"--emit cnpg: CloudNativePG keeps {', '.join(apart)} in PGDATA, with the data, which the advice "
+            "has elsewhere",
+            _OTHERS,
+        )
+
+
+def _spec(change: Change) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    if Role.DATA in change.moves:
+        size_gib = max(change.size_gib(_in_pgdata(change)), in_gib(change.directory_bytes))
+        spec["storage"] = _storage(size_gib, change.moves[Role.DATA])
+    if Role.LOG in change.moves:
+        spec["walStorage"] = _storage(change.size_gib([Role.LOG]), change.moves[Role.LOG])
+    if Role.TEMP in change.moves:
+        storage = _storage(change.size_gib([Role.TEMP]), change.moves[Role.TEMP])
+        spec["tablespaces"] = [{"name": TEMPORARY, "temporary": True, "storage": storage}]
+    return spec
+
+
+def _in_pgdata(change: Change) -> list[Role]:
+    """Roles whose files PGDATA holds after the change."""
+    elsewhere = {Role.ARCHIVE, *({Role.LOG, Role.TEMP} & change.moves.keys())}
+    return [role for role in change.needed_bytes if role not in elsewhere]
+
+
+def _storage(size_gib: int, device: str) -> dict[str, Any]:
+    return {"size": f"{size_gib}Gi", "storageClass": storage_class(device)}
+
+
+def _notes(change: Change) -> Iterator[str]:
+    yield "kubectl patch cluster NAME --type merge --patch-file THIS_FILE"
+    for device in change.devices:
+        profile = resolve(device).profile
+        yield f"storageClass {storage_class(device)}: a class of yours with {profile.summary}."
+    yield "A size cannot shrink: keep the cluster's own where it is larger."
+    if Role.DATA in change.moves:
+        yield "A class holds for new volumes: recreate the instances one by one, replicas first."
+        if Role.LOG not in change.moves:
+            yield "pg_wal is in PGDATA and moves along, unless the cluster has spec.walStorage."
+    if Role.LOG in change.moves:
+        yield "spec.walStorage cannot be removed again."
+    if Role.TEMP in change.moves:
+        yield "The patch replaces the list spec.tablespaces: add those that the cluster has."

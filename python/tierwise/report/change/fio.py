@@ -1,0 +1,110 @@
+"""fio: a job for each role that moves, from its recorded requests, to run on a candidate device.
+
+Options by fio's documentation, 'HOWTO': ``bssplit``, ``percentage_random``, ``rwmixread``, ``fdatasync``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import resolve
+from tierwise.recording.role_requests import Direction, RoleRequests
+from tierwise.report.change.change import Change
+from tierwise.report.change.quoting import comment, joined
+
+_MIB = 1 << 20
+_MOST_BYTES = 4 << 30
+"""Of the file of a job, so that a test fills no device."""
+_MOST_SIZES = 8
+_MOST_DEPTH = 256
+_RUNTIME_S = 60
+_GLOBAL = (
+    "[global]",
+    "filename=${DEVICE_FILE}",
+    "ioengine=libaio",
+    "direct=1",
+    "time_based=1",
+    f"runtime={_RUNTIME_S}",
+    "",
+)
+
+
+def fio_jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> str:
+    """A job file; roles that move to one device run at the same time, those of the next device after them.
+
+    Raises:
+        TierwiseError: none of the roles has a request.
+    """
+    if not requests.keys() & change.moves.keys():
+        raise TierwiseError(
+            "--emit fio: the recording has no requests of the roles that move", "record under load, with root"
+        )
+    return joined([*_header(), *_GLOBAL, *_jobs(change, requests)]).rstrip("\n") + "\n"
+
+
+def _header() -> Iterator[str]:
+    yield comment("The recorded requests of the roles that move, for a candidate device:")
+    yield comment("DEVICE_FILE=/mount/of/device/fio.test fio THIS_FILE")
+    yield comment("DEVICE_FILE is a new file on the device's file system, never a device: fio writes to it.")
+    yield comment("A recording does not tell fsync from fdatasync; fio asks as fast as the device answers.")
+    yield ""
+
+
+def _jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> Iterator[str]:
+    first = True
+    for device, roles in change.devices.items():
+        begins = not first
+        for role in roles:
+            if role not in requests:
+                yield comment(f"{role}: no request was recorded")
+                continue
+            yield from _job(requests[role], device, change.needed_bytes.get(role, 0), begins)
+            first = begins = False
+        yield ""
+
+
+def _job(one: RoleRequests, device: str, size_bytes: float, begins: bool) -> Iterator[str]:
+    yield f"[{one.role}]"
+    yield comment(f"to {resolve(device).profile.name}")
+    if begins:
+        yield "stonewall"
+    reads, writes = one.reads, one.writes
+    total = reads.requests + writes.requests
+    if reads.requests and writes.requests:
+        yield "rw=randrw"
+        yield f"rwmixread={min(max(round(100 * reads.requests / total), 1), 99)}"
+        yield f"percentage_random={_percent(reads)},{_percent(writes)}"
+        yield f"bssplit={split(reads.sizes)},{split(writes.sizes)}"
+    else:
+        only = reads if reads.requests else writes
+        yield "rw=randread" if reads.requests else "rw=randwrite"
+        yield f"percentage_random={_percent(only)}"
+        yield f"bssplit={split(only.sizes)}"
+    yield f"iodepth={min(max(round(one.depth), 1), _MOST_DEPTH)}"
+    if writes.requests and one.syncs:
+        yield f"fdatasync={max(round(writes.requests / one.syncs), 1)}"
+    largest = max([*reads.sizes, *writes.sizes])
+    size = min(max(size_bytes, largest, _MIB), _MOST_BYTES)
+    yield f"size={-(-int(size) // _MIB)}m"
+
+
+def _percent(direction: Direction) -> int:
+    return round(100 * direction.random_share)
+
+
+def split(sizes: Mapping[int, int]) -> str:
+    """The commonest sizes with whole percentages that sum to 100, as ``bssplit`` takes them.
+
+    Args:
+        sizes: size in bytes -> number of requests.
+    """
+    common = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))[:_MOST_SIZES]
+    total = sum(count for _, count in common)
+    exact = {size: 100 * count / total for size, count in common}
+    shares = {size: int(share) for size, share in exact.items()}
+    ordered = sorted(exact, key=lambda size: exact[size] - shares[size], reverse=True)
+    for size in ordered[: 100 - sum(shares.values())]:
+        shares[size] += 1
+    return ":".join(f"{size}/{share}" for size, share in sorted(shares.items()) if share)

@@ -1,0 +1,91 @@
+"""Terraform: the volumes that an advice rents, by data/volumes.toml."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from string import Template
+from typing import Any
+
+from tierwise.device_models.profiles import Profile
+from tierwise.model.roles import Role
+from tierwise.model.shipped import DATA
+from tierwise.predict import resolve
+from tierwise.report.change.change import Change
+from tierwise.report.change.quoting import comment, hcl, joined
+
+VOLUMES_FILE = DATA / "volumes.toml"
+_MIB_PER_MB = 1e6 / 2**20
+_ROUNDING = 1e-6
+
+
+def volumes(change: Change) -> str:
+    """A file with a resource for each rented volume, and a comment for any other new device."""
+    variables: dict[str, str] = {}
+    parts = []
+    for device, roles in change.devices.items():
+        profile = resolve(device).profile
+        volume = None if device in change.owned else resource_of(profile)
+        if volume is None:
+            parts.append([comment(_no_resource(change, device, profile, roles))])
+        else:
+            variables |= volume["variables"]
+            parts.append(list(_resource(change, device, profile, roles, volume)))
+    header = [
+        comment(
+            f"New volumes for {change.engine}, sized by tierwise advise. Attaching, file system and mount"
+        ),
+        comment("are yours to add; the files move by --emit ansible."),
+    ]
+    declared = [
+        [f'variable "{name}" {{', f"  description = {hcl(said)}", "  type        = string", "}"]
+        for name, said in variables.items()
+    ]
+    return joined(line for part in [header, *declared, *parts] for line in [*part, ""]).rstrip("\n") + "\n"
+
+
+def resource_of(profile: Profile) -> Mapping[str, Any] | None:
+    """The resource of a profile, or of the first that it is like; ``None`` if no provider rents it out."""
+    known = _known()
+    return next((known[name] for name in (profile.name, *profile.likes) if name in known), None)
+
+
+def _resource(
+    change: Change, device: str, profile: Profile, roles: list[Role], volume: Mapping[str, Any]
+) -> Iterator[str]:
+    limits: Mapping[str, Any] = profile.fields.get("limits", {})
+    mb_per_s = limits.get("mb_per_s", {}).get("provisioned", 0.0)
+    arguments = Template(volume["arguments"]).substitute(
+        label=hcl(f"{change.engine} {' '.join(roles)}"),
+        slug="-".join(roles),
+        size_gib=change.device_gib(device),
+        iops=_up(limits.get("iops", {}).get("provisioned", 0.0)),
+        mib_per_s=_up(mb_per_s * _MIB_PER_MB),
+        mb_per_s=_up(mb_per_s),
+    )
+    yield comment(f"{_listed(roles)}: {profile.summary} ({profile.name})")
+    yield f'resource "{volume["resource"]}" "{"_".join(roles)}" {{'
+    yield from (f"  {line}" for line in arguments.strip().splitlines())
+    yield "}"
+
+
+def _no_resource(change: Change, device: str, profile: Profile, roles: list[Role]) -> str:
+    why = "you own it" if device in change.owned else "it is no volume that Terraform can rent here"
+    size_gib = change.device_gib(device)
+    return f"{_listed(roles)}: {profile.name} for {size_gib} GiB has no resource: {why}."
+
+
+def _listed(roles: list[Role]) -> str:
+    return ", ".join(roles)
+
+
+def _up(value: float) -> int:
+    """Rounded up, but for the error of a conversion of units."""
+    return math.ceil(value - _ROUNDING)
+
+
+@lru_cache(maxsize=1)
+def _known() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(VOLUMES_FILE.read_text("utf-8"))

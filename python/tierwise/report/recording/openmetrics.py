@@ -1,0 +1,105 @@
+"""A profile as OpenMetrics text, for the textfile collector of node_exporter.
+
+Format by 'OpenMetrics 1.0': metadata, then samples, then ``# EOF``. Prometheus' own text format, which the
+collector reads, takes ``# UNIT`` and ``# EOF`` for comments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from tierwise.model.printable import printable
+from tierwise.predict.savings import Savings
+from tierwise.recording.breakdown import Breakdown
+
+Labels = Mapping[str, str]
+NO_ROLE = "none"
+"""Label of time and savings that belong to no role."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric: its name, unit and meaning."""
+
+    name: str
+    unit: str
+    help: str
+
+
+TIME = Family(
+    "tierwise_time_share_ratio", "ratio", "Share of a thread class's time that went to a part, by role."
+)
+RATE = Family("tierwise_rate_transactions_per_second", "transactions_per_second", "Transactions a second.")
+SAVED = Family(
+    "tierwise_saving_bound_ratio",
+    "ratio",
+    "Share of the time that moving a role, or all of them, saves at most.",
+)
+SPEEDUP = Family(
+    "tierwise_speedup_bound_ratio",
+    "ratio",
+    "Rate with a role, or all of them, on a device that takes no time, over the recorded rate.",
+)
+BUSY = Family("tierwise_cpu_busy_ratio", "ratio", "Share of all cores' time that the recorded threads used.")
+STARTED = Family("tierwise_recording_start_seconds", "seconds", "Unix time at which the recording started.")
+FAMILIES = (TIME, RATE, SAVED, SPEEDUP, BUSY, STARTED)
+
+
+def openmetrics(
+    found: Breakdown, saved: Savings, labels: Labels, rate_per_s: float | None, started_at: str
+) -> str:
+    """The metrics of one recording; a value that is not known has no sample.
+
+    Args:
+        found: where its time went.
+        saved: savings by role.
+        labels: of every sample, such as the recording's name.
+        rate_per_s: transactions a second.
+        started_at: start of the recording, as ISO 8601.
+    """
+    started_s = _seconds(started_at)
+    samples: dict[Family, list[tuple[Labels, float]]] = {
+        TIME: [
+            (
+                {"class": one.name, "part": part.part, "role": part.role or NO_ROLE},
+                part.share,
+            )
+            for one in found.classes
+            for part in one.slices
+        ],
+        RATE: [] if rate_per_s is None else [({}, rate_per_s)],
+        SAVED: [({"role": row.role}, row.share) for row in saved.rows if row.share is not None],
+        SPEEDUP: [({"role": row.role}, row.speedup.value) for row in saved.rows if row.speedup is not None],
+        BUSY: [({}, found.busy_share)],
+        STARTED: [] if started_s is None else [({}, started_s)],
+    }
+    lines = [line for one in FAMILIES if samples[one] for line in _family(one, samples[one], labels)]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _family(family: Family, samples: Iterable[tuple[Labels, float]], labels: Labels) -> Iterator[str]:
+    yield f"# HELP {family.name} {_escaped(family.help)}"
+    yield f"# TYPE {family.name} gauge"
+    yield f"# UNIT {family.name} {family.unit}"
+    summed: dict[str, float] = {}
+    for own, value in samples:
+        pairs = ",".join(f'{name}="{_escaped(str(text))}"' for name, text in {**labels, **own}.items())
+        summed[pairs] = summed.get(pairs, 0.0) + value  # an observation has several waits for one part
+    yield from (
+        f"{family.name}{{{pairs}}} {value!r}" for pairs, value in summed.items() if math.isfinite(value)
+    )
+
+
+def _escaped(text: str) -> str:
+    """Printable, so without line feeds; a backslash before each backslash and quotation mark."""
+    return printable(text).replace("\\", r"\\").replace('"', r"\"")
+
+
+def _seconds(started_at: str) -> float | None:
+    try:
+        return datetime.fromisoformat(started_at).timestamp()
+    except (ValueError, OverflowError):
+        return None

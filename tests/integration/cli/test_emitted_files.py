@@ -1,0 +1,41 @@
+"""Files that ``advise --emit`` writes, read by the programs that they are for, where these are installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.commands import tierwise
+from support.paths import RECORDINGS
+
+EMITTED = ("order-entry", "keyed-update")
+
+
+def emitted(emit: str, name: str, to: Path) -> Path:
+    asked = ["advise", str(RECORDINGS / name), "--devices", "nvme-dc,gp3,io2", "--seeds", "2"]
+    to.write_text(tierwise(*asked, "--emit", emit).stdout, "utf-8")
+    assert to.stat().st_size
+    return to
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@pytest.mark.parametrize("name", EMITTED)
+def test_fio_reads_its_jobs(name: str, tmp_path: Path) -> None:
+    jobs = emitted("fio", name, tmp_path / "jobs.fio")
+    environment = {**os.environ, "DEVICE_FILE": str(tmp_path / "fio.test")}
+    command = ["fio", "--parse-only", str(jobs)]
+    read = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert read.returncode == 0, read.stdout + read.stderr
+    assert not (tmp_path / "fio.test").exists()
+
+
+@pytest.mark.skipif(shutil.which("ansible-playbook") is None, reason="Ansible is not installed")
+def test_ansible_reads_its_playbook(tmp_path: Path) -> None:
+    book = emitted("ansible", "order-entry", tmp_path / "move.yml")
+    command = ["ansible-playbook", "--syntax-check", "-i", "database,", str(book)]
+    read = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert read.returncode == 0, read.stdout + read.stderr

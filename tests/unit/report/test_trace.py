@@ -1,0 +1,159 @@
+"""A recording as a trace, by the rules of the Trace Event Format that ui.perfetto.dev keeps."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from support.paths import RECORDINGS
+from support.recording_factory import ONE_COMMIT, write_recording
+from tierwise.cli import app
+from tierwise.recording import Recording, redact
+from tierwise.report.recording.trace import trace
+
+EXAMPLE = RECORDINGS / "order-entry"
+EVIL = 'p"\n</script>\u202e{{'
+RUNNER = CliRunner()
+NEEDED = {
+    "X": {"ts", "dur", "pid", "tid", "name", "cat", "args"},
+    "b": {"ts", "pid", "tid", "name", "cat", "id2", "args"},
+    "e": {"ts", "pid", "tid", "name", "cat", "id2"},
+    "M": {"pid", "tid", "name", "args"},
+}
+"""Phase of an event -> its keys besides ``ph``."""
+
+
+def refuse_constant(text: str) -> None:
+    raise AssertionError(f"{text} is not JSON")
+
+
+def checked(text: str) -> dict[str, Any]:
+    """A trace, after a strict check of each event and of what they make together."""
+    found: dict[str, Any] = json.loads(text, parse_constant=refuse_constant)
+    assert found.keys() == {"displayTimeUnit", "otherData", "traceEvents"}
+    assert found["displayTimeUnit"] in ("ms", "ns")
+    open_pairs: dict[tuple[Any, ...], float] = {}
+    slices = defaultdict(list)
+    for event in found["traceEvents"]:
+        assert event.keys() == NEEDED[event["ph"]] | {"ph"}, event
+        assert type(event["pid"]) is int and type(event["tid"]) is int
+        assert isinstance(event["name"], str) and event["name"].isprintable()
+        assert all(type(one) in (int, str, bool) for one in event.get("args", {}).values())
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name") and event["args"].keys() == {"name"}
+            continue
+        assert event["ts"] >= 0
+        key = event["pid"], event["cat"], event["name"], event.get("id2", {}).get("local")
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+            slices[event["pid"], event["tid"]].append((event["ts"], -event["dur"]))
+        elif event["ph"] == "b":
+            assert key not in open_pairs and int(key[3], 16) >= 0
+            open_pairs[key] = event["ts"]
+        else:
+            assert event["ts"] >= open_pairs.pop(key)
+    assert not open_pairs, "asynchronous events that do not end"
+    for track in slices.values():
+        require_nesting(sorted(track))
+    named = {(one["pid"], one["tid"]) for one in found["traceEvents"] if one["name"] == "thread_name"}
+    assert slices.keys() <= named, "a track without a name"
+    return found
+
+
+def require_nesting(track: list[tuple[float, float]]) -> None:
+    """Slices of a track follow each other or lie within each other; a nanosecond is lost to rounding."""
+    ends: list[float] = []
+    for start, negative in track:
+        while ends and ends[-1] <= start + 0.002:
+            ends.pop()
+        assert not ends or start - negative <= ends[-1] + 0.002, f"a slice at {start} overlaps another"
+        ends.append(start - negative)
+
+
+def events_of(text: str, phase: str) -> list[dict[str, Any]]:
+    return [one for one in json.loads(text)["traceEvents"] if one["ph"] == phase]
+
+
+def test_a_commit_is_on_its_tracks(tmp_path: Path) -> None:
+    made = trace(Recording.open(write_recording(tmp_path / "rec")))
+    checked(made.text)
+    assert (made.events, made.of_events) == (11, 11)
+    slices = {(one["tid"], one["ts"]): (one["name"], one["dur"]) for one in events_of(made.text, "X")}
+    assert slices[1, 1000.0] == ("waiting: sync log", 8000.0)
+    assert slices[1, 0.0] == ("running", 1000.0)
+    assert slices[3, 0.0] == ("waiting: no call", 9500.0)
+    assert slices[2, 500.0] == ("write log", 100.0), "the send is no call on a file"
+    requests = [(one["name"], one["ts"], one["args"].get("size_bytes")) for one in events_of(made.text, "b")]
+    assert requests == [("write log", 1100.0, 8192), ("flush", 5000.0, 0)]
+    names = {one["args"]["name"] for one in events_of(made.text, "M")}
+    assert names >= {"postgres", "postgres 10 (session): states", "device sdb1 (log)"}
+
+
+@pytest.mark.parametrize("about", sorted(RECORDINGS.glob("*/about.json")), ids=lambda one: one.parent.name)
+def test_shipped_recordings_are_valid_traces(about: Path) -> None:
+    made = trace(Recording.open(about.parent), limit=20_000)
+    found = checked(made.text)
+    assert 0 < made.events <= 20_000
+    assert found["otherData"]["events"] == made.events <= made.of_events
+
+
+def test_a_cut_trace_has_all_tracks_up_to_the_same_moment(tmp_path: Path) -> None:
+    every = trace(Recording.open(EXAMPLE), limit=5_000_000)
+    assert every.events == every.of_events
+    cut = trace(Recording.open(EXAMPLE), limit=1_000)
+    assert 900 < cut.events <= 1_000 and cut.of_events == every.of_events
+    begun = ("X", "b")
+    last = max(one["ts"] for phase in begun for one in events_of(cut.text, phase))
+    expected = [
+        one for one in json.loads(every.text)["traceEvents"] if one["ph"] in begun and one["ts"] <= last
+    ]
+    assert len(expected) == sum(len(events_of(cut.text, phase)) for phase in begun)
+
+
+def test_asynchronous_calls_may_overlap(tmp_path: Path) -> None:
+    calls = [
+        (0, 0, 500_000, 3_000_000, "write", 0, 0, 8192, True, False),
+        (1, 0, 1_000_000, 9_000_000, "sync", 0, None, 0, False, False),
+        (2, 0, 600_000, 2_000_000, "write", 0, 8192, 8192, True, True),
+    ]
+    made = trace(Recording.open(write_recording(tmp_path / "rec", {**ONE_COMMIT, "calls": calls})))
+    checked(made.text)
+    own = [one for one in events_of(made.text, "b") if one["cat"] == "asynchronous call"]
+    assert [one["args"].get("failed") for one in own] == [None, True]
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    rows = {
+        **ONE_COMMIT,
+        "threads": [(0, 10, 10, EVIL, "session"), (1, 20, 20, "client", "client")],
+        "files": [(0, f"/d/{EVIL}", "log", 0, 0), (1, "socket:[7]", None, None, 0)],
+    }
+    made = trace(Recording.open(write_recording(tmp_path / "rec", rows)))
+    checked(made.text)
+    assert all(line.isprintable() for line in made.text.splitlines())
+
+
+def test_a_redacted_recording_exports_no_path(tmp_path: Path) -> None:
+    open_ = trace(Recording.open(EXAMPLE), limit=2_000)
+    assert any("file" in one["args"] for one in events_of(open_.text, "X"))
+    redact(EXAMPLE, tmp_path / "redacted")
+    hidden = trace(Recording.open(tmp_path / "redacted"), limit=2_000)
+    checked(hidden.text)
+    assert hidden.events == open_.events
+    every = [*events_of(hidden.text, "X"), *events_of(hidden.text, "b")]
+    assert not [one for one in every if "/" in json.dumps(one["args"])]
+    assert not [one for one in every if "file" in one["args"]]
+
+
+def test_the_command_says_when_it_cut(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    asked = ["recording", "export", str(EXAMPLE), "--perfetto", str(file)]
+    ran = RUNNER.invoke(app, [*asked, "--limit", "500"])
+    assert ran.exit_code == 0 and "--limit NUMBER writes more" in ran.stdout
+    checked(file.read_text("utf-8"))
+    assert " of " not in RUNNER.invoke(app, [*asked, "--limit", "5000000"]).stdout
