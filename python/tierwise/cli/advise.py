@@ -19,6 +19,7 @@ from tierwise.cli.options import (
     Growth,
     Have,
     Headroom,
+    MayLose,
     Names,
     PricesFile,
     RecordedOn,
@@ -57,6 +58,7 @@ def advise(
     have: Have = "",
     budget: Budget = None,
     goal: GoalText = None,
+    may_lose: MayLose = None,
     headroom: Headroom = "",
     growth: Growth = "",
     years: Years = YEARS,
@@ -96,7 +98,7 @@ def advise(
     terms = Terms.parse(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )
-    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh, may_lose=may_lose)
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         opened: dict[Path, Predictor] = {}
 

@@ -116,7 +116,9 @@ def predict(
         emulated=emulated,
     )
     if devices is not None and set_:
-        raise TierwiseError("--set: placements are ranked with the recorded settings", "name one with --place")
+        raise TierwiseError(
+            "--set: placements are ranked with the recorded settings", "name one with --place"
+        )
     if devices is not None and (rate is not None or growth is not None):
         option = "--rate" if rate is not None else "--growth"
         raise TierwiseError(

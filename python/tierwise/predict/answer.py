@@ -29,7 +29,9 @@ _FEW = (
     "so for the error of the model the intervals hold "
 )
 NOT_VALIDATED = _FEW + "a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
-SETTINGS_UNTRIED = "no validation has tried a change of settings: the error may be greater than the intervals hold"
+SETTINGS_UNTRIED = (
+    "no validation has tried a change of settings: the error may be greater than the intervals hold"
+)
 VALIDATED_ELSEWHERE = _FEW + "what was found on all engines together"
 _LEAST_WAITING = 20
 _MOST_WAITING_SHARE = 0.03

@@ -29,7 +29,8 @@ _UNLIKE = math.log(1.15)
 def rate_per_s(
     scenario: Scenario, work: WorkSummary, outcome: Outcome, simulated_per_s: float
 ) -> float | None:
-    """The rate by mean-value analysis; ``None`` for work done once, at a rate, with settings, or without CPU time.
+    """The rate by mean-value analysis; ``None`` for work done once, at a rate, with settings, or without
+    processor time.
 
     Args:
         scenario: what changes.

@@ -68,7 +68,7 @@ class Scenario(Record):
 
     @property
     def changes(self) -> list[str]:
-        """Fields that differ from the recorded, such as ``placement``, ``memory``, ``cores`` or ``settings``."""
+        """Fields that differ from the recorded, such as ``placement``, ``cores`` or ``settings``."""
         asked = {
             "placement": any(device != RECORDED for device in self.placement.values()),
             "memory": self.memory_bytes is not None,

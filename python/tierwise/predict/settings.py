@@ -65,9 +65,9 @@ class Setting(Record):
     requires: dict[str, str] = {}  # noqa: RUF012
     """Recorded settings without which it means something else."""
     effect: Effect
-    """``unflushed``: commits do not wait for the log; ``unflushed_written``: they write it and do not wait for
-    its flush; ``second_log``: the n-th group of commits syncs the binary log; ``without_replica``: commits do
-    not wait for the replica; ``commit_delay``: a flush waits n microseconds for more commits."""
+    """``unflushed``: commits do not wait for the log. ``unflushed_written``: they write it, and do not wait
+    for its flush. ``second_log``: each n-th group of commits syncs the binary log. ``without_replica``:
+    commits do not wait for the replica. ``commit_delay``: a flush waits n microseconds for more commits."""
     flush_period: Told | None = None
     """Interval at which another thread flushes the log, for ``unflushed``."""
     siblings: Told | None = None
@@ -114,6 +114,8 @@ class Setting(Record):
 class ChosenSetting(Record):
     """A setting with its value, for one recording."""
 
+    engine: str
+    """Name of its file of settings."""
     setting: Setting
     value: str
     recorded: dict[str, str]
@@ -181,22 +183,20 @@ class ChosenSetting(Record):
                 return {"commit_delay": {"time_us": int(self.value), "siblings": siblings}}
         period_s = one.flush_period.seconds(self.recorded) if one.flush_period else 1.0
         period_us = min(max(round(period_s * 1e6), 1), _LONGEST_US)
-        return {
-            "unflushed": {"flush_period_us": period_us, "writes": one.effect == "unflushed_written"}
-        }
+        return {"unflushed": {"flush_period_us": period_us, "writes": one.effect == "unflushed_written"}}
 
 
 _LONGEST_US = 2**32 - 1
 
 
 @lru_cache
-def settings_of(engine: str) -> tuple[Setting, ...]:
-    """The settings that can be asked of an engine; none for one that is not known."""
+def settings_of(engine: str) -> tuple[str, tuple[Setting, ...]]:
+    """The file of an engine, without its suffix, and its settings; none for one that is not known."""
     for file in sorted(SETTINGS.glob("*.toml")):
         if file.stem in engine.lower():
             said = tomllib.loads(file.read_text("utf-8"))["setting"]
-            return tuple(Setting.model_validate(one) for one in said)
-    return ()
+            return file.stem, tuple(Setting.model_validate(one) for one in said)
+    return engine, ()
 
 
 def chosen(texts: Sequence[str], about: About) -> list[ChosenSetting]:
@@ -215,7 +215,7 @@ def chosen(texts: Sequence[str], about: About) -> list[ChosenSetting]:
 
 
 def _chosen(text: str, about: About) -> ChosenSetting:
-    known = settings_of(about.engine)
+    engine, known = settings_of(about.engine)
     if not known:
         raise TierwiseError(f"no setting of {about.engine} can be predicted", "leave out the setting")
     name, equals, value = (part.strip().lower() for part in text.partition("="))
@@ -228,14 +228,14 @@ def _chosen(text: str, about: About) -> ChosenSetting:
             f"the setting {name}={value} of {about.engine} cannot be predicted",
             one_of(f"{name}={value}", names),
         )
-    return ChosenSetting(setting=setting, value=value, recorded=about.settings)
+    return ChosenSetting(engine=engine, setting=setting, value=value, recorded=about.settings)
 
 
 def advised(about: About) -> list[ChosenSetting]:
     """Those that an advice tries: each that the recorded settings do not rule out."""
     texts = [
         f"{one.name}={value}"
-        for one in settings_of(about.engine)
+        for one in settings_of(about.engine)[1]
         for value in ([one.value] if one.value else one.advised)
     ]
     every = [_chosen(text, about) for text in texts]
