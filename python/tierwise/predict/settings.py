@@ -142,7 +142,7 @@ class ChosenSetting(Record):
         one = self.setting
         if one.loses_periods is None or one.flush_period is None:
             return one.loses_s
-        return one.loses_periods * one.flush_period.seconds(self.recorded)
+        return round(one.loses_periods * one.flush_period.seconds(self.recorded), 6)
 
     @property
     def refusal(self) -> Refusal | None:
@@ -152,10 +152,10 @@ class ChosenSetting(Record):
             message = f"{self.text}: {one.name} is {now} in the recording, so that it changes nothing"
             return Refusal(message=message, fix=_FIX)
         for name, value in one.requires.items():
-            has = self.recorded.get(name)
-            if has is None or has.lower() != value:
-                said = f"has {name}={has}" if has else f"does not tell {name}"
-                message = f"{self.text} is predicted with {name}={value} alone, and the recording {said}"
+            if self.recorded.get(name, "").lower() != value:
+                message = (
+                    f"{self.text} means this with {name}={value} alone, which the recording does not have"
+                )
                 return Refusal(message=message, fix=_FIX)
         return None
 

@@ -9,7 +9,6 @@ from tierwise.model.printable import capitalized
 from tierwise.predict.answer import SETTINGS_UNTRIED
 from tierwise.report import numbers
 from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Table, Text, Tone, figure
-from tierwise.report.recording.cautions import warning_sentence
 from tierwise.report.recording.money_words import cents
 from tierwise.report.recording.prediction import chief_figure, speedup
 
@@ -28,7 +27,7 @@ def setting_blocks(advice: Advice, titled: bool = True) -> list[Block]:
     return [
         _table(advice, TITLE if titled else ""),
         Text(_CAUTION, Tone.QUIET),
-        *([Text(warning_sentence(SETTINGS_UNTRIED, ""), Tone.QUIET)] if untried else []),
+        *([Text(f"{capitalized(SETTINGS_UNTRIED)}.", Tone.QUIET)] if untried else []),
         *([Bullets(steps)] if steps else []),
     ]
 
@@ -65,7 +64,8 @@ def _steps(move: SettingMove) -> str:
     """How to set it, how to go back, and whether the database starts again."""
     again = "it needs a restart" if move.restart else "it needs no restart"
     said = [
-        f"{move.setting}: {move.loses}. To set it: {move.there} To go back: {move.back} {capitalized(again)}.",
+        f"{move.setting}: {move.loses}. To set it: {move.there} To go back: {move.back} "
+        f"{capitalized(again)}.",
         move.note,
     ]
     if one := move.measured:
