@@ -184,6 +184,8 @@ def _row(answer: Prediction) -> dict[str, Any]:
     """One prediction in plain values; an unmoved role has no column."""
     row: dict[str, Any] = {name: answer.scenario.placement[name] for name in answer.scenario.placement}
     row.setdefault(EVERYTHING, "recorded")
+    if answer.scenario.settings:
+        row["settings"] = ", ".join(answer.scenario.settings)
     for name in ("rate_per_s", "speedup", "elapsed_s", "p50_us", "p95_us", "p99_us"):
         figure = getattr(answer, name)
         row |= {name: figure and figure.value, f"{name}_low": figure and figure.low}

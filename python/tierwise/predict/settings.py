@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from tierwise.model.errors import TierwiseError
 from tierwise.model.shipped import DATA
 from tierwise.model.suggestions import one_of
-from tierwise.model.units import parse_duration_s, significant
+from tierwise.model.units import parse_duration_s
 from tierwise.predict.prediction import Refusal
 from tierwise.recording import About
 from tierwise.results.measurements import Record
@@ -163,7 +163,7 @@ class ChosenSetting(Record):
     def warnings(self) -> list[str]:
         """What may be lost, and what is assumed of the recording."""
         bound = self.loses_s
-        most = f" (here {significant(bound)} s)" if bound and self.setting.loses_periods else ""
+        most = f" (here {bound:g} s)" if bound and self.setting.loses_periods else ""
         said = [f"{self.text}: {self.loses}{most}"]
         if self.setting.name not in self.recorded:
             said.append(f"the recording does not tell {self.setting.name}: what it shows is compared")

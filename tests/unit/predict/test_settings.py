@@ -118,7 +118,7 @@ def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() ->
     assert found.mean_value_per_s is None, "mean-value analysis knows commits that wait alone"
     assert found.scenario.changes == ["settings"]
     assert SETTINGS_UNTRIED in found.warnings
-    assert any("three times wal_writer_delay" in text and "0.300 s" in text for text in found.warnings)
+    assert any("three times wal_writer_delay" in text and "0.3 s" in text for text in found.warnings)
     assert not any("does not tell" in text for text in found.warnings)
     assert any("does not tell synchronous_commit" in text for text in answer([OFF]).warnings)
 

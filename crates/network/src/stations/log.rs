@@ -10,9 +10,9 @@
 //!
 //! Commits that do not wait (a setting): they take no processor time of a flush, but that of their own write where they
 //! write; a thread flushes the log periodically, and a session that syncs the log's file flushes what no commit has
-//! waited for. Sources: PostgreSQL, `XLogBackgroundFlush` (xlog.c); InnoDB, `srv_master_do_idle_tasks` (srv0srv.cc);
-//! SQLite, `walCheckpoint` (wal.c), which syncs the log first; RocksDB: the kernel's write-back. Left out: a full log
-//! buffer, and PostgreSQL's flush each `wal_writer_flush_after`.
+//! waited for. Sources: PostgreSQL, `XLogBackgroundFlush` (xlog.c); InnoDB, `srv_sync_log_buffer_in_background`
+//! (srv0srv.cc); SQLite, `walCheckpoint` (wal.c), which syncs the log first; RocksDB: the kernel's write-back. Left out:
+//! a full log buffer, and PostgreSQL's flush each `wal_writer_flush_after`.
 
 use std::collections::VecDeque;
 

@@ -101,7 +101,8 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
     for answer in answers:
         own = [*([bound_sentence(answer)] if answer.bound else []), *answer.notes]
         name = f"{', '.join(scenario_parts(answer.scenario))}: " if len(answers) > 1 else ""
-        begin = str if answer.scenario.selected and name else capitalized  # a table keeps its letters
+        keeps = answer.scenario.selected or answer.scenario.settings  # a name keeps its letters
+        begin = str if keeps and name else capitalized
         said |= dict.fromkeys(begin(f"{name}{sentence.rstrip('.')}.") for sentence in own)
     return [Text(sentence) for sentence in said]
 
