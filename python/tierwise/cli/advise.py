@@ -88,6 +88,7 @@ def advise(
         require("report", "--output of a day")  # its timeline is drawn
     if by is not None:
         others = {"--budget": budget, "--goal": goal, "--output": output, "--scheduler": scheduler}
+        others |= {"--may-lose": may_lose}
         if refused := [name for name, value in others.items() if value is not None]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
         show_table_advice(recording, devices, capacity, names, seeds=seeds, fresh=fresh, format=format)

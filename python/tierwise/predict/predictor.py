@@ -214,8 +214,7 @@ class Predictor:
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
 
         Raises:
-            TierwiseError: growth that the recording does not support; a table that it does not name; a setting
-                that is not known of its engine.
+            TierwiseError: growth that the recording does not support; an unknown table or setting.
         """
         answered: dict[int, Prediction] = {}
         for selected in dict.fromkeys(scenario.selected for scenario in scenarios):
