@@ -10,6 +10,7 @@ mod page_cache;
 mod program;
 mod stations;
 
+pub use api::commit_settings::{CommitSettings, DelayOption, UnflushedCommits};
 pub use api::demands::{Demands, WaitSummary};
 pub use api::error::ReplayError;
 pub use api::joint_request::{JointAnswer, JointRequest};

@@ -101,12 +101,6 @@ impl Program {
         self.work.disabled.has(mechanism)
     }
 
-    /// Whether a leader of the log's flush waits for more commits.
-    pub(crate) fn leader_waits(&self) -> bool {
-        let log = self.work.log.as_ref();
-        log.is_some_and(|log| log.commit_delay.is_some())
-    }
-
     /// Client sessions' reads that the page cache did not answer, per nanosecond of the recording.
     pub(crate) fn reads_per_ns(&self) -> f64 {
         self.reads as f64 / self.work.observed.span_ns.max(1) as f64

@@ -1,5 +1,7 @@
 """Which files to move where: the decision, what it is compared with, the ladder, the goal, warnings."""
 
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 from __future__ import annotations
 
 import datetime
@@ -14,6 +16,7 @@ from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
 from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
+from tierwise.advise.setting_moves import SettingMove, instead, setting_moves
 from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.terms import Terms
@@ -61,6 +64,9 @@ class Advice(Record):
     """Of one role from the recorded placement, best gain for the money first."""
     ladder: list[Move]
     """The best move, then the best after it, and so on, until none is worthwhile."""
+    settings: list[SettingMove] = []
+    """Settings instead of a move: they cost nothing, and most may lose commits. None is recommended unless
+    ``decision.setting`` names it."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
     fewest moves. To stay is one; memory for files that must last is none if anything else helps."""
@@ -92,6 +98,11 @@ class Advice(Record):
     cross_checks: list[Caution]
     """What another model says of the placements above."""
 
+    @property
+    def instead(self) -> SettingMove | None:
+        """The setting that the decision recommends in place of its option."""
+        return next((one for one in self.settings if one.setting == self.decision.setting), None)
+
 
 def advise(
     predictor: Predictor,
@@ -99,6 +110,7 @@ def advise(
     budget_per_month: float | None = None,
     goal: Goal | None = None,
     terms: Terms | None = None,
+    may_lose_s: float | None = None,
 ) -> Advice:
     """Advise on placing the recorded files on some devices beside those that they are on.
 
@@ -109,6 +121,8 @@ def advise(
         budget_per_month: most that a placement may cost more than is paid now, in the currency of the prices.
         goal: what to reach.
         terms: of payment; the prices that ship, and nothing owned, if not given.
+        may_lose_s: commits of how many seconds a crash may lose, so that a setting may be recommended; none
+            is if not given.
 
     Raises:
         TierwiseError: no device, an unknown one, one without a price, or a budget below 0.
@@ -128,6 +142,9 @@ def advise(
     moves = single_moves(predictor, names, recorded, costs, budget_per_month, placed)
     reaching = search.cheapest(goal) if goal else None
     decision = decide(search, predictor.run, goal, reaching)
+    tried = setting_moves(predictor)
+    if setting := instead(tried, decision.option, goal, may_lose_s):
+        decision = decision.model_copy(update={"setting": setting.setting})
     memory = bool(in_memory(decision.option.placement))
     ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
     options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]
@@ -149,6 +166,7 @@ def advise(
         roles=ranking.roles,
         moves=moves,
         ladder=ladder,
+        settings=tried,
         best=search.best,
         fastest=fastest,
         step_to_fastest=decision.option.step_to(fastest) if fastest else None,

@@ -46,6 +46,9 @@ class Decision(Record):
     """``faster``: its gain can be told from none. ``cheaper``: it saves money and is not slower. ``goal``: it
     is the cheapest that reaches the goal. To stay: ``alike``: no placement can be told from it; ``median``:
     whatever is faster makes the median latency longer; ``none``: no other could be replayed or paid for."""
+    setting: str | None = None
+    """The setting that is recommended in place of the option, such as ``synchronous_commit=off``; ``None``
+    unless the user allows the loss of commits."""
     time: list[TimeShare] = []
     """To stay: where the recorded time goes, the greatest part first, with remedies for the greatest."""
     together: list[Together] = []

@@ -11,6 +11,7 @@ from tierwise.advise.goal import Goal
 from tierwise.advise.terms import Terms
 from tierwise.model.money import parse_monthly
 from tierwise.model.suggestions import names_in
+from tierwise.model.units import parse_duration_s
 from tierwise.predict import Predictor
 
 
@@ -24,6 +25,7 @@ class AdviceOptions:
         goal: what to reach.
         terms: of payment.
         fresh: whether new devices are in their factory state.
+        may_lose_s: commits of how many seconds a crash may lose, if a setting may be recommended for it.
     """
 
     devices: Sequence[str]
@@ -31,10 +33,20 @@ class AdviceOptions:
     goal: Goal | None = None
     terms: Terms = field(default_factory=Terms)
     fresh: bool = False
+    may_lose_s: float | None = None
 
     @classmethod
-    def parse(cls, devices: str, budget: str | None, goal: str | None, terms: Terms, *, fresh: bool) -> Self:
-        """Read the options of a command line: ``nvme-dc,gp3``, ``50/month`` and ``p99=5ms``.
+    def parse(
+        cls,
+        devices: str,
+        budget: str | None,
+        goal: str | None,
+        terms: Terms,
+        *,
+        fresh: bool,
+        may_lose: str | None = None,
+    ) -> Self:
+        """Read the options of a command line: ``nvme-dc,gp3``, ``50/month``, ``p99=5ms`` and ``1s``.
 
         Raises:
             TierwiseError: naming the option.
@@ -47,8 +59,9 @@ class AdviceOptions:
             goal=None if goal is None else Goal.parse(goal),
             terms=terms,
             fresh=fresh,
+            may_lose_s=None if may_lose is None else parse_duration_s(may_lose, "--may-lose"),
         )
 
     def advise(self, predictor: Predictor) -> Advice:
         """The advice for a recording; see :func:`tierwise.advise.advise`."""
-        return advise(predictor, self.devices, self.budget_per_month, self.goal, self.terms)
+        return advise(predictor, self.devices, self.budget_per_month, self.goal, self.terms, self.may_lose_s)

@@ -16,7 +16,7 @@ from tierwise.model.extras import alt
 from tierwise.model.money import parse_monthly
 from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
-from tierwise.model.units import parse_size_bytes
+from tierwise.model.units import parse_duration_s, parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, usability
@@ -99,7 +99,8 @@ class RecordedRun:
         Args:
             place: roles to move and their devices; nothing moves if not given.
             machine: fields of :class:`~tierwise.predict.Scenario`, for example ``cores``, ``clients``,
-                ``memory`` (as ``48G``), ``rate_per_s``, ``growth``.
+                ``memory`` (as ``48G``), ``rate_per_s``, ``growth``, ``settings`` (as
+                ``["synchronous_commit=off"]``).
 
         Raises:
             TierwiseError: an unknown role or device, or a recording without work in it.
@@ -137,6 +138,7 @@ class RecordedRun:
         years: float = YEARS,
         prices: str | Path | None = None,
         recorded_on: str = "",
+        may_lose: str | None = None,
     ) -> AdviceView:
         """Advise what to move first.
 
@@ -150,6 +152,7 @@ class RecordedRun:
             years: service life of a purchased device.
             prices: TOML file of prices, which replace those that ship.
             recorded_on: what the recorded device is, for example ``gp3`` or ``log=io2,all=gp3``.
+            may_lose: a setting may be recommended if a crash loses commits of this time at most, as ``1s``.
         """
         terms = Terms.parse(
             have=",".join(have),
@@ -161,7 +164,8 @@ class RecordedRun:
         )
         most = None if budget is None else parse_monthly(budget, "budget", terms.prices.currency)
         wanted = None if goal is None else Goal.parse(goal)
-        advice = find_advice(self._predictor, list(devices), most, wanted, terms)
+        loss_s = None if may_lose is None else parse_duration_s(may_lose, "may_lose")
+        advice = find_advice(self._predictor, list(devices), most, wanted, terms, loss_s)
         return AdviceView(advice, lambda: subject(self._predictor, advice, terms, self._path, self._fresh))
 
     @cached_property
@@ -180,6 +184,8 @@ def _row(answer: Prediction) -> dict[str, Any]:
     """One prediction in plain values; an unmoved role has no column."""
     row: dict[str, Any] = {name: answer.scenario.placement[name] for name in answer.scenario.placement}
     row.setdefault(EVERYTHING, "recorded")
+    if answer.scenario.settings:
+        row["settings"] = ", ".join(answer.scenario.settings)
     for name in ("rate_per_s", "speedup", "elapsed_s", "p50_us", "p95_us", "p99_us"):
         figure = getattr(answer, name)
         row |= {name: figure and figure.value, f"{name}_low": figure and figure.low}

@@ -20,6 +20,7 @@ from tierwise.cli.options import (
     Growth,
     Have,
     Headroom,
+    MayLose,
     Names,
     PricesFile,
     RecordedOn,
@@ -58,6 +59,7 @@ def advise(
     have: Have = "",
     budget: Budget = None,
     goal: GoalText = None,
+    may_lose: MayLose = None,
     headroom: Headroom = "",
     growth: Growth = "",
     years: Years = YEARS,
@@ -96,6 +98,7 @@ def advise(
         require("report", "--output of a day")  # its timeline is drawn
     if by is not None:
         others = {"--budget": budget, "--goal": goal, "--output": output, "--scheduler": scheduler}
+        others |= {"--may-lose": may_lose}
         if refused := [name for name, value in others.items() if value is not None]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
         show_table_advice(recording, devices, capacity, names, seeds=seeds, fresh=fresh, format=format)
@@ -106,7 +109,7 @@ def advise(
     terms = Terms.parse(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )
-    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh, may_lose=may_lose)
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         opened: dict[Path, Predictor] = {}
 

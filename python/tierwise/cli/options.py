@@ -82,6 +82,14 @@ Budget = Annotated[
 GoalText = Annotated[
     str | None, typer.Option("--goal", help="target: tps=NUMBER, or a latency such as p99=5ms")
 ]
+MayLose = Annotated[
+    str | None,
+    typer.Option(
+        "--may-lose",
+        metavar="TIME",
+        help="a setting may be recommended if a crash loses commits of this time at most, for example 1s",
+    ),
+]
 Headroom = Annotated[
     str,
     typer.Option("--headroom", metavar="PERCENT", help="free space on each new device, for example 30%"),

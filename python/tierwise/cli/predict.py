@@ -71,6 +71,14 @@ def predict(
     rate: Annotated[
         float | None, typer.Option(min=0.001, max=1e7, help="arrivals per second in an open loop")
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="another setting of the engine for every scenario, such as synchronous_commit=off",
+        ),
+    ] = None,
     growth: Annotated[
         float | None,
         typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow"),
@@ -104,8 +112,13 @@ def predict(
         clients=clients,
         rate_per_s=rate,
         growth=growth,
+        settings=set_ or [],
         emulated=emulated,
     )
+    if devices is not None and set_:
+        raise TierwiseError(
+            "--set: placements are ranked with the recorded settings", "name one with --place"
+        )
     if devices is not None and (rate is not None or growth is not None):
         option = "--rate" if rate is not None else "--growth"
         raise TierwiseError(
@@ -113,9 +126,9 @@ def predict(
         )
     if len(recordings) > 1:
         options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png, "--names": names}
-        options |= {"--scheduler": scheduler, "--workers": workers}
+        options |= {"--scheduler": scheduler, "--workers": workers, "--set": set_ or None}
         refused = [name for name, value in options.items() if value is not None]
-        refused += [f"--{name.replace('_', '-')}" for name in machine.changes]
+        refused += [f"--{name.replace('_', '-')}" for name in machine.changes if name != "settings"]
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
     placements = [parse_place(one, relations=True) for one in place or []]

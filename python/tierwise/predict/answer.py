@@ -29,6 +29,9 @@ _FEW = (
     "so for the error of the model the intervals hold "
 )
 NOT_VALIDATED = _FEW + "a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
+SETTINGS_UNTRIED = (
+    "no validation has tried a change of settings: the error may be greater than the intervals hold"
+)
 VALIDATED_ELSEWHERE = _FEW + "what was found on all engines together"
 _LEAST_WAITING = 20
 _MOST_WAITING_SHARE = 0.03
@@ -217,10 +220,13 @@ class Answers:
                 "were done: a faster device answers them sooner, and does not make more of them"
             )
         engine, path = self._run.engine, self._path(scenario)
+        if scenario.settings and self._error.uncalibrated(engine, path, ["settings"]):
+            warnings.append(SETTINGS_UNTRIED)
+        changes = [change for change in scenario.changes if change != "settings"]
         if self._error.find(engine, path, "rate") is None:
             elsewhere = self._error.nearest(engine, path, "rate") is not None
             warnings.append(VALIDATED_ELSEWHERE if elsewhere else NOT_VALIDATED)
-        elif untried := self._error.uncalibrated(engine, path, scenario.changes):
+        elif untried := self._error.uncalibrated(engine, path, changes):
             names = " and ".join(name.replace("cpu_speed", "CPU speed") for name in untried)
             warnings.append(
                 f"no validation has tried a change of {names}: the error may be greater than calibrated"

@@ -29,7 +29,8 @@ _UNLIKE = math.log(1.15)
 def rate_per_s(
     scenario: Scenario, work: WorkSummary, outcome: Outcome, simulated_per_s: float
 ) -> float | None:
-    """The rate by mean-value analysis; ``None`` for work done once, at a rate, or without processor time.
+    """The rate by mean-value analysis; ``None`` for work done once, at a rate, with settings, or without
+    processor time.
 
     Args:
         scenario: what changes.
@@ -41,6 +42,7 @@ def rate_per_s(
     clients = scenario.clients or work.sessions
     if (
         work.once
+        or scenario.settings  # commits that do not wait
         or work.arrivals_per_s(scenario)
         or demands.cpu_us <= 0
         or simulated_per_s <= 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import counting, growth, memory, uncertainty
+from tierwise.predict import counting, growth, memory, settings, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
@@ -62,6 +62,7 @@ class Predictor:
         Rates count ``unit``; by default transactions, if the recording shows them.
         """
         self.about, self.replayer = about, replayer
+        replayer.about = about
         self._selected: tuple[str, ...] = ()
         self._select: Callable[[tuple[str, ...]], Predictor] | None = None
         self._selecting: dict[tuple[str, ...], Predictor] = {}
@@ -213,7 +214,7 @@ class Predictor:
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
 
         Raises:
-            TierwiseError: growth that the recording does not support; a table that it does not name.
+            TierwiseError: growth that the recording does not support; an unknown table or setting.
         """
         answered: dict[int, Prediction] = {}
         for selected in dict.fromkeys(scenario.selected for scenario in scenarios):
@@ -238,7 +239,7 @@ class Predictor:
 
     def refusal(self, scenario: Scenario) -> Prediction | None:
         """The refused answer to a scenario that the recording cannot answer; ``None`` if it can."""
-        why = uncertainty.refusal(scenario, self.work)
+        why = uncertainty.refusal(scenario, self.work) or settings.refusal(scenario.settings, self.about)
         return self._refused(scenario, why) if why else None
 
     def requests(
@@ -286,6 +287,7 @@ class Predictor:
         bounds = [self.answers.rate_of(outcome) for one, outcome in pairs if one.misses != memory.LIKELY]
         ends = [outcome for one, outcome in pairs if one.end]
         unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
+        unsure.warnings += settings.warnings(scenario.settings, self.about)
         memory.widen(scenario, self.work, bounds, self.answers.rate_of(likely[0]), unsure)
         return self.answers.prediction(scenario, likely, unsure, ends)
 

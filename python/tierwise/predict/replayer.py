@@ -15,12 +15,14 @@ from tierwise.device_models import profiles
 from tierwise.device_models.profiles import End, Profile
 from tierwise.model import processors
 from tierwise.model.errors import TierwiseError
+from tierwise.predict import settings
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.memory import LIKELY
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.remembered import Remembered
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.predict.scenario import Scenario
+from tierwise.recording import About
 
 SPAN_S = 20.0
 """Counted virtual time of repeated work."""
@@ -87,6 +89,8 @@ class Replayer:
         self._threads = threads or processors.usable()
         self.cpu_scale = 1.0
         """Processor time in replays over that in bursts, from :meth:`reproduce` on."""
+        self.about: About | None = None
+        """Metadata of the recording, which settings of a scenario need."""
         self._at_once = _REQUESTS_A_STEP
         self.progress: Progress = lambda *_: None
         self.work = WorkSummary.model_validate(_said(core.work))
@@ -203,6 +207,7 @@ class Replayer:
     ) -> dict[str, Any]:
         scenario = asked.scenario
         shared = scenario.numbered(self.work.footprints) if together else set()
+        set_ = settings.changes(scenario.settings, self.about) if self.about else {}
         return {
             "placement": {
                 role.value: {
@@ -222,6 +227,7 @@ class Replayer:
             "seed": asked.seed,
             "live": {} if scenario.emulated else None,
             "worn": not (self.fresh or scenario.emulated),
+            **({"commits": set_} if set_ else {}),
         }
 
     def _shelved(self, device: str, end: End | None, shelf: dict[str, tuple[int, Profile]]) -> int:

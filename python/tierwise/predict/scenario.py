@@ -37,6 +37,9 @@ class Scenario(Record):
     rate_per_s: float | None = Field(default=None, gt=0, le=1e7)
     """Transactions that arrive in a second, independent of completions. The clients' sessions serve them
     without think time between transactions."""
+    settings: list[str] = Field(default=[], max_length=16)
+    """Settings of the engine that change how commits become durable, such as ``synchronous_commit=off``; see
+    :mod:`tierwise.predict.settings`."""
     growth: float | None = Field(default=None, ge=0.01, le=1000.0)
     """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""
     set_by_growth: list[Literal["memory_bytes", "rate_per_s"]] = []  # noqa: RUF012  (pydantic copies defaults)
@@ -65,7 +68,7 @@ class Scenario(Record):
 
     @property
     def changes(self) -> list[str]:
-        """Fields that differ from the recorded, such as ``placement``, ``memory``, ``cores`` or ``rate``."""
+        """Fields that differ from the recorded, such as ``placement``, ``cores`` or ``settings``."""
         asked = {
             "placement": any(device != RECORDED for device in self.placement.values()),
             "memory": self.memory_bytes is not None,
@@ -73,6 +76,7 @@ class Scenario(Record):
             "cpu_speed": self.cpu_speed != 1.0,
             "clients": self.clients is not None,
             "rate": self.rate_per_s is not None,
+            "settings": bool(self.settings),
         }
         return [name for name, is_asked in asked.items() if is_asked]
 

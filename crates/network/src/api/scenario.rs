@@ -7,6 +7,7 @@ use tierwise_device::Profile;
 use tierwise_recording::Role;
 use tierwise_work::constants::PATH_NS;
 
+use crate::api::commit_settings::CommitSettings;
 use crate::api::error::ReplayError;
 use crate::program::Program;
 
@@ -81,6 +82,8 @@ pub struct Scenario {
     pub clients: Option<u32>,
     /// Transactions that arrive in a second (open loop); none for clients that each wait for their answer.
     pub rate_per_s: Option<f64>,
+    /// What settings of the engine change of commits.
+    pub commits: CommitSettings,
     /// Whether work repeats or is done once.
     pub mode: Mode,
     /// Ends the measurement of steady work after this many transactions; none for the whole span. The warm-up
@@ -112,6 +115,7 @@ impl Scenario {
             background_share: None,
             clients: None,
             rate_per_s: None,
+            commits: CommitSettings::default(),
             mode,
             enough: None,
             seed,
@@ -142,6 +146,7 @@ impl Scenario {
     /// Checks that the scenario is possible.
     pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
         self.check_memory(program)?;
+        self.commits.check(program)?;
         let is_count = |count: u32| (1..=MAX_COUNT).contains(&count);
         let recorded = program.work.devices.len();
         let rules = [

@@ -7,6 +7,7 @@ use tierwise_device::Profile;
 use tierwise_recording::Role;
 use tierwise_work::constants::PATH_NS;
 
+use crate::api::commit_settings::CommitSettings;
 use crate::api::error::ReplayError;
 use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
 use crate::program::Program;
@@ -68,6 +69,9 @@ pub struct SimulationRequest {
     /// wait for their answer, as recorded.
     #[serde(default)]
     pub rate_per_s: Option<f64>,
+    /// What settings of the engine change of commits; nothing by default.
+    #[serde(default)]
+    pub commits: CommitSettings,
     /// For how long.
     pub mode: RunLength,
     /// Ends the measurement after this many transactions; none to measure the whole span.
@@ -130,6 +134,7 @@ impl SimulationRequest {
             background_share: self.others_share,
             clients: self.clients,
             rate_per_s: self.rate_per_s,
+            commits: self.commits,
             mode: self.mode.mode()?,
             enough: self.enough,
             seed: self.seed,

@@ -78,8 +78,11 @@ fn machine<'a>(program: &'a Program, scenario: &Scenario, storage: Storage) -> M
         clients: ClientThreads::new(program, &mut tasks),
         pages: PageCache::new(program, scenario, storage.layout()),
         storage,
-        log: work.log.as_ref().map(|rules| Log::new(rules, program)),
-        second_log: SecondLog::default(),
+        log: work
+            .log
+            .as_ref()
+            .map(|rules| Log::new(rules, program, &scenario.commits)),
+        second_log: SecondLog::new(scenario.commits.second_log_every),
         locks: HotLocks::new(&work.locks, tasks.len()),
         signals: Signals::new(program, &tasks),
         arrivals,

@@ -67,7 +67,7 @@ impl<'a> Task<'a> {
     }
 
     fn begin_transaction(&self, work: &Session, at: usize) {
-        if !self.program.leader_waits() {
+        if !self.machine().leader_waits() {
             return;
         }
         let turns = work.turns[at..].iter();

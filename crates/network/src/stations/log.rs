@@ -7,12 +7,19 @@
 //! takes the queued sessions; the next leader is named when it is done. SQLite: one writer holds the database, a hot
 //! lock in the work. A leader's wait for more commits: PostgreSQL, `MinimumActiveBackends` (procarray.c). Left out: a
 //! write that overlaps a flush of the log.
+//!
+//! Commits that do not wait (a setting): they take no processor time of a flush, but that of their own write where they
+//! write; a thread flushes the log periodically, and a session that syncs the log's file flushes what no commit has
+//! waited for. Sources: PostgreSQL, `XLogBackgroundFlush` (xlog.c); InnoDB, `srv_sync_log_buffer_in_background`
+//! (srv0srv.cc); SQLite, `walCheckpoint` (wal.c), which syncs the log first; RocksDB: the kernel's write-back. Left out:
+//! a full log buffer, and PostgreSQL's flush each `wal_writer_flush_after`.
 
 use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
-use tierwise_work::{Grouping, LogRules, TimeCategory};
+use tierwise_work::{CommitDelay, Grouping, LogRules, TimeCategory};
 
+use crate::api::commit_settings::{CommitSettings, UnflushedCommits};
 use crate::block::layout::MAX_SECTORS;
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
@@ -28,6 +35,9 @@ const SECTOR_BYTES: u64 = 512;
 #[derive(Debug)]
 pub(crate) struct Log<'a> {
     pub(crate) rules: &'a LogRules,
+    commit_delay: Option<CommitDelay>,
+    /// Whether commits do not wait for the log, and how it is flushed then.
+    unflushed: Option<UnflushedCommits>,
     inserted: u64,
     flushed: u64,
     /// The leader that flushes or is about to.
@@ -39,15 +49,19 @@ pub(crate) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    pub(crate) fn new(rules: &'a LogRules, program: &Program) -> Self {
+    pub(crate) fn new(rules: &'a LogRules, program: &Program, commits: &CommitSettings) -> Self {
+        let leaves_replica = commits.without_replica || commits.unflushed.is_some();
+        let waits_for_replica = program.waits_for_replica() && !leaves_replica;
         Self {
             rules,
+            commit_delay: commits.commit_delay(rules.commit_delay),
+            unflushed: commits.unflushed,
             inserted: 0,
             flushed: 0,
             leader: None,
             waiting: VecDeque::with_capacity(64),
             flusher_at_work: false,
-            replica: LogReplica::new(program.waits_for_replica()),
+            replica: LogReplica::new(waits_for_replica),
         }
     }
 
@@ -113,6 +127,14 @@ impl Task<'_> {
             return self.machine().release_locks(self.id);
         }
         self.machine().release_before_commit(self.id);
+        let unflushed = self.machine().unflushed();
+        if let Some(unflushed) = unflushed {
+            let write_ns = self.machine().log_time_ns(|rules| rules.leader_cpu_ns);
+            if unflushed.writes && write_ns > 0 {
+                self.run(Thread::Server, write_ns).await;
+            }
+            return self.machine().committed(self.id);
+        }
         while !self.machine().is_durable(self.id) {
             if self.machine().lead_or_wait(self.id) {
                 self.lead_flush().await;
@@ -155,20 +177,35 @@ impl Task<'_> {
 
     /// The engine's own thread periodically flushes the rest.
     pub(crate) async fn flush_log_periodically(self) {
-        let log = self.program.work.log.as_ref();
-        let Some(period_ns) = log.and_then(|rules| rules.flusher_period_ns) else {
+        let period_ns = self.machine().flusher_period_ns();
+        let Some(period_ns) = period_ns else {
             return;
         };
         let mut due = 0;
         loop {
             self.sleep_until(due, TimeCategory::Sleep).await;
             due += period_ns.max(1);
-            let flushes_to = self.machine().begin_engine_flush();
-            if let Some(to) = flushes_to {
-                self.flush_log(to, false).await;
-                self.machine().end_engine_flush(to);
-            }
+            self.flush_rest(false).await;
         }
+    }
+
+    /// Flushes what is in the log, unless that is under way; whether it did.
+    async fn flush_rest(&self, session: bool) -> bool {
+        let flushes_to = self.machine().begin_engine_flush();
+        if let Some(to) = flushes_to {
+            self.flush_log(to, session).await;
+            self.machine().end_engine_flush(to);
+        }
+        flushes_to.is_some()
+    }
+
+    /// A session syncs the log's file: whether that flushed what commits did not wait for. The replica's copy has no
+    /// such bytes.
+    pub(crate) async fn flush_unawaited(&self) -> bool {
+        let unawaited = self.machine().unflushed().is_some();
+        let session = self.change(|task| task.session);
+        let copies = session.is_some_and(|one| self.program.sessions[one as usize].replicates_log);
+        unawaited && !copies && self.flush_rest(true).await
     }
 }
 
@@ -192,6 +229,27 @@ impl Machine<'_> {
         log.is_none_or(|log| log.lead_or_wait(session))
     }
 
+    /// Whether commits do not wait for the log.
+    fn unflushed(&self) -> Option<UnflushedCommits> {
+        self.log.as_ref()?.unflushed
+    }
+
+    /// How often a thread that no session waits for flushes the log.
+    fn flusher_period_ns(&self) -> Option<Nanos> {
+        let log = self.log.as_ref()?;
+        let set = log
+            .unflushed
+            .map(|one| Nanos::from(one.flush_period_us) * 1000);
+        set.or(log.rules.flusher_period_ns)
+    }
+
+    /// Whether a leader of the log's flush waits for more commits.
+    pub(crate) fn leader_waits(&self) -> bool {
+        self.log
+            .as_ref()
+            .is_some_and(|log| log.commit_delay.is_some())
+    }
+
     /// A time of the log's rules.
     pub(crate) fn log_time_ns(&self, time: impl Fn(&LogRules) -> u32) -> Nanos {
         self.log.as_ref().map_or(0, |log| time(log.rules).into())
@@ -199,7 +257,7 @@ impl Machine<'_> {
 
     /// How long a flush's leader waits for more commits, if the rules and the other sessions ask for it.
     fn commit_delay_ns(&self, leader: TaskId) -> Option<Nanos> {
-        let delay = self.log.as_ref()?.rules.commit_delay?;
+        let delay = self.log.as_ref()?.commit_delay?;
         let tasks = (0..).zip(&self.tasks);
         let others = tasks.filter(|&(index, _)| TaskId(index) != leader);
         // Others count that have a transaction number and wait for no lock: until they run again after their commit.
@@ -318,6 +376,8 @@ mod tests {
         };
         let log = Log {
             rules: &rules,
+            commit_delay: None,
+            unflushed: None,
             inserted: 0,
             flushed: 0,
             leader: None,

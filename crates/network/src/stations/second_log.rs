@@ -1,7 +1,9 @@
 //! A second log that commits wait for, as MariaDB's binary log: one session syncs it for all that wait.
 //!
 //! Models: who comes while a sync is under way waits for its end; then the first of those that wait syncs for all of
-//! them. Leaves out: processor time of waking them. Source: sql/log.cc, `MYSQL_BIN_LOG::trx_group_commit_leader`.
+//! them. With a setting, each n-th of these groups alone syncs, and the others pass at once: the kernel writes their
+//! pages back. Leaves out: processor time of waking them. Sources: sql/log.cc, `MYSQL_BIN_LOG::trx_group_commit_leader`,
+//! and `flush_and_sync`, which counts groups up to `sync_binlog`.
 
 use tierwise_recording::Role;
 use tierwise_work::TimeCategory;
@@ -12,14 +14,40 @@ use crate::kernel::task::Task;
 use crate::stations::sync::SyncWrites;
 
 /// Sessions at the second log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SecondLog {
+    /// Every so manieth group syncs; none does for 0.
+    every: u32,
+    /// Groups since the last sync.
+    unsynced: u32,
     /// The session that syncs.
     leader: Option<TaskId>,
     /// Sessions whose commits the sync under way covers.
     covered: Vec<TaskId>,
     /// Sessions that came later.
     waiting: Vec<TaskId>,
+}
+
+impl SecondLog {
+    pub(crate) fn new(every: Option<u32>) -> Self {
+        Self {
+            every: every.unwrap_or(1),
+            unsynced: 0,
+            leader: None,
+            covered: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Counts a group: whether it syncs.
+    fn counts(&mut self) -> bool {
+        self.unsynced = self.unsynced.saturating_add(1);
+        let syncs = self.every > 0 && self.unsynced >= self.every;
+        if syncs {
+            self.unsynced = 0;
+        }
+        syncs
+    }
 }
 
 impl Task<'_> {
@@ -31,8 +59,11 @@ impl Task<'_> {
                 return;
             }
         }
-        let writes = SyncWrites::Recorded { role, script };
-        self.run_sync(writes, true).await;
+        let syncs = self.machine().second_log.counts();
+        if syncs {
+            let writes = SyncWrites::Recorded { role, script };
+            self.run_sync(writes, true).await;
+        }
         self.machine().end_second_log_sync();
     }
 }

@@ -47,6 +47,9 @@ impl<'a> Task<'a> {
         if self.program.work.scripts[script as usize].shared {
             return self.sync_second_log(role, script).await;
         }
+        if role == Role::Log && self.flush_unawaited().await {
+            return;
+        }
         self.run_sync(SyncWrites::Recorded { role, script }, true)
             .await;
     }

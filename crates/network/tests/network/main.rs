@@ -5,6 +5,7 @@ mod background;
 mod changes;
 mod clients;
 mod commit_delay;
+mod commit_settings;
 mod cores;
 mod joint;
 mod length;

@@ -90,7 +90,9 @@ def sentences(subject: Subject) -> list[Block]:
     """Why to stay, or the interval and bound; what goes with the move, the goal, and what was left out."""
     chosen, advice, option = subject.chosen, subject.advice, subject.option
     said: list[Block] = []
-    if advice.decision.stays:
+    if advice.instead:
+        said.append(Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
+    elif advice.decision.stays:
         said.append(Text(capitalized(decision_words.staying(advice)[1])))
     if subject.placement and chosen.speedup and not chosen.bounds_only:
         said.append(

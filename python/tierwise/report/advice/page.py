@@ -18,6 +18,7 @@ from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.steps import guide
 from tierwise.report.document import Block
+from tierwise.report.recording.settings import setting_blocks
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 
 FOLDER = DATA / "templates" / "advice"
@@ -59,6 +60,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         risks="" if stays else to_html([decision.risks(subject)]),
         basis=to_html(decision.basis(subject)),
         bill=to_html(decision.bill(subject)),
+        settings=to_html(setting_blocks(subject.advice, titled=False)),
         guide=guide(subject.advice.run.engine, subject.moves, subject.advice.run.footprints),
     )
 

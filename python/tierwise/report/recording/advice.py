@@ -21,6 +21,7 @@ from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.money_words import cents, months
 from tierwise.report.recording.prediction import notes
 from tierwise.report.recording.prediction_words import recorded_sentence
+from tierwise.report.recording.settings import setting_blocks
 
 _MOST_MOVES = 12
 _TB = 1e12
@@ -40,6 +41,7 @@ def advice_document(advice: Advice) -> list[Block]:
         more = len(advice.moves) - len(shown)
         blocks.append(_moves("Each move alone", shown, advice.currency, False))
         blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
+    blocks += setting_blocks(advice)
     options = {"The recommended placement": decision.option}
     if advice.reaching and advice.reaching.placement != decision.option.placement:
         options["The goal"] = advice.reaching

@@ -14,6 +14,7 @@ from tierwise.report.recording.decision_words import (
     along_words,
     gain_words,
     headline,
+    paid_headline,
     price_words,
     together_sentences,
     tried_words,
@@ -39,6 +40,7 @@ def further_sentences(advice: Advice) -> list[str]:
     option = advice.decision.option
     along = along_words(option).removeprefix("; ")
     said = [
+        f"What can be bought: {paid_headline(advice)}" if advice.instead else "",
         volatile_sentence(advice),
         *together_sentences(advice.decision),
         f"{capitalized(along)}." if along else "",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tierwise.advise import Advice, Decision, Option
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.durability import in_memory
+from tierwise.advise.setting_moves import SettingMove
 from tierwise.model.printable import capitalized
 from tierwise.model.roles import Role
 from tierwise.predict.usability import Remark
@@ -41,6 +42,13 @@ def headline(advice: Advice, price: Callable[[Option], str] | None = None, inter
         price: words for the price of an option; ``for 12 $/month`` by default.
         interval: whether to give that of the gain.
     """
+    if setting := advice.instead:
+        return setting_headline(setting, interval)
+    return paid_headline(advice, price, interval)
+
+
+def paid_headline(advice: Advice, price: Callable[[Option], str] | None = None, interval: bool = True) -> str:
+    """The same of the option, also where a setting is recommended in its place."""
     decision = advice.decision
     if decision.stays:
         claim, reason = staying(advice)
@@ -53,7 +61,7 @@ def headline(advice: Advice, price: Callable[[Option], str] | None = None, inter
     return f"Move {moving(option.placement)}{_as_one(decision)}: {gain} {words}."
 
 
-def gain_words(option: Option, interval: bool = True) -> str:
+def gain_words(option: Option | SettingMove, interval: bool = True) -> str:
     """``17.8 (12.6–25.4) times the throughput``."""
     prediction, speedup = option.prediction, option.prediction.speedup
     if speedup is None:
@@ -62,6 +70,14 @@ def gain_words(option: Option, interval: bool = True) -> str:
     if prediction.bounds_only:
         return f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {what}"
     return f"{times(speedup) if interval else f'{numbers.ratio(speedup.value)} times'} {what}"
+
+
+def setting_headline(move: SettingMove, interval: bool = True) -> str:
+    """``Set synchronous_commit=off: 9 times the throughput for nothing, if 0.6 s of commits may be lost.``"""
+    if_lost = (
+        f", if {numbers.seconds(move.loses_s)} of commits may be lost in a crash" if move.loses_s else ""
+    )
+    return f"Set {move.setting}: {gain_words(move, interval)} for nothing{if_lost}."
 
 
 def price_words(option: Option, currency: str) -> str:

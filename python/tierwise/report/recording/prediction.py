@@ -71,7 +71,7 @@ def answer_table(answers: Sequence[Prediction]) -> Table:
         shown = [] if timed else [answer.p50_us, answer.p99_us]
         found.add(
             "\n".join(scenario_parts(answer.scenario)),
-            _chief(answer, timed),
+            chief_figure(answer, timed),
             speedup(answer),
             *(estimate(latency, numbers.microseconds) for latency in shown),
             _times(answer),
@@ -88,7 +88,7 @@ def ranking_table(base: Prediction, ranking: Ranking) -> Table:
         found.add(
             f"{number}{mark}",
             *(answer.scenario.placement.get(role, RECORDED) for role in ranking.roles),
-            _chief(answer, base.once),
+            chief_figure(answer, base.once),
             speedup(answer),
             estimate(answer.p99_us, numbers.microseconds),
         )
@@ -101,7 +101,8 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
     for answer in answers:
         own = [*([bound_sentence(answer)] if answer.bound else []), *answer.notes]
         name = f"{', '.join(scenario_parts(answer.scenario))}: " if len(answers) > 1 else ""
-        begin = str if answer.scenario.selected and name else capitalized  # a table keeps its letters
+        keeps = answer.scenario.selected or answer.scenario.settings  # a name keeps its letters
+        begin = str if keeps and name else capitalized
         said |= dict.fromkeys(begin(f"{name}{sentence.rstrip('.')}.") for sentence in own)
     return [Text(sentence) for sentence in said]
 
@@ -143,7 +144,7 @@ def speedup(answer: Prediction) -> Cell:
     return replace(estimate(answer.speedup, numbers.ratio), tone=tone)
 
 
-def _chief(answer: Prediction, timed: bool) -> Cell:
+def chief_figure(answer: Prediction, timed: bool) -> Cell:
     """The time of work done once, or else the rate."""
     return (
         estimate(answer.elapsed_s, numbers.seconds)

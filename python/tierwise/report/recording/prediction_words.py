@@ -70,6 +70,7 @@ def signed_percent(error: float) -> str:
 def scenario_parts(scenario: Scenario) -> list[str]:
     """Changes of a scenario, one line each."""
     parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(scenario.placement).items()]
+    parts += scenario.settings
     if scenario.growth is not None:
         parts.append(f"{scenario.growth:g} times the data and the load")
     if scenario.memory_bytes is not None and "memory_bytes" not in scenario.set_by_growth:

@@ -1,0 +1,240 @@
+//! Settings that change how commits become durable.
+
+use crate::support::{MS, SECOND, all_on, cpu, memory, right_to_write, session, update, work};
+use tierwise_network::{CommitSettings, DelayOption, Outcome, RoleIo, UnflushedCommits, replay};
+use tierwise_recording::{Role, ThreadClass};
+use tierwise_work::{CommitDelay, Grouping, Session, Step, SyncScript, TimeCategory, Turn, Work};
+
+const SYNC_LOG: Step = Step::Sync {
+    role: Role::Log,
+    script: 0,
+};
+
+fn unflushed(flush_period_us: u32, writes: bool) -> CommitSettings {
+    CommitSettings {
+        unflushed: Some(UnflushedCommits {
+            flush_period_us,
+            writes,
+        }),
+        ..CommitSettings::default()
+    }
+}
+
+/// Ten seconds on a device whose requests take 8 ms.
+fn answer(work: &Work, commits: CommitSettings) -> Outcome {
+    let scenario = tierwise_network::Scenario {
+        commits,
+        ..all_on(memory(8000.0), 10 * SECOND, 1)
+    };
+    replay(work, &scenario).expect("a scenario that can be")
+}
+
+fn rate(outcome: &Outcome) -> f64 {
+    outcome.transactions as f64 / outcome.elapsed_s
+}
+
+fn io(outcome: &Outcome, role: Role) -> RoleIo {
+    let found = outcome.io.iter().find(|io| io.role == role);
+    found.cloned().expect("a role with a device")
+}
+
+fn close(found: f64, expected: f64, error: f64) {
+    assert!(
+        (found / expected - 1.0).abs() < error,
+        "{found} is not about {expected}"
+    );
+}
+
+#[test]
+fn commits_that_do_not_wait_take_their_processor_time_alone() {
+    // 0.2 ms a transaction; with its own write of the log, the leader's 0.01 ms too.
+    let one = work(1, &update(200), Grouping::LeaderFollower);
+    let without = answer(&one, unflushed(200_000, false));
+    close(rate(&without), 5000.0, 0.01);
+    close(
+        rate(&answer(&one, unflushed(200_000, true))),
+        1e6 / 210.0,
+        0.01,
+    );
+    for name in [TimeCategory::LogDevice, TimeCategory::LogQueue] {
+        let share = without.shares.iter().find(|share| share.0 == name.name());
+        assert!(share.is_none_or(|share| share.1 == 0.0), "{share:?}");
+    }
+    // Two cores of 0.2 ms each, however many clients there are.
+    for grouping in [Grouping::Relay, Grouping::WriteGroup, Grouping::Alone] {
+        let ten = work(10, &update(200), grouping);
+        close(rate(&answer(&ten, unflushed(200_000, false))), 1e4, 0.02);
+    }
+}
+
+#[test]
+fn the_log_is_flushed_periodically_with_all_its_bytes() {
+    let one = work(1, &update(200), Grouping::LeaderFollower);
+    let outcome = answer(&one, unflushed(200_000, false));
+    // 5,000 times 600 bytes a second, and less than two pages more for each of the 5 flushes.
+    let bytes = io(&outcome, Role::Log).written_bytes as f64 / outcome.elapsed_s;
+    assert!((2.9e6..3.1e6).contains(&bytes), "{bytes}");
+    let flushes = outcome.transactions as f64 / outcome.commits_per_flush / outcome.elapsed_s;
+    close(flushes, 5.0, 0.05);
+}
+
+#[test]
+fn a_flusher_that_is_slower_than_its_period_flushes_again_and_again() {
+    let one = work(1, &update(200), Grouping::LeaderFollower);
+    let outcome = answer(&one, unflushed(1000, false));
+    close(rate(&outcome), 5000.0, 0.01);
+    close(outcome.commits_per_flush, 40.0, 0.05);
+}
+
+#[test]
+fn one_writer_passes_its_lock_on_without_the_flush() {
+    let steps = [
+        cpu(100),
+        Step::Lock { lock: 0 },
+        cpu(400),
+        Step::Append { size_bytes: 4120 },
+        Step::Commit,
+        cpu(100),
+    ];
+    let writers = |clients| {
+        let mut work = work(clients, &steps, Grouping::Exclusive);
+        work.locks = vec![right_to_write(Vec::new())];
+        work
+    };
+    let alone = answer(&writers(1), unflushed(5_000_000, true));
+    close(rate(&alone), 1e6 / 610.0, 0.01);
+    // The lock is held for 0.41 ms.
+    let many = answer(&writers(8), unflushed(5_000_000, true));
+    close(rate(&many), 1e6 / 415.0, 0.03);
+}
+
+#[test]
+fn a_sync_of_the_log_flushes_what_no_commit_waited_for() {
+    // Each tenth transaction syncs the log, as a checkpoint of SQLite does: 0.2 ms each, and one write of 8 ms.
+    let mut steps: Vec<Step> = update(200).repeat(10);
+    steps.push(SYNC_LOG);
+    let mut one = work(1, &steps, Grouping::Exclusive);
+    one.scripts = vec![SyncScript {
+        flushes: 1,
+        ..SyncScript::default()
+    }];
+    let outcome = answer(&one, unflushed(60_000_000, false));
+    close(rate(&outcome), 100.0, 0.01);
+    let bytes = io(&outcome, Role::Log).written_bytes as f64 / outcome.transactions as f64;
+    assert!((6000.0..3.0 * 8192.0).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn a_second_log_is_synced_by_each_so_manieth_group() {
+    let sync = Step::Sync {
+        role: Role::Archive,
+        script: 0,
+    };
+    let mut one = work(1, &[cpu(200), sync], Grouping::Alone);
+    one.log = None;
+    one.devices[0].roles.push((Role::Archive, 1 << 26, 1 << 22));
+    one.footprints.push((Role::Archive, 1 << 22));
+    one.scripts = vec![SyncScript {
+        writes: vec![(0, 8)],
+        flushes: 1,
+        shared: true,
+        ..SyncScript::default()
+    }];
+    let every = |groups| {
+        let commits = CommitSettings {
+            second_log_every: Some(groups),
+            ..CommitSettings::default()
+        };
+        rate(&answer(&one, commits))
+    };
+    close(every(1), 1e3 / 8.2, 0.01);
+    close(every(10), 1e4 / (8.0 + 2.0), 0.01);
+    close(every(0), 5000.0, 0.01);
+}
+
+#[test]
+fn commits_need_not_wait_for_the_replica() {
+    let mut copied = work(1, &update(200), Grouping::LeaderFollower);
+    copied.scripts = vec![SyncScript {
+        writes: vec![(1 << 20, 16)],
+        flushes: 1,
+        ..SyncScript::default()
+    }];
+    let steps = [Step::AwaitLog, cpu(20), SYNC_LOG, Step::Acknowledge];
+    let copier = session("copier", 3, &steps);
+    let silent = |turn: &Turn| Turn {
+        ends: false,
+        ..*turn
+    };
+    copied.sessions.push(Session {
+        class: ThreadClass::LogWriter,
+        turns: copier.turns.iter().map(silent).collect(),
+        ..copier
+    });
+    let local = CommitSettings {
+        without_replica: true,
+        ..CommitSettings::default()
+    };
+    close(
+        rate(&answer(&copied, CommitSettings::default())),
+        1e3 / 16.23,
+        0.01,
+    );
+    close(rate(&answer(&copied, local)), 1e3 / 8.21, 0.01);
+    close(
+        rate(&answer(&copied, unflushed(200_000, false))),
+        5000.0,
+        0.02,
+    );
+}
+
+#[test]
+fn the_wait_for_more_commits_can_be_set_and_unset() {
+    let mut one = work(1, &update(200), Grouping::LeaderFollower);
+    let delay = |time_us| CommitSettings {
+        commit_delay: Some(DelayOption {
+            time_us,
+            siblings: 0,
+        }),
+        ..CommitSettings::default()
+    };
+    close(rate(&answer(&one, delay(10_000))), 1e3 / 18.21, 0.01);
+    if let Some(log) = &mut one.log {
+        log.commit_delay = Some(CommitDelay {
+            time_ns: 20 * MS as u32,
+            siblings: 0,
+            from_settings: true,
+        });
+    }
+    close(
+        rate(&answer(&one, CommitSettings::default())),
+        1e3 / 28.21,
+        0.01,
+    );
+    close(rate(&answer(&one, delay(0))), 1e3 / 8.21, 0.01);
+}
+
+#[test]
+fn a_setting_of_what_was_not_recorded_is_refused() {
+    let mut one = work(1, &update(200), Grouping::LeaderFollower);
+    let refused = |work: &Work, commits| {
+        let scenario = tierwise_network::Scenario {
+            commits,
+            ..all_on(memory(8000.0), SECOND, 1)
+        };
+        replay(work, &scenario).expect_err("refused").to_string()
+    };
+    let binary_log = CommitSettings {
+        second_log_every: Some(0),
+        ..CommitSettings::default()
+    };
+    assert!(refused(&one, binary_log).contains("binary log"));
+    let local = CommitSettings {
+        without_replica: true,
+        ..CommitSettings::default()
+    };
+    assert!(refused(&one, local).contains("replica"));
+    assert!(refused(&one, unflushed(0, false)).contains("without a pause"));
+    one.log = None;
+    assert!(refused(&one, unflushed(1000, false)).contains("waits for the log"));
+}

@@ -1,0 +1,88 @@
+"""Settings instead of a move, as a table and in words."""
+
+from __future__ import annotations
+
+from tierwise.advise import Advice
+from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
+from tierwise.model.money import SYMBOLS
+from tierwise.model.printable import capitalized
+from tierwise.predict.answer import SETTINGS_UNTRIED
+from tierwise.report import numbers
+from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Table, Text, Tone, figure
+from tierwise.report.recording.money_words import cents
+from tierwise.report.recording.prediction import chief_figure, speedup
+
+TITLE = "Settings instead"
+_CAUTION = (
+    "A setting costs nothing, and most give up durability: none is recommended unless --may-lose allows it."
+)
+
+
+def setting_blocks(advice: Advice, titled: bool = True) -> list[Block]:
+    """Each setting with its gain and what may be lost, then how to set it; nothing without one."""
+    if not advice.settings:
+        return []
+    untried = any(SETTINGS_UNTRIED in move.prediction.warnings for move in advice.settings)
+    steps = [_steps(move) for move in advice.settings if move.worthwhile]
+    return [
+        _table(advice, TITLE if titled else ""),
+        Text(_CAUTION, Tone.QUIET),
+        *([Text(f"{capitalized(SETTINGS_UNTRIED)}.", Tone.QUIET)] if untried else []),
+        *([Bullets(steps)] if steps else []),
+    ]
+
+
+def _table(advice: Advice, title: str) -> Table:
+    once = advice.recorded.once
+    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    chief = "time" if once else f"{advice.run.unit}/s"
+    figures = (chief, "times\nfaster", "more/s", unit, "may lose", "power cuts\nthat lost")
+    found = Table(
+        [
+            Column("setting", ColumnKind.NAME),
+            *(Column(name) for name in figures),
+            Column("what may be lost", ColumnKind.WORDS),
+        ],
+        title=title,
+    )
+    for move in advice.settings:
+        found.add(
+            move.setting,
+            chief_figure(move.prediction, once),
+            speedup(move.prediction),
+            figure(move.gain_per_s, numbers.significant),
+            figure(move.cost_per_month, cents),
+            "no bound" if move.loses_s is None else figure(move.loses_s, numbers.seconds),
+            _cuts(move),
+            move.loses,
+            tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
+        )
+    return found
+
+
+def _steps(move: SettingMove) -> str:
+    """How to set it, how to go back, and whether the database starts again."""
+    again = "it needs a restart" if move.restart else "it needs no restart"
+    said = [
+        f"{move.setting}: {move.loses}. To set it: {move.there} To go back: {move.back} "
+        f"{capitalized(again)}.",
+        move.note,
+    ]
+    if one := move.measured:
+        said.append(
+            f"Measured: {one.harmed} of {one.cuts} power cuts lost acknowledged commits or damaged the "
+            f"database ({_share(one)} of such cuts)."
+        )
+    return " ".join(filter(None, [*said, f"Source: {move.source}"]))
+
+
+def _cuts(move: SettingMove) -> Cell:
+    """``75 of 80`` with the interval of the share."""
+    one = move.measured
+    if one is None:
+        return Cell("not tested")
+    return Cell(f"{one.harmed} of {one.cuts}", below=(Text(_share(one), Tone.QUIET),))
+
+
+def _share(one: MeasuredHarm) -> str:
+    return numbers.span(numbers.percent(one.low), numbers.percent(one.high))

@@ -1,0 +1,134 @@
+"""Settings beside the moves of an advice: listed with what they lose, recommended only if that is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from support.fake_replay import SERVICE_US, FakeReplay, about
+from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
+from tierwise.cli import app
+from tierwise.model.binomial import share_interval
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import Predictor
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.report.advice import advice_page, decision, subject
+from tierwise.report.document import Bullets, Table
+from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.advice_words import further_sentences
+from tierwise.report.recording.decision_words import headline
+
+OFF = "synchronous_commit=off"
+TOLD = {"synchronous_commit": "on", "wal_writer_delay": "200ms", "commit_delay": "0"}
+
+
+def predictor(engine: str = "postgres", settings: dict[str, str] | None = None, **work: Any) -> Predictor:
+    said = about(engine=engine, settings=TOLD if settings is None else settings)
+    return Predictor(said, [], Replayer(FakeReplay(**work)), model_error=ModelError())
+
+
+def advice(may_lose_s: float | None = None, goal: str | None = None, **more: Any) -> Advice:
+    wanted = Goal.parse(goal) if goal else None
+    return advise(predictor(**more), ["gp3"], goal=wanted, may_lose_s=may_lose_s)
+
+
+def test_settings_are_listed_with_gain_price_and_loss_and_none_is_recommended() -> None:
+    found = advice()
+    assert [one.setting for one in found.settings] == [OFF, "commit_delay=1000"], "the greatest gain first"
+    off, delay = found.settings
+    assert off.cost_per_month == 0 and off.gain_per_s > 0 and off.worthwhile and not delay.worthwhile
+    assert (off.loses_s, delay.loses_s) == (pytest.approx(0.6), 0)
+    assert off.measured and off.measured.harmed <= off.measured.cuts
+    assert 0 < off.measured.low < off.measured.harmed / off.measured.cuts < off.measured.high <= 1
+    assert delay.measured is None
+    assert found.decision.setting is None and found.instead is None
+    assert headline(found).startswith("Move ")
+
+
+def test_a_setting_that_is_so_is_not_listed() -> None:
+    found = advice(settings={**TOLD, "synchronous_commit": "off"})
+    assert [one.setting for one in found.settings] == ["commit_delay=1000"]
+    assert advice(engine="duckdb").settings == []
+
+
+def test_a_setting_is_recommended_where_its_loss_is_allowed_and_it_reaches_as_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert advice(0.5).decision.setting is None, "it may lose 0.6 s"
+    monkeypatch.setitem(SERVICE_US, "volume-aws-gp3", 3000.0)
+    found = advice(0.6)
+    assert found.decision.setting == OFF and found.instead == found.settings[0]
+    assert headline(found).startswith(f"Set {OFF}: ") and "if 600 ms of commits may be lost" in headline(
+        found
+    )
+    assert further_sentences(found)[0].startswith("What can be bought: Move ")
+
+
+def test_a_move_that_reaches_more_stays_recommended() -> None:
+    found = advice(1.0)
+    assert found.decision.setting is None, "all on the volume is faster than the log for nothing"
+
+
+def test_a_setting_helps_where_nothing_can_be_bought(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SERVICE_US, "volume-aws-gp3", 9000.0)
+    assert advice().decision.stays and advice().decision.setting is None
+    found = advice(1.0)
+    assert found.decision.stays and found.decision.setting == OFF
+    assert further_sentences(found)[0].startswith("What can be bought: Nothing you can buy here helps")
+
+
+def test_a_setting_that_reaches_the_goal_is_enough() -> None:
+    # 4 clients: 2.6 ms of processor, data and index times a quarter are some 1,300 a second.
+    assert advice(1.0, "tps=1000").decision.setting == OFF
+    assert advice(1.0, "tps=100000").decision.setting is None
+
+
+def test_no_bound_is_no_permission() -> None:
+    recorded = {"journal_mode": "wal", "synchronous": "full"}
+    found = advice(1e6, engine="sqlite", settings=recorded)
+    (normal,) = found.settings
+    assert normal.worthwhile and normal.loses_s is None and found.decision.setting is None
+
+
+def test_text_and_page_show_the_same_table() -> None:
+    of = predictor()
+    found = advise(of, ["gp3"])
+    tables = [block for block in advice_document(found) if isinstance(block, Table)]
+    (table,) = [one for one in tables if one.title == "Settings instead"]
+    assert [row[0].text for row in table.rows] == [OFF, "commit_delay=1000"]
+    steps = [item for block in advice_document(found) if isinstance(block, Bullets) for item in block.items]
+    (said,) = [item for item in steps if item.startswith(OFF)]
+    assert "ALTER SYSTEM SET synchronous_commit = off" in said and "To go back: " in said
+    assert "power cuts lost acknowledged commits" in said and "https://www.postgresql.org/" in said
+    made = subject(of, found, Terms(), Path("shop"))
+    page = advice_page(made)
+    assert "<h2>Settings instead</h2>" in page and OFF in page
+    allowed = advise(of, ["gp3"], goal=Goal.parse("tps=1000"), may_lose_s=1.0)
+    assert decision.headline(subject(of, allowed, Terms(), Path("shop"))).startswith(f"Set {OFF}: ")
+    none = predictor("duckdb")
+    plain = advice_page(subject(none, advise(none, ["gp3"]), Terms(), Path("shop")))
+    assert "Settings instead" not in plain
+
+
+def test_the_option_is_a_time() -> None:
+    parsed = AdviceOptions.parse("gp3", None, None, Terms(), fresh=False, may_lose="500ms")
+    assert parsed.may_lose_s == 0.5
+    with pytest.raises(TierwiseError, match="--may-lose"):
+        AdviceOptions.parse("gp3", None, None, Terms(), fresh=False, may_lose="a bit")
+    done = CliRunner().invoke(app, ["advise", "nowhere", "--devices", "gp3", "--may-lose", "0"])
+    assert "--may-lose" in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize(
+    ("events", "trials", "low", "high"),
+    # R: binom.test(...)$conf.int
+    [(0, 10, 0.0, 0.3084971), (10, 10, 0.6915029, 1.0), (5, 10, 0.1870860, 0.8129140)],
+)
+def test_the_interval_of_a_share_is_that_of_clopper_and_pearson(
+    events: int, trials: int, low: float, high: float
+) -> None:
+    assert share_interval(events, trials) == pytest.approx((low, high), abs=1e-6)

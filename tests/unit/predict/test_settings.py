@@ -1,0 +1,178 @@
+"""Settings of an engine in a scenario: which are known, what they ask of the simulator, what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from support.fake_replay import REQUESTS, FakeReplay, about, predictor, service_us
+from support.paths import RECORDINGS
+from tierwise.advise.durability import shown_cuts
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import Prediction, Predictor, Scenario, settings
+from tierwise.predict.answer import SETTINGS_UNTRIED
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+
+ENGINES = ("postgres", "mariadb", "sqlite", "rocksdb")
+OFF = "synchronous_commit=off"
+
+
+def change(text: str, engine: str = "postgres", **recorded: str) -> dict[str, Any]:
+    return settings.changes([text], about(engine=engine, settings=recorded))
+
+
+def answer(texts: list[str], **recorded: str) -> Prediction:
+    of = Predictor(about(settings=recorded), [], Replayer(FakeReplay()), model_error=ModelError())
+    return of.predict([Scenario(settings=texts)])[0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_shipped_setting_is_whole_and_has_its_source(engine: str) -> None:
+    name, known = settings.settings_of(engine)
+    assert name == engine and known
+    assert all(one.source.startswith("https://") and one.loses and one.there and one.back for one in known)
+    texts = [one.text for one in known]
+    assert len(texts) == len(set(texts))
+    tried = {one.durability for one in shown_cuts().cuts if one.engine == engine and not one.durable}
+    assert {one.cuts for one in known if one.cuts} <= tried
+    for one in known:
+        assert all(one.has(number) for number in one.advised)
+        assert bool(one.advised) == (one.range is not None)
+
+
+def test_a_setting_becomes_what_the_simulator_is_asked() -> None:
+    fifth = {"unflushed": {"flush_period_us": 200_000, "writes": False}}
+    assert change(OFF) == change("Synchronous_Commit = OFF") == fifth
+    assert change(OFF, wal_writer_delay="1s")["unflushed"]["flush_period_us"] == 1_000_000
+    assert change(OFF, wal_writer_delay="soon") == fifth, "what cannot be read is the usual one"
+    assert change("synchronous_commit=local") == {"without_replica": True}
+    assert change("commit_delay=500") == {"commit_delay": {"time_us": 500, "siblings": 5}}
+    assert change("commit_delay=0", commit_siblings="7")["commit_delay"] == {"time_us": 0, "siblings": 7}
+    assert change("commit_delay=1", commit_siblings="²")["commit_delay"]["siblings"] == 5
+    second = {"flush_period_us": 1_000_000}
+    assert change("innodb_flush_log_at_trx_commit=2", "mariadb")["unflushed"] == {**second, "writes": True}
+    assert change("innodb_flush_log_at_trx_commit=0", "mariadb")["unflushed"] == {**second, "writes": False}
+    assert change("sync_binlog=100", "mariadb") == {"second_log_every": 100}
+    assert change("sync=false", "rocksdb")["unflushed"]["writes"]
+    both = settings.changes(["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"], about(engine="mariadb"))
+    assert set(both) == {"second_log_every", "unflushed"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "engine", "says"),
+    [
+        (["synchronous_commit"], "postgres", "is not NAME=VALUE: use one of synchronous_commit=off, "),
+        (["=off"], "postgres", "is not NAME=VALUE"),
+        (["synchronous_comit=off"], "postgres", "did you mean synchronous_commit=off"),
+        (["fsync=off"], "postgres", "fsync=off of postgres cannot be predicted: use one of "),
+        (["commit_delay=100001"], "postgres", "cannot be predicted"),
+        (["commit_delay=-1"], "postgres", "cannot be predicted"),
+        (["commit_delay=" + "9" * 5000], "postgres", "cannot be predicted"),
+        (["sync_binlog=1"], "mariadb", "sync_binlog=N"),
+        ([OFF, "synchronous_commit=local"], "postgres", "synchronous_commit is set twice"),
+        ([OFF], "duckdb", "no setting of duckdb can be predicted"),
+        ([OFF], "mariadb", "of mariadb cannot be predicted"),
+    ],
+)
+def test_what_is_no_setting_of_the_engine_is_an_error(texts: list[str], engine: str, says: str) -> None:
+    of = Predictor(about(engine=engine), [], Replayer(FakeReplay()), model_error=ModelError())
+    with pytest.raises(TierwiseError) as raised:
+        of.predict([Scenario(settings=texts)])
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "recorded"),
+    [
+        (OFF, "postgres", {"synchronous_commit": "OFF"}),
+        ("commit_delay=1000", "postgres", {"commit_delay": "1000"}),
+        ("innodb_flush_log_at_trx_commit=2", "mariadb", {"innodb_flush_log_at_trx_commit": "0"}),
+        ("sync_binlog=100", "mariadb", {"sync_binlog": "0"}),
+        ("synchronous=normal", "sqlite", {"journal_mode": "wal", "synchronous": "off"}),
+    ],
+)
+def test_what_is_so_in_the_recording_is_refused(text: str, engine: str, recorded: dict[str, str]) -> None:
+    why = settings.refusal([text], about(engine=engine, settings=recorded))
+    assert why and "in the recording, so that it changes nothing" in why.message
+
+
+def test_a_setting_that_needs_another_is_refused_without_it() -> None:
+    for recorded in ({}, {"journal_mode": "delete"}):
+        why = settings.refusal(["synchronous=NORMAL"], about(engine="sqlite", settings=recorded))
+        assert why and "journal_mode=wal" in why.message
+    with_log = about(engine="sqlite", settings={"journal_mode": "wal", "synchronous": "full"})
+    assert settings.refusal(["synchronous=NORMAL"], with_log) is None
+
+
+def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() -> None:
+    found = answer([OFF], synchronous_commit="on", wal_writer_delay="100ms")
+    places = dict.fromkeys(REQUESTS, "recorded")
+    times = service_us(places) / service_us(places, log_waits=False)
+    assert found.speedup and found.speedup.low < found.speedup.value < found.speedup.high
+    assert found.speedup.value == pytest.approx(times, rel=0.01)
+    assert found.mean_value_per_s is None, "mean-value analysis knows commits that wait alone"
+    assert found.scenario.changes == ["settings"]
+    assert SETTINGS_UNTRIED in found.warnings
+    assert any("three times wal_writer_delay" in text and "0.3 s" in text for text in found.warnings)
+    assert not any("does not tell" in text for text in found.warnings)
+    assert any("does not tell synchronous_commit" in text for text in answer([OFF]).warnings)
+
+
+def test_a_validated_change_of_settings_has_no_such_warning() -> None:
+    error = {"engine": "postgres", "path": "emulated→emulated", "what": "rate", "changes": ["settings"]}
+    learnt = ModelError.model_validate(
+        {"errors": [{**error, "cases": 50, "half_width": 0.1, "calibrated": "2026-11-27"}]}
+    )
+    found = predictor(model_error=learnt).predict([Scenario(settings=[OFF])])[0]
+    assert found.validated and SETTINGS_UNTRIED not in found.warnings
+
+
+def test_the_bound_lets_the_waits_for_the_log_go() -> None:
+    demands = {
+        "server_cpu_us": 200.0,
+        "waits": [
+            {"category": "log_device", "role": "log", "time_us": 4000.0},
+            {"category": "read", "role": "data", "time_us": 2000.0},
+        ],
+    }
+    devices = [{"profile": "a", "roles": ["log"]}, {"profile": "b", "roles": ["data", "index", "temp"]}]
+    of = predictor(FakeReplay(demands=demands, devices=devices))
+    found = of.predict([Scenario(settings=[OFF])])[0]
+    assert found.bound and found.bound.because.startswith("all waits on the log, for locks")
+    # 2 ms of reads stay, and 40 % of the processor time.
+    assert found.bound.rate_per_s == pytest.approx(4e6 / (2000 + 80), rel=0.01)
+
+
+def test_waits_alone_do_not_tell_what_a_setting_does() -> None:
+    found = predictor(FakeReplay(from_waits=True)).predict([Scenario(settings=[OFF])])[0]
+    assert found.refused and "waits only" in found.refused.message
+
+
+def test_the_command_combines_settings_and_placements() -> None:
+    asked = ["predict", str(RECORDINGS / "order-entry"), "--seeds", "2", "--set", OFF]
+    text = CliRunner().invoke(app, asked)
+    assert text.exit_code == 0 and "With synchronous_commit=off: " in text.stdout
+    moved = CliRunner().invoke(app, [*asked, "--place", "log=nvme-dc", "--format", "json"])
+    (found,) = json.loads(moved.stdout)["predictions"]
+    assert found["scenario"]["settings"] == [OFF] and found["scenario"]["placement"] == {"log": "nvme-dc"}
+    table = CliRunner().invoke(app, [*asked, "--format", "csv"]).stdout
+    assert OFF in table
+    local = CliRunner().invoke(app, [*asked[:-1], "synchronous_commit=local"])
+    assert local.exit_code == 1 and "waits for a replica" in " ".join(local.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--devices", "nvme-dc"], "--set: placements are ranked with the recorded settings"),
+        ([str(RECORDINGS / "small-objects"), "--place", "order-entry.log=nvme-dc#1"], "--set is for one"),
+    ],
+)
+def test_the_command_says_where_settings_are_not_asked(more: list[str], says: str) -> None:
+    done = CliRunner().invoke(app, ["predict", str(RECORDINGS / "order-entry"), "--set", OFF, *more])
+    assert done.exit_code != 0 and says in str(done.exception) + done.output
