@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ class Case:
     recorded_s: float
     warm_up_s: float
     most_blocks: int
+    changed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Settings in which placements differ, by name."""
 
     @property
     def engine(self) -> str:
@@ -59,9 +61,10 @@ class Case:
         """The client program."""
         return clients.create(self.spec.client, self.spec.options, self.study.clients)
 
-    def database(self) -> servers.Database:
-        """A database of the case, not yet made."""
-        settings = self.study.settings.get(self.engine, {})
+    def database(self, placement: str | None = None) -> servers.Database:
+        """A database of the case, not yet made, with the settings of a placement if one is given."""
+        changed = {} if placement is None else self.changed.get(placement, {})
+        settings = {**self.study.settings.get(self.engine, {}), **changed}
         database = servers.create(self.spec.server, self.engine, settings, binary_log=self.spec.binary_log)
         database.selected = self.spec.selected
         return database
@@ -142,13 +145,17 @@ def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
         recorded_s=case.recorded_s or spec.recorded_s,
         warm_up_s=case.warm_up_s or spec.warm_up_s,
         most_blocks=case.most_blocks or spec.most_blocks,
+        changed={
+            name: dict(one.split("=", 1) for one in spec.settings_of(name))
+            for name in [*case.recorded, *case.placements]
+        },
     )
 
 
 def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study:
     engine = _engine(case)
     names = list(dict.fromkeys([*case.recorded, *case.placements]))
-    used = {device for one in names for device in spec.placements[one].values()}
+    used = {device for one in names for device in spec.devices_of(one).values()}
     settings = {**spec.settings.get(engine, {}), **case.settings}
     return Study(
         name=name,
@@ -160,7 +167,7 @@ def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study
         repeats=1,
         baseline=names[0],
         devices={one: DeviceSpec(profile=spec.devices[one]) for one in spec.devices if one in used},
-        placements={one: _placement(one, spec.placements[one]) for one in names},
+        placements={one: _placement(one, spec.devices_of(one)) for one in names},
         sizes={**spec.sizes, **case.sizes},
         settings={engine: settings} if settings else {},
     )

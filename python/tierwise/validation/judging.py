@@ -111,13 +111,13 @@ class RoundData:
         selected = named.pop(Role.SELECTED, None)
         if selected is not None:
             named |= dict.fromkeys(self.cases[row.case].selected, selected)
-        return Scenario(placement=named, emulated=not own)
+        return Scenario(placement=named, emulated=not own, settings=self.spec.settings_of(placement))
 
     def price(self, row: Row, placement: str) -> float | None:
         """Price of a placement a month, by the partitions' sizes; nothing for the recorded one."""
         if placement == row.placement:
             return 0.0
-        roles, sizes = self.spec.placements[placement], {**self.spec.sizes, **self.cases[row.case].sizes}
+        roles, sizes = self.spec.devices_of(placement), {**self.spec.sizes, **self.cases[row.case].sizes}
         devices = {Role(role): self.spec.devices[roles.get(role, roles["all"])] for role in sizes}
         if OWN in devices.values():
             return None

@@ -173,7 +173,7 @@ def placed(
         TierwiseError: if a device or the server cannot be brought up.
     """
     with ExitStack() as undo:
-        database = case.database()
+        database = case.database(placement)
         undo.callback(database.remove)
         memory = case.spec.memory
         limit = undo.enter_context(MemoryLimit.make(memory)) if memory is not None else None

@@ -21,6 +21,8 @@ from tierwise.results.measurements import Record
 from tierwise.studies.spec import Caches, Size
 
 SHIPPED = "validation.toml"
+SET = "set"
+"""Key of a placement for settings, separated by spaces."""
 OWN = "own"
 """Name for the machine's own storage, in place of a profile."""
 _MOST_DIFFERENT_CLIENTS = 64
@@ -97,7 +99,7 @@ class ValidationSpec(Record):
     devices: dict[str, str]
     """Short name, for placements, to name of a profile, or ``own`` for the machine's own storage."""
     placements: dict[str, dict[str, str]]
-    """Role -> device; ``all`` for roles not named."""
+    """Role -> device; ``all`` for roles not named; ``set`` for settings: ``synchronous_commit=off``."""
     sizes: dict[Role, Size] = {}
     settings: dict[str, dict[str, str]] = {}
     """Settings of servers and engines, by name."""
@@ -110,7 +112,7 @@ class ValidationSpec(Record):
         for name, roles in self.placements.items():
             if "all" not in roles:
                 raise ValueError(f"placements.{name} has no device for all other roles")
-            for role, device in roles.items():
+            for role, device in self.devices_of(name).items():
                 if role != "all" and role not in list(Role):
                     raise ValueError(f"placements.{name} names the unknown role {role!r}")
                 if device not in self.devices:
@@ -125,14 +127,22 @@ class ValidationSpec(Record):
         """Hash of everything that affects a measurement."""
         return hashlib.sha256(self.model_dump_json(exclude={"quick"}).encode()).hexdigest()[:16]
 
+    def devices_of(self, placement: str) -> dict[str, str]:
+        """Role -> device of a placement, without its settings."""
+        return {role: device for role, device in self.placements[placement].items() if role != SET}
+
+    def settings_of(self, placement: str) -> list[str]:
+        """Settings in which a placement differs from the case's, such as ``synchronous_commit=off``."""
+        return self.placements[placement].get(SET, "").split()
+
     def scenario_of(self, placement: str, own_profile: str) -> dict[str, str]:
         """A placement in a scenario's notation; ``own_profile`` replaces own storage."""
-        named = {role: self.devices[device] for role, device in self.placements[placement].items()}
+        named = {role: self.devices[device] for role, device in self.devices_of(placement).items()}
         return {role: own_profile if device == OWN else device for role, device in named.items()}
 
     def kind_of(self, placement: str) -> Storage:
         """``real`` if the placement uses the machine's own storage, else ``emulated``."""
-        used = {self.devices[device] for device in self.placements[placement].values()}
+        used = {self.devices[device] for device in self.devices_of(placement).values()}
         return "real" if OWN in used else "emulated"
 
 
