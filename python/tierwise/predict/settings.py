@@ -25,23 +25,23 @@ SETTINGS = DATA / "settings"
 _FIX = "leave it out, or set another"
 
 
-class Told(Record):
-    """A value that the recorded settings tell, or else the engine's default."""
+class RecordedOrDefault(Record):
+    """A value from the recorded settings, or else the engine's default."""
 
     setting: str = ""
-    """Its name; empty where no setting tells it."""
+    """Its name; empty where no setting has it."""
     usual: str
-    """The default."""
+    """The engine's default."""
 
     def seconds(self, recorded: Mapping[str, str]) -> float:
-        """The recorded duration, or the usual one where none is told."""
+        """The recorded duration, or the default where none is recorded."""
         try:
             return parse_duration_s(recorded[self.setting], self.setting)
         except (KeyError, TierwiseError):
             return parse_duration_s(self.usual, self.setting)
 
     def number(self, recorded: Mapping[str, str]) -> int:
-        """The recorded number, or the usual one where none is told."""
+        """The recorded number, or the default where none is recorded."""
         said = recorded.get(self.setting, "")
         return int(said if said.isascii() and said.isdigit() and len(said) < _DIGITS else self.usual)
 
@@ -68,9 +68,9 @@ class Setting(Record):
     """``unflushed``: commits do not wait for the log. ``unflushed_written``: they write it, and do not wait
     for its flush. ``second_log``: each n-th group of commits syncs the binary log. ``without_replica``:
     commits do not wait for the replica. ``commit_delay``: a flush waits n microseconds for more commits."""
-    flush_period: Told | None = None
+    flush_period: RecordedOrDefault | None = None
     """Interval at which another thread flushes the log, for ``unflushed``."""
-    siblings: Told | None = None
+    siblings: RecordedOrDefault | None = None
     """Transactions that must be under way for a wait, for ``commit_delay``."""
     loses: str
     """What may be lost and when, in words."""
