@@ -11,9 +11,10 @@ the rest. Assumed: half of the time that devices were waited for may go with it,
 processor time stays; and a fifth is a cost of recording that was not subtracted. These are judgements with a
 margin: with everything in memory, 49 to 79 % of the recorded processor time was left (pgbench -N, and order
 entry on two engines; 2 cores). A read of a device costs more of it: 30 % was left of pgbench -S that read
-from a cold 7,200 rpm disk, and 32 % of pgbench -N with synchronous_commit=off (8 clients, recorded on a 7,200
-rpm disk), so 20 % stays where transactions read devices, and where a setting ends the wait for a flush. Whether bounds hold is measured on
-five engines (docs/evidence/bounds.md) and in each round of ``tierwise validate``.
+from a cold 7,200 rpm disk, and 32 % of pgbench -N with synchronous_commit=off (8 clients, recorded on a
+7,200 rpm disk), so 20 % stays where transactions read devices, and where a setting ends the wait for a
+flush. Whether bounds hold is measured on five engines (docs/evidence/bounds.md) and in each round of
+``tierwise validate``.
 
 With more clients than were recorded the latter is no bound: a transaction then takes less processor time,
 as flushes are shared and cores stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4
