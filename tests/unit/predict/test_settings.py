@@ -144,8 +144,8 @@ def test_the_bound_lets_the_waits_for_the_log_go() -> None:
     of = predictor(FakeReplay(demands=demands, devices=devices))
     found = of.predict([Scenario(settings=[OFF])])[0]
     assert found.bound and found.bound.because.startswith("all waits on the log, for locks")
-    # 2 ms of reads stay, and 40 % of the processor time.
-    assert found.bound.rate_per_s == pytest.approx(4e6 / (2000 + 80), rel=0.01)
+    # 2 ms of reads stay, and 20 % of the processor time.
+    assert found.bound.rate_per_s == pytest.approx(4e6 / (2000 + 40), rel=0.001)
 
 
 def test_waits_alone_do_not_tell_what_a_setting_does() -> None:
