@@ -29,8 +29,8 @@ _FEW = (
     "so for the error of the model the intervals hold "
 )
 NOT_VALIDATED = _FEW + "a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
-SETTINGS_UNTRIED = (
-    "no validation has tried a change of settings: the error may be greater than the intervals hold"
+SETTINGS_UNCALIBRATED = (
+    "intervals are not calibrated for a change of settings: the error may be greater than they hold"
 )
 VALIDATED_ELSEWHERE = _FEW + "what was found on all engines together"
 _LEAST_WAITING = 20
@@ -221,7 +221,7 @@ class Answers:
             )
         engine, path = self._run.engine, self._path(scenario)
         if scenario.settings and self._error.uncalibrated(engine, path, ["settings"]):
-            warnings.append(SETTINGS_UNTRIED)
+            warnings.append(SETTINGS_UNCALIBRATED)
         changes = [change for change in scenario.changes if change != "settings"]
         if self._error.find(engine, path, "rate") is None:
             elsewhere = self._error.nearest(engine, path, "rate") is not None

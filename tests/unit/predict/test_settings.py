@@ -14,7 +14,7 @@ from tierwise.advise.durability import shown_cuts
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Prediction, Predictor, Scenario, settings
-from tierwise.predict.answer import SETTINGS_UNTRIED
+from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 
@@ -117,7 +117,7 @@ def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() ->
     assert found.speedup.value == pytest.approx(times, rel=0.01)
     assert found.mean_value_per_s is None, "mean-value analysis knows commits that wait alone"
     assert found.scenario.changes == ["settings"]
-    assert SETTINGS_UNTRIED in found.warnings
+    assert SETTINGS_UNCALIBRATED in found.warnings
     assert any("three times wal_writer_delay" in text and "0.3 s" in text for text in found.warnings)
     assert not any("does not tell" in text for text in found.warnings)
     assert any("does not tell synchronous_commit" in text for text in answer([OFF]).warnings)
@@ -129,7 +129,7 @@ def test_a_validated_change_of_settings_has_no_such_warning() -> None:
         {"errors": [{**error, "cases": 50, "half_width": 0.1, "calibrated": "2026-11-27"}]}
     )
     found = predictor(model_error=learnt).predict([Scenario(settings=[OFF])])[0]
-    assert found.validated and SETTINGS_UNTRIED not in found.warnings
+    assert found.validated and SETTINGS_UNCALIBRATED not in found.warnings
 
 
 def test_the_bound_lets_the_waits_for_the_log_go() -> None:

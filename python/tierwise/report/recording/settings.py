@@ -6,7 +6,7 @@ from tierwise.advise import Advice
 from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
 from tierwise.model.money import SYMBOLS
 from tierwise.model.printable import capitalized
-from tierwise.predict.answer import SETTINGS_UNTRIED
+from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.report import numbers
 from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Table, Text, Tone, figure
 from tierwise.report.recording.money_words import cents
@@ -22,12 +22,12 @@ def setting_blocks(advice: Advice, titled: bool = True) -> list[Block]:
     """Each setting with its gain and what may be lost, then how to set it; nothing without one."""
     if not advice.settings:
         return []
-    untried = any(SETTINGS_UNTRIED in move.prediction.warnings for move in advice.settings)
+    untried = any(SETTINGS_UNCALIBRATED in move.prediction.warnings for move in advice.settings)
     steps = [_steps(move) for move in advice.settings if move.worthwhile]
     return [
         _table(advice, TITLE if titled else ""),
         Text(_CAUTION, Tone.QUIET),
-        *([Text(f"{capitalized(SETTINGS_UNTRIED)}.", Tone.QUIET)] if untried else []),
+        *([Text(f"{capitalized(SETTINGS_UNCALIBRATED)}.", Tone.QUIET)] if untried else []),
         *([Bullets(steps)] if steps else []),
     ]
 
