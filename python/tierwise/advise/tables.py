@@ -80,9 +80,8 @@ def advise_tables(
     Raises:
         TierwiseError: no table has a name, or none fits.
     """
+    found.require_names()
     valued = [one for one in _valued(found) if capacity_bytes is None or one.row.size_bytes <= capacity_bytes]
-    if not found.rows:
-        found.matching(["*"])  # raises the reason
     if not valued:
         raise TierwiseError(
             "no table or index that was used fits the device"

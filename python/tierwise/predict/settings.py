@@ -21,7 +21,7 @@ from tierwise.predict.prediction import Refusal
 from tierwise.recording import About
 from tierwise.results.measurements import Record
 
-SETTINGS = DATA / "settings"
+SETTINGS_FOLDER = DATA / "settings"
 _FIX = "leave it out, or set another"
 
 
@@ -192,9 +192,9 @@ _LONGEST_US = 2**32 - 1
 @lru_cache
 def settings_of(engine: str) -> tuple[str, tuple[Setting, ...]]:
     """The file of an engine, without its suffix, and its settings; none for one that is not known."""
-    for file in sorted(SETTINGS.glob("*.toml")):
+    for file in sorted(SETTINGS_FOLDER.glob("*.toml")):
         if file.stem in engine.lower():
-            said = tomllib.loads(file.read_text("utf-8"))["setting"]
+            said = tomllib.loads((SETTINGS_FOLDER / file.name).read_text("utf-8"))["setting"]
             return file.stem, tuple(Setting.model_validate(one) for one in said)
     return engine, ()
 

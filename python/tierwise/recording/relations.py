@@ -126,6 +126,18 @@ class Relations:
     rows: Sequence[RelationTraffic]
     unnamed: Sequence[FileTraffic]
 
+    def require_names(self) -> None:
+        """Refuse a recording without names of tables.
+
+        Raises:
+            TierwiseError: with the ways to get them.
+        """
+        if not self.rows:
+            raise TierwiseError(
+                "the recording has no names of tables",
+                "record with --dsn, or give --names FILE; see docs/how-to/tables.md",
+            )
+
     def matching(self, patterns: Iterable[str]) -> list[RelationTraffic]:
         """The relations that any of these patterns names.
 
@@ -136,6 +148,7 @@ class Relations:
         Raises:
             TierwiseError: a pattern that names nothing.
         """
+        self.require_names()
         found: dict[str, RelationTraffic] = {}
         for pattern in patterns:
             rows = [row for row in self.rows if _fits(row.relation, pattern)]
@@ -145,11 +158,6 @@ class Relations:
         return list(found.values())
 
     def _unknown(self, pattern: str) -> TierwiseError:
-        if not self.rows:
-            return TierwiseError(
-                f"{pattern}: the recording has no names of tables",
-                "record with --dsn, or give --names FILE; see docs/how-to/tables.md",
-            )
         known = [row.relation.name for row in self.rows]
         prefix = _PREFIX.fullmatch(pattern)
         listed = "tierwise profile --by file lists the tables and indexes"

@@ -16,7 +16,7 @@ from tierwise.predict import resolve
 from tierwise.report.change.change import Change
 from tierwise.report.change.quoting import comment, hcl, joined
 
-VOLUMES_FILE = DATA / "volumes.toml"
+_VOLUMES = "volumes.toml"
 _MIB_PER_MB = 1e6 / 2**20
 _ROUNDING = 1e-6
 
@@ -88,4 +88,4 @@ def _up(value: float) -> int:
 
 @lru_cache(maxsize=1)
 def _known() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(VOLUMES_FILE.read_text("utf-8"))
+    return tomllib.loads((DATA / _VOLUMES).read_text("utf-8"))
