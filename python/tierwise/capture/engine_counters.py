@@ -48,6 +48,7 @@ class EngineCounters:
         self._before: Reading | None = None
         self._sums = Counter[str]()
         self._remark: str | None = None
+        self._unnamed: str | None = None
         self._warning: str | None = None
 
     @classmethod
@@ -98,7 +99,7 @@ class EngineCounters:
             with closing(self._session_type(self._dsn)) as session:
                 self.relations = session.relations()
         except UnreadableError as error:
-            self._remark = f"the names of tables and indexes are not known: {error.reason}"
+            self._unnamed = f"the names of tables and indexes are not known: {error.reason}"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -113,7 +114,7 @@ class EngineCounters:
     @property
     def warnings(self) -> list[str]:
         """What could not be verified, and why counts are missing: sentences without host and user."""
-        return [sentence for sentence in (self._remark, self._warning) if sentence is not None]
+        return [sentence for sentence in (self._remark, self._unnamed, self._warning) if sentence is not None]
 
     def _read(self) -> Reading | None:
         if self._warning is not None:

@@ -97,9 +97,11 @@ def advise(
     if output is not None and Day.is_at(recording):
         require("report", "--output of a day")  # its timeline is drawn
     if by is not None:
-        others = {"--budget": budget, "--goal": goal, "--output": output, "--scheduler": scheduler}
-        others |= {"--may-lose": may_lose}
-        if refused := [name for name, value in others.items() if value is not None]:
+        others: dict[str, object] = {"--budget": budget, "--goal": goal, "--may-lose": may_lose}
+        others |= {"--have": have, "--headroom": headroom, "--growth": growth, "--prices": prices}
+        others |= {"--recorded-on": recorded_on, "--output": output or emitted, "--emit": emit}
+        others |= {"--scheduler": scheduler, "--workers": workers}
+        if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
         show_table_advice(recording, devices, capacity, names, seeds=seeds, fresh=fresh, format=format)
         return

@@ -96,6 +96,8 @@ def test_tables_that_stay_change_nothing() -> None:
         (["predict", "--place", "selected=nvme-dc"], "unknown role 'selected'"),
         (["advise", "--by", "table"], "one device is asked about"),
         (["advise", "--by", "table", "--devices", "gp3", "--budget", "5/month"], "--budget"),
+        (["advise", "--by", "table", "--devices", "gp3", "--emit", "fio"], "--emit"),
+        (["advise", "--by", "table", "--devices", "gp3", "--have", "gp3"], "--have"),
         (["advise", "--capacity", "5G"], "add --by table"),
         (["profile", "--names", "x.csv"], "add --by file"),
     ],
