@@ -40,12 +40,16 @@ impl Role {
         Self::Selected,
     ];
 
-    /// The role of this name that a file of a recording may have.
-    #[must_use]
-    pub fn of_files(name: &str) -> Option<Self> {
+    /// The roles that a file of a recording may have.
+    pub fn all_of_files() -> impl Iterator<Item = Self> {
         let all = Self::ALL.into_iter();
         all.filter(|role| *role != Self::Selected)
-            .find(|role| role.name() == name)
+    }
+
+    /// The one of them with this name.
+    #[must_use]
+    pub fn of_files(name: &str) -> Option<Self> {
+        Self::all_of_files().find(|role| role.name() == name)
     }
 
     /// Its name, as in placements.

@@ -14,9 +14,9 @@ from tierwise.results.measurements import Record
 MOST_SETS = 6
 """Sets that are predicted, besides the largest: each is a recording of its own to the simulator."""
 ENOUGH = 0.9
-"""Share of the gain of all tables and indexes from which on a smaller set is recommended."""
+"""Share of the highest gain of a set from which on a smaller one is recommended."""
 _MOST_COMBINATIONS = 20_000
-"""Of partial sets that the exact search keeps; the least useful ones are dropped beyond it."""
+"""Of partial sets up to which the search is exact; beyond it, they are thinned evenly."""
 
 
 class TableSet(Record):
@@ -81,14 +81,13 @@ def advise_tables(
         TierwiseError: no table has a name, or none fits.
     """
     found.require_names()
-    valued = [one for one in _valued(found) if capacity_bytes is None or one.row.size_bytes <= capacity_bytes]
+    used = _valued(found)
+    valued = [one for one in used if capacity_bytes is None or one.row.size_bytes <= capacity_bytes]
+    if not used:
+        why = "no table or index was read or written while the database was recorded"
+        raise TierwiseError(why, "record under load")
     if not valued:
-        raise TierwiseError(
-            "no table or index that was used fits the device"
-            if _valued(found)
-            else "no table or index was read or written while the database was recorded",
-            "record under load, or give a larger --capacity",
-        )
+        raise TierwiseError("no table or index that was used fits the device", "give a larger --capacity")
     fronts = _spread(best_sets([(one.row.size_bytes, one.relief_s) for one in valued], capacity_bytes))
     chosen = [[valued[place].row for place in sorted(places)] for places in fronts]
     scenarios = [Scenario(placement={row.relation.pattern: device for row in rows}) for rows in chosen]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
@@ -155,9 +155,10 @@ class Predictor:
             replay: opens it again, with the keyword ``selected`` for the numbers of files.
             names: CSV file of names, in place of those of the recording.
         """
+        relations = cache(partial(recording.relations, names))  # it reads the whole recording
 
         def select(selected: tuple[str, ...]) -> Predictor:
-            rows = recording.relations(names).matching(selected)
+            rows = relations().matching(selected)
             files = [file for row in rows for file in row.files]
             if not files:
                 raise TierwiseError(

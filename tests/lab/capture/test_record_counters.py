@@ -5,19 +5,27 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from support.watched_servers import SECRET, commit, dsn_of, watched_postgres
 from tierwise.capture import Schedule, of_pid, record_running
 from tierwise.recording import Recording
 
 
-def test_no_password_reaches_a_recording(tmp_path: Path) -> None:
-    out = tmp_path / "recording"
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of commits, with the counters and names of its server."""
+    out = tmp_path_factory.mktemp("counters") / "recording"
     with watched_postgres() as postgres:
         target = of_pid(postgres.server_pid or 0)
         load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
         load.start()
         record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, dsn_of(postgres))
         load.join()
+    return out
+
+
+def test_no_password_reaches_a_recording(out: Path) -> None:
     about = Recording.open(out).about
     assert about.transactions == about.counters["commits"] + about.counters["rollbacks"] > 0
     assert about.data_directory_bytes is not None
@@ -28,14 +36,7 @@ def test_no_password_reaches_a_recording(tmp_path: Path) -> None:
         assert b"watcher" not in content
 
 
-def test_tables_have_their_names(tmp_path: Path) -> None:
-    out = tmp_path / "recording"
-    with watched_postgres() as postgres:
-        target = of_pid(postgres.server_pid or 0)
-        load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
-        load.start()
-        record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, dsn_of(postgres))
-        load.join()
+def test_tables_have_their_names(out: Path) -> None:
     named = Recording.open(out).about.relations
     assert named, "the watched server has a table"
     table = next(one for one in named if one.kind == "table")

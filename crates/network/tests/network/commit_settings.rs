@@ -1,6 +1,6 @@
 //! Settings that change how commits become durable.
 
-use crate::support::{MS, SECOND, all_on, cpu, memory, right_to_write, session, update, work};
+use crate::support::{MS, SECOND, all_on, close, cpu, memory, session, update, work, writers};
 use tierwise_network::{CommitSettings, DelayOption, Outcome, RoleIo, UnflushedCommits, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{CommitDelay, Grouping, Session, Step, SyncScript, TimeCategory, Turn, Work};
@@ -36,13 +36,6 @@ fn rate(outcome: &Outcome) -> f64 {
 fn io(outcome: &Outcome, role: Role) -> RoleIo {
     let found = outcome.io.iter().find(|io| io.role == role);
     found.cloned().expect("a role with a device")
-}
-
-fn close(found: f64, expected: f64, error: f64) {
-    assert!(
-        (found / expected - 1.0).abs() < error,
-        "{found} is not about {expected}"
-    );
 }
 
 #[test]
@@ -88,23 +81,10 @@ fn a_flusher_that_is_slower_than_its_period_flushes_again_and_again() {
 
 #[test]
 fn one_writer_passes_its_lock_on_without_the_flush() {
-    let steps = [
-        cpu(100),
-        Step::Lock { lock: 0 },
-        cpu(400),
-        Step::Append { size_bytes: 4120 },
-        Step::Commit,
-        cpu(100),
-    ];
-    let writers = |clients| {
-        let mut work = work(clients, &steps, Grouping::Exclusive);
-        work.locks = vec![right_to_write(Vec::new())];
-        work
-    };
-    let alone = answer(&writers(1), unflushed(5_000_000, true));
+    let alone = answer(&writers(1, Vec::new()), unflushed(5_000_000, true));
     close(rate(&alone), 1e6 / 610.0, 0.01);
     // The lock is held for 0.41 ms.
-    let many = answer(&writers(8), unflushed(5_000_000, true));
+    let many = answer(&writers(8, Vec::new()), unflushed(5_000_000, true));
     close(rate(&many), 1e6 / 415.0, 0.03);
 }
 

@@ -1,8 +1,8 @@
 //! Commits on devices whose times are known: what follows from physics, and what was measured of real ones.
 
 use crate::support::{
-    SECOND, all_on, cpu, exponential, hot_lock, memory, session as session_of, shipped, update,
-    work,
+    SECOND, all_on, close, cpu, exponential, hot_lock, memory, session as session_of, shipped,
+    update, work,
 };
 use tierwise_network::{Outcome, RoleIo, Scenario, replay};
 use tierwise_recording::Role;
@@ -15,13 +15,6 @@ fn rate(work: &Work, scenario: &Scenario) -> f64 {
 
 fn answer(work: &Work, scenario: &Scenario) -> Outcome {
     replay(work, scenario).expect("a scenario that can be")
-}
-
-fn close(found: f64, expected: f64, error: f64) {
-    assert!(
-        (found / expected - 1.0).abs() < error,
-        "{found} is not about {expected}"
-    );
 }
 
 #[test]

@@ -1,23 +1,8 @@
 //! An engine that lets one session at a time write; the others sleep and ask again.
 
-use crate::support::{MS, SECOND, all_on, cpu, memory, right_to_write, work};
+use crate::support::{MS, SECOND, all_on, memory, writers};
 use tierwise_network::replay;
-use tierwise_work::{Grouping, Step, Work};
-
-/// Clients that read, then write and commit with the right to do so, and do a little more.
-fn writers(clients: u32, retry_ns: Vec<u64>) -> Work {
-    let steps = [
-        cpu(100),
-        Step::Lock { lock: 0 },
-        cpu(400),
-        Step::Append { size_bytes: 4120 },
-        Step::Commit,
-        cpu(100),
-    ];
-    let mut work = work(clients, &steps, Grouping::Exclusive);
-    work.locks = vec![right_to_write(retry_ns)];
-    work
-}
+use tierwise_work::Work;
 
 fn rate(work: &Work, latency_us: f64) -> f64 {
     let outcome = replay(work, &all_on(memory(latency_us), 20 * SECOND, 1));

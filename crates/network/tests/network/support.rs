@@ -178,3 +178,26 @@ pub fn right_to_write(retry_ns: Vec<u64>) -> HotLock {
         late_ns: Vec::new(),
     }
 }
+
+/// Asserts that a figure is within a share of what is expected.
+pub fn close(found: f64, expected: f64, error: f64) {
+    assert!(
+        (found / expected - 1.0).abs() < error,
+        "{found} is not about {expected}"
+    );
+}
+
+/// Clients that read, then write and commit with the right to do so, and do a little more.
+pub fn writers(clients: u32, retry_ns: Vec<u64>) -> Work {
+    let steps = [
+        cpu(100),
+        Step::Lock { lock: 0 },
+        cpu(400),
+        Step::Append { size_bytes: 4120 },
+        Step::Commit,
+        cpu(100),
+    ];
+    let mut work = work(clients, &steps, Grouping::Exclusive);
+    work.locks = vec![right_to_write(retry_ns)];
+    work
+}

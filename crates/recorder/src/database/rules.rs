@@ -75,10 +75,7 @@ pub fn of_program(program: &str) -> Option<&'static Rules> {
 /// If it is no absolute path, or no role.
 pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
     let wrong = |message: String| {
-        let known = Role::ALL.map(Role::name).into_iter();
-        let known: Vec<&str> = known
-            .filter(|name| Role::of_files(name).is_some())
-            .collect();
+        let known: Vec<&str> = Role::all_of_files().map(Role::name).collect();
         let known = known.join(", ");
         let fix = format!("write for example --role /srv/log/b.*=archive; roles are {known}");
         RecordError::new(message, fix)

@@ -306,7 +306,8 @@ impl Tracers {
         pipes.cloned().collect()
     }
 
-    /// Events of all instances since they were made; none if the kernel did not tell: a part of the counts would look like a decrease.
+    /// Events of all instances since they were made; none if a count cannot be read, since the others alone would look
+    /// like a decrease.
     pub fn counts(&self) -> Option<Counts> {
         let mut counts = Counts::default();
         for instance in self.all() {

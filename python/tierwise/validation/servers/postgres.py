@@ -101,8 +101,7 @@ class PostgresServer(Server):
 
     def dsn(self) -> Dsn | None:
         """The superuser's, who may see the sizes of files; names are needed to select tables only."""
-        text = f"host='{self.home}' port={self.port} user={_SUPERUSER} dbname={_CONTROL}"
-        return Dsn("postgresql", text) if self.selected else None
+        return Dsn("postgresql", self._address(_CONTROL)) if self.selected else None
 
     def _move_selected(self) -> None:
         """Put the selected tables and indexes into a tablespace inside the cluster."""
@@ -132,15 +131,18 @@ class PostgresServer(Server):
         shutil.rmtree(folder, ignore_errors=True)
         folder.symlink_to(moved)
 
+    def _address(self, database: str) -> str:
+        """The superuser's, in libpq's keywords."""
+        return f"host='{self.home}' port={self.port} user={_SUPERUSER} dbname={database}"
+
     def _connect(self, database: str = _CONTROL) -> psycopg.Connection[Any]:
         """A session of the superuser, which only the account that tierwise runs as can open."""
-        place = f"host='{self.home}' port={self.port} user={_SUPERUSER} dbname={database}"
         until_s = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < until_s:
             if self._process is None or not self._process.running:
                 raise self.error("did not start")
             with contextlib.suppress(psycopg.OperationalError):
-                return psycopg.connect(f"{place} {CATALOGUE_ONLY}", autocommit=True)
+                return psycopg.connect(f"{self._address(database)} {CATALOGUE_ONLY}", autocommit=True)
             time.sleep(0.02)
         raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
 
