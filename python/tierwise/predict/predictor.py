@@ -155,7 +155,7 @@ class Predictor:
             replay: opens it again, with the keyword ``selected`` for the numbers of files.
             names: CSV file of names, in place of those of the recording.
         """
-        relations = cache(partial(recording.relations, names))  # it reads the whole recording
+        relations = cache(lambda: recording.relations(names))  # it reads the whole recording
 
         def select(selected: tuple[str, ...]) -> Predictor:
             rows = relations().matching(selected)
