@@ -2,9 +2,12 @@
 //! [`crate::Disabled::has`] where they act.
 
 use crate::model::mechanism::Mechanism;
-use crate::{Grouping, Pace, Reuse, Session, Step, Work};
+use crate::{Grouping, Pace, ReadReuse, Reuse, Session, Step, Work};
 
-const NOTHING: Step = Step::Reuse(Reuse::UNKNOWN);
+const NOTHING: Step = Step::Reuse(ReadReuse {
+    cache: Reuse::UNKNOWN,
+    buffer: Reuse::UNKNOWN,
+});
 
 pub(crate) fn strip(work: &mut Work) {
     let disabled = work.disabled;

@@ -17,7 +17,7 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{clients, database_lock, hot_locks};
 use crate::view::View;
-use crate::{Disabled, Grouping, Work, WorkError, ablation, limits};
+use crate::{Disabled, Grouping, ReadCpu, Work, WorkError, ablation, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -68,7 +68,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     };
     let observed = observed::observed(view, &turns, counted);
     let appending = appending(view, observed::commits(&turns));
-    let (reuse_distances, page_cache) = ReuseDistances::new(view);
+    let (reuse_distances, page_cache, [cache_reuse, buffer_reuse]) = ReuseDistances::new(view);
     let mut emitter = Emitter::new(view, &dependencies, appending, &reuse_distances);
     let mut sessions = Vec::new();
     for (name, turns) in names.into_iter().zip(&turns) {
@@ -79,6 +79,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         }
         sessions.push(session);
     }
+    let read_cpu = ReadCpu::new(&sessions, &emitter.read_calls);
     let log = log_rules::log(&emitter);
     let replica = view.flushes.replica;
     sessions.extend(replica.map(|replica| background::replica_session(&mut emitter, replica)));
@@ -91,6 +92,9 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         cores: about.machine.cores.max(1),
         memory_bytes: about.machine.memory_bytes,
         page_cache,
+        cache_reuse,
+        buffer_reuse,
+        read_cpu,
         sessions,
         scripts: emitter.syncs.scripts,
         log,

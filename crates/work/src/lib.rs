@@ -21,10 +21,11 @@ mod view;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use model::mechanism::{Disabled, Mechanism};
+pub use model::reuse::{ReadReuse, Reuse, ReuseCurve, Unobserved};
 pub(crate) use model::step::Place;
-pub use model::step::{Delay, Reuse, Step};
+pub use model::step::{Delay, Step};
 pub use model::work::{
-    CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache, RecordedDevice,
+    CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu, RecordedDevice,
     RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work, WorkError,
 };
 pub use timeline::idle_cores::cold_factor;

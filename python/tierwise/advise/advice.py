@@ -12,6 +12,7 @@ from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, in_memory
 from tierwise.advise.filling import Filling, filling
 from tierwise.advise.goal import Goal
+from tierwise.advise.memory_moves import MemoryMove, memory_moves
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
 from tierwise.advise.recorded_volumes import recorded_profiles
@@ -20,6 +21,7 @@ from tierwise.advise.setting_moves import SettingMove, instead, setting_moves
 from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.terms import Terms
+from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
@@ -67,6 +69,11 @@ class Advice(Record):
     settings: list[SettingMove] = []
     """Settings instead of a move: they cost nothing, and most may lose commits. None is recommended unless
     ``decision.setting`` names it."""
+    memory: list[MemoryMove] = []
+    """More memory instead of a move, ascending; empty if reads wait for no device, or if the recording does
+    not tell which reads more memory answers."""
+    memory_price: MemoryPrice | None = None
+    """Its price; ``None`` if it is not known in the currency."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
     fewest moves. To stay is one; memory for files that must last is none if anything else helps."""
@@ -167,6 +174,8 @@ def advise(
         moves=moves,
         ladder=ladder,
         settings=tried,
+        memory=memory_moves(predictor, terms.prices),
+        memory_price=terms.prices.memory,
         best=search.best,
         fastest=fastest,
         step_to_fastest=decision.option.step_to(fastest) if fastest else None,

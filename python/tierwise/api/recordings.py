@@ -177,6 +177,8 @@ def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
     fields = dict(machine)
     if "memory" in fields:
         fields["memory_bytes"] = parse_size_bytes(fields.pop("memory"), "memory")
+    if "buffer" in fields:
+        fields["buffer_bytes"] = parse_size_bytes(fields.pop("buffer"), "buffer")
     return Scenario(placement=parse_place(place) if isinstance(place, str) else dict(place), **fields)
 
 

@@ -52,7 +52,15 @@ def predict(
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(help="memory of the machine, for example 48G; the engine's own buffer keeps its size"),
+        typer.Option(
+            help="memory of the machine, as 48G; the engine's own buffer keeps its size without --buffer"
+        ),
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            help="the engine's own buffer, such as shared_buffers or innodb_buffer_pool_size, for example 8G"
+        ),
     ] = None,
     cores: Annotated[
         int | None, typer.Option(min=1, max=1024, help="number of cores; as recorded by default")
@@ -107,6 +115,7 @@ def predict(
         require("report", "--png")
     machine = Scenario(
         memory_bytes=parse_size_bytes(memory, "--memory", LEAST_MEMORY_BYTES) if memory else None,
+        buffer_bytes=parse_size_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES) if buffer else None,
         cores=cores,
         cpu_speed=cpu_speed,
         clients=clients,

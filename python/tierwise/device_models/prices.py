@@ -106,6 +106,19 @@ class ListedPrice(Price):
         return (today - _first_day(self.date)).days > 365
 
 
+class MemoryPrice(_Part):
+    """The price of memory, as the difference of two machines."""
+
+    per_gib_month: Amount
+    """Rent of a GiB for a month, or its purchase spread over its service."""
+    source: str = Field(min_length=12)
+    """Where the price comes from."""
+    date: Date
+    """Day, month or year of the price."""
+    checked: bool = False
+    """Whether somebody compared it with the source."""
+
+
 class PriceFile(_Part):
     """The fields of a file of prices, such as ``data/prices.toml``."""
 
@@ -113,6 +126,8 @@ class PriceFile(_Part):
     """Of every price in the file, a code of ISO 4217 such as ``EUR``."""
     devices: dict[str, ListedPrice] = {}
     """Name of a profile, or its short name, -> its price."""
+    memory: MemoryPrice | None = None
+    """Of memory."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +139,14 @@ class Prices:
         own: entries of the user's file.
         shipped: entries that ship; none if they are in another currency.
         file: the user's file, if there is one.
+        memory: price of memory; ``None`` if it is not known in this currency.
     """
 
     currency: str
     own: Mapping[str, ListedPrice] = field(default_factory=dict)
     shipped: Mapping[str, ListedPrice] = field(default_factory=dict)
     file: Path | None = None
+    memory: MemoryPrice | None = None
 
     @classmethod
     def read(cls, file: Path | None = None) -> Prices:
@@ -140,14 +157,15 @@ class Prices:
         """
         shipped = _shipped()
         if file is None:
-            return cls(shipped.currency, {}, shipped.devices)
+            return cls(shipped.currency, {}, shipped.devices, memory=shipped.memory)
         own = _read(file)
         known = names()
         entries = {_full_name(name, known): _of_user(price) for name, price in own.devices.items()}
         if len(entries) < len(own.devices):
             raise TierwiseError(f"{file}: devices: two names of one device", "give each device one entry")
         same = own.currency == shipped.currency
-        return cls(own.currency, entries, shipped.devices if same else {}, file)
+        memory = own.memory or (shipped.memory if same else None)
+        return cls(own.currency, entries, shipped.devices if same else {}, file, memory)
 
     def of(self, profile: Profile) -> Price | None:
         """The price of a device; ``None`` if none is known, as for an array of priced members.

@@ -20,8 +20,7 @@ With more clients than were recorded the latter is no bound: a transaction then 
 as flushes are shared and cores stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4
 clients than with 1). The recorded pauses of clients are a sample: a bound takes them as shorter by what
 chance explains (``WorkSummary.chance``). More memory has no bound where reads were recorded: a read that
-memory answers takes less processor time (pgbench -S: 106 µs a transaction with 256 MiB, 38 µs at most with
-1 GiB), and the recording does not tell how much.
+memory answers takes less processor time, which is estimated and not bounded.
 """
 
 from __future__ import annotations
@@ -113,6 +112,8 @@ def _stays(wait: Wait, scenario: Scenario, work: WorkSummary, freed: Sequence[Ro
 
 def _answers_reads(scenario: Scenario, work: WorkSummary) -> bool:
     """Whether more memory may answer reads that went to devices."""
+    if (scenario.buffer_bytes or 0) > work.page_cache.engine_bytes:
+        return True
     return (scenario.memory_bytes or 0) > work.memory_bytes and sum(work.demands.reads.values()) > 0
 
 

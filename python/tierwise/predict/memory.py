@@ -1,4 +1,4 @@
-"""Another size of memory: its assumptions, and the uncertainty from reads that the recording leaves open."""
+"""Other sizes of memory or of the engine's buffer: assumptions, and reads that the recording leaves open."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _MIB = 1 << 20
 
 def bounds(scenario: Scenario, work: WorkSummary) -> Sequence[str]:
     """Further assumptions about open reads that a scenario is simulated with."""
-    return _BOUNDS if _is_other(scenario, work) else ()
+    return _BOUNDS if _other_memory(scenario, work) or _other_buffer(scenario, work) else ()
 
 
 def widen(
     scenario: Scenario, work: WorkSummary, rates: Sequence[float], likely: float, uncertainty: Uncertainty
 ) -> None:
     """Add the assumptions about memory as warnings, and widen the interval by the distance of the bounds."""
-    if not _is_other(scenario, work) or scenario.memory_bytes is None:
+    if not bounds(scenario, work):
         return
     cache = work.page_cache
-    if cache.engine_bytes:
+    if cache.engine_bytes and not _other_buffer(scenario, work):
         kept = f"the engine's own buffer stays at {cache.engine_bytes / _MIB:,.0f} MiB"
         if cache.passed:
             uncertainty.warnings.append(
@@ -42,28 +42,27 @@ def widen(
             )
         else:
             uncertainty.warnings.append(f"{kept}: the page cache alone is of another size")
-    if cache.unexplained > _UNEXPLAINED:
+    if cache.unexplained > _UNEXPLAINED and not cache.passed:
         uncertainty.widen(
             _OTHERWISE,
             f"{cache.unexplained:.0%} of the reads were answered otherwise than by a cache that drops "
             "what was unused for longest",
         )
-    if scenario.memory_bytes > work.memory_bytes and work.demands.reads:
-        uncertainty.warnings.append(
-            "a read that memory answers also takes less processor time, and the recording does not tell how "
-            "much: where memory comes to hold all that is read, the rate can be several times higher"
-        )
     apart = _apart(rates, likely)
     if apart > _LEAST_UNSURE:
         uncertainty.half_widths.append(apart)
         uncertainty.warnings.append(
-            f"of some reads the recording does not tell whether {scenario.memory_bytes / _MIB:,.0f} MiB of "
-            "memory answer them: the interval holds that all or none are answered"
+            "the recording does not tell of some reads whether that much memory answers them: the interval "
+            "holds that all or none are answered"
         )
 
 
-def _is_other(scenario: Scenario, work: WorkSummary) -> bool:
+def _other_memory(scenario: Scenario, work: WorkSummary) -> bool:
     return scenario.memory_bytes not in (None, work.memory_bytes)
+
+
+def _other_buffer(scenario: Scenario, work: WorkSummary) -> bool:
+    return scenario.buffer_bytes not in (None, work.page_cache.engine_bytes)
 
 
 def _apart(rates: Sequence[float], likely: float) -> float:

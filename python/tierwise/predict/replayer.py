@@ -219,6 +219,7 @@ class Replayer:
             "cores": scenario.cores,
             "cpu_speed": scenario.cpu_speed / self.cpu_scale,
             "memory_bytes": scenario.memory_bytes,
+            "buffer_bytes": scenario.buffer_bytes,
             "misses": asked.misses,
             "clients": scenario.clients,
             "rate_per_s": self.work.arrivals_per_s(scenario),

@@ -29,6 +29,8 @@ class Scenario(Record):
     :meth:`tierwise.recording.relations.Relations.matching`; all that a scenario names go to one device."""
     memory_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
     """Memory for the engine and the page cache."""
+    buffer_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
+    """The engine's own buffer, such as ``shared_buffers``, which is a part of the memory."""
     cores: int | None = Field(default=None, ge=1, le=1024)
     cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)
     """Speed of a core, 1 is that of the recorded machine."""
@@ -72,6 +74,7 @@ class Scenario(Record):
         asked = {
             "placement": any(device != RECORDED for device in self.placement.values()),
             "memory": self.memory_bytes is not None,
+            "buffer": self.buffer_bytes is not None,
             "cores": self.cores is not None,
             "cpu_speed": self.cpu_speed != 1.0,
             "clients": self.clients is not None,

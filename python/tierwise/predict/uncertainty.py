@@ -57,6 +57,11 @@ def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
             message=f"another memory size cannot be predicted from this recording: {work.memory_reason}",
             fix="leave out --memory, or record with --duty 1 where the files are larger than memory",
         )
+    if scenario.buffer_bytes is not None and not work.can_change_memory:
+        return Refusal(
+            message=f"another buffer cannot be predicted from this recording: {work.memory_reason}",
+            fix="leave out --buffer",
+        )
     if scenario.settings and work.from_waits:
         return Refusal(
             message="settings cannot be answered from waits only", fix="leave them out, or use a recording"

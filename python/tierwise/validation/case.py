@@ -14,7 +14,7 @@ from tierwise.model.suggestions import one_of
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.spec import Study
 from tierwise.validation import clients, servers
-from tierwise.validation.spec import OWN, CaseSpec, ValidationSpec
+from tierwise.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Case:
     most_blocks: int
     changed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Settings in which placements differ, by name."""
+    memory_bytes: Mapping[str, int | None] = field(default_factory=dict)
+    """Most memory of the server of each placement, by name."""
 
     @property
     def engine(self) -> str:
@@ -145,11 +147,20 @@ def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
         recorded_s=case.recorded_s or spec.recorded_s,
         warm_up_s=case.warm_up_s or spec.warm_up_s,
         most_blocks=case.most_blocks or spec.most_blocks,
-        changed={
-            name: dict(one.split("=", 1) for one in spec.settings_of(name))
-            for name in [*case.recorded, *case.placements]
+        changed={name: _changed(spec, case, name) for name in [*case.recorded, *case.placements]},
+        memory_bytes={
+            name: spec.memory_bytes_of(name) or case.memory for name in [*case.recorded, *case.placements]
         },
     )
+
+
+def _changed(spec: ValidationSpec, case: CaseSpec, placement: str) -> dict[str, str]:
+    """Settings in which a placement differs from the case, by name."""
+    changed = dict(one.split("=", 1) for one in spec.settings_of(placement))
+    buffer = spec.memory_bytes_of(placement, BUFFER)
+    if buffer is not None and case.server is not None:
+        changed[servers.BUFFER_SETTINGS[case.server]] = f"{buffer >> 20}M{'B' * (case.server == 'postgres')}"
+    return changed
 
 
 def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study:

@@ -35,7 +35,7 @@ from tierwise.validation.calibration import calibrate, calibrate_without
 from tierwise.validation.case import specs_of
 from tierwise.validation.rows import Round, Row, read_rows, recording_of
 from tierwise.validation.runner import OWN_PROFILE, SPEC_FILE, Started, read_plan
-from tierwise.validation.spec import OWN, CaseSpec, ValidationSpec
+from tierwise.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
 from tierwise.validation.truth import Measured
 
 ErrorOf = Callable[[str], ModelError]
@@ -111,7 +111,13 @@ class RoundData:
         selected = named.pop(Role.SELECTED, None)
         if selected is not None:
             named |= dict.fromkeys(self.cases[row.case].selected, selected)
-        return Scenario(placement=named, emulated=not own, settings=self.spec.settings_of(placement))
+        return Scenario(
+            placement=named,
+            emulated=not own,
+            settings=self.spec.settings_of(placement),
+            memory_bytes=self.spec.memory_bytes_of(placement),
+            buffer_bytes=self.spec.memory_bytes_of(placement, BUFFER),
+        )
 
     def price(self, row: Row, placement: str) -> float | None:
         """Price of a placement a month, by the partitions' sizes; nothing for the recorded one."""

@@ -175,7 +175,7 @@ def placed(
     with ExitStack() as undo:
         database = case.database(placement)
         undo.callback(database.remove)
-        memory = case.spec.memory
+        memory = case.memory_bytes.get(placement)
         limit = undo.enter_context(MemoryLimit.make(memory)) if memory is not None else None
         storage = open_storage(case.placed_in(own), case.plan(placement, seed), case.roles, undo)
         # The database stops before its devices, and at memory speed.

@@ -16,6 +16,7 @@ from tierwise.model.file_names import FileName
 from tierwise.model.input_files import parse_toml, read_text
 from tierwise.model.roles import Role
 from tierwise.model.shipped import DATA
+from tierwise.model.units import parse_size_bytes
 from tierwise.predict.model_error import Storage
 from tierwise.results.measurements import Record
 from tierwise.studies.spec import Caches, Size
@@ -23,6 +24,8 @@ from tierwise.studies.spec import Caches, Size
 SHIPPED = "validation.toml"
 SET = "set"
 """Key of a placement for settings, separated by spaces."""
+MEMORY, BUFFER = "memory", "buffer"
+"""Keys of a placement for sizes of memory, and of the engine's own buffer."""
 OWN = "own"
 """Name for the machine's own storage, in place of a profile."""
 _MOST_DIFFERENT_CLIENTS = 64
@@ -99,7 +102,8 @@ class ValidationSpec(Record):
     devices: dict[str, str]
     """Short name, for placements, to name of a profile, or ``own`` for the machine's own storage."""
     placements: dict[str, dict[str, str]]
-    """Role -> device; ``all`` for roles not named; ``set`` for settings: ``synchronous_commit=off``."""
+    """Role -> device; ``all`` for roles not named; ``set`` for settings: ``synchronous_commit=off``;
+    ``memory`` of the server with its page cache, and ``buffer`` of the engine: ``256M``."""
     sizes: dict[Role, Size] = {}
     settings: dict[str, dict[str, str]] = {}
     """Settings of servers and engines, by name."""
@@ -110,6 +114,8 @@ class ValidationSpec(Record):
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
         for name, roles in self.placements.items():
+            for key in (MEMORY, BUFFER):
+                self.memory_bytes_of(name, key)
             if "all" not in roles:
                 raise ValueError(f"placements.{name} has no device for all other roles")
             for role, device in self.devices_of(name).items():
@@ -128,8 +134,14 @@ class ValidationSpec(Record):
         return hashlib.sha256(self.model_dump_json(exclude={"quick"}).encode()).hexdigest()[:16]
 
     def devices_of(self, placement: str) -> dict[str, str]:
-        """Role -> device of a placement, without its settings."""
-        return {role: device for role, device in self.placements[placement].items() if role != SET}
+        """Role -> device of a placement, without its settings and sizes."""
+        others = (SET, MEMORY, BUFFER)
+        return {role: device for role, device in self.placements[placement].items() if role not in others}
+
+    def memory_bytes_of(self, placement: str, key: str = MEMORY) -> int | None:
+        """Size of the memory, or with :data:`BUFFER` of the engine's own; ``None`` if it is the case's."""
+        size = self.placements[placement].get(key)
+        return None if size is None else parse_size_bytes(size, f"placements.{placement}.{key}")
 
     def settings_of(self, placement: str) -> list[str]:
         """Settings in which a placement differs from the case's, such as ``synchronous_commit=off``."""

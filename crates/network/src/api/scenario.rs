@@ -74,6 +74,8 @@ pub struct Scenario {
     pub cpu_speed: f64,
     /// Memory for pages of the engine and of the system, in bytes; none for as recorded.
     pub memory_bytes: Option<u64>,
+    /// The engine's own buffer, a part of that memory; none for as recorded.
+    pub buffer_bytes: Option<u64>,
     /// How reads of unknown reuse count with another size of memory.
     pub misses: MissAssumption,
     /// Share of the recorded machine's cores that other programs use; none for as recorded.
@@ -111,6 +113,7 @@ impl Scenario {
             cores,
             cpu_speed: 1.0,
             memory_bytes: None,
+            buffer_bytes: None,
             misses: MissAssumption::default(),
             background_share: None,
             clients: None,
@@ -145,6 +148,7 @@ impl Scenario {
 
     /// Checks that the scenario is possible.
     pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
+        self.check_buffer(program)?;
         self.check_memory(program)?;
         self.commits.check(program)?;
         let is_count = |count: u32| (1..=MAX_COUNT).contains(&count);
@@ -210,6 +214,47 @@ impl Scenario {
         broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
     }
 
+    /// Checks that this size of the engine's own buffer is possible and can be predicted.
+    fn check_buffer(&self, program: &Program) -> Result<(), ReplayError> {
+        let recorded = program.work.page_cache.engine_bytes;
+        let Some(asked) = self.buffer_bytes.filter(|bytes| *bytes != recorded) else {
+            return Ok(());
+        };
+        let memory = self.memory_bytes.unwrap_or(program.work.memory_bytes);
+        let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let rules = [
+            (
+                program.memory_reason().is_none(),
+                program.memory_reason().unwrap_or_default(),
+                "ask with the recorded buffer",
+            ),
+            (
+                recorded > 0,
+                "the recording does not tell the size of the engine's own buffer".to_owned(),
+                "leave out the buffer, or record with --dsn",
+            ),
+            (
+                asked > recorded,
+                format!(
+                    "which reads a buffer of less than the recorded {:.0} MiB would let through is not known",
+                    mebibytes(recorded)
+                ),
+                "ask for a larger buffer, or record with a smaller one",
+            ),
+            (
+                asked < memory,
+                format!(
+                    "the engine's own buffer would take {:.0} MiB of {:.0} MiB of memory",
+                    mebibytes(asked),
+                    mebibytes(memory)
+                ),
+                "ask for more memory too, or for a smaller buffer",
+            ),
+        ];
+        let broken = rules.into_iter().find(|rule| !rule.0);
+        broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
+    }
+
     /// Checks that this size of memory is possible and can be predicted.
     fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
         let recorded = program.work.memory_bytes;
@@ -219,7 +264,8 @@ impl Scenario {
         if let Some(reason) = program.memory_reason() {
             return Err(ReplayError::new(reason, "ask with the recorded memory"));
         }
-        let engine = program.work.page_cache.engine_bytes;
+        let recorded_engine = program.work.page_cache.engine_bytes;
+        let engine = self.buffer_bytes.unwrap_or(recorded_engine);
         if asked <= engine.min(recorded) {
             let mebibytes = engine as f64 / f64::from(1 << 20);
             return Err(ReplayError::new(

@@ -57,6 +57,9 @@ pub struct SimulationRequest {
     pub cpu_speed: f64,
     /// Memory in bytes; none for as recorded.
     pub memory_bytes: Option<u64>,
+    /// The engine's own buffer in bytes; none for as recorded.
+    #[serde(default)]
+    pub buffer_bytes: Option<u64>,
     /// How reads of unknown reuse count with another size of memory.
     #[serde(default)]
     pub misses: MissAssumption,
@@ -130,6 +133,7 @@ impl SimulationRequest {
             cores: self.cores.unwrap_or(program.work.cores.max(1)),
             cpu_speed: self.cpu_speed,
             memory_bytes: self.memory_bytes,
+            buffer_bytes: self.buffer_bytes,
             misses: self.misses,
             background_share: self.others_share,
             clients: self.clients,

@@ -1,7 +1,7 @@
 //! A session of the recording, as a coroutine: its turns, step by step.
 
 use tierwise_device::Nanos;
-use tierwise_work::{Pace, Reuse, Session, Step, TimeCategory, Turn};
+use tierwise_work::{Pace, ReadReuse, Session, Step, TimeCategory, Turn};
 
 use crate::kernel::task::Task;
 use crate::stations::cores::Thread;
@@ -90,8 +90,11 @@ impl<'a> Task<'a> {
                     time_ns,
                     client: false,
                 } => {
-                    self.change(|task| task.between_transactions = false);
-                    self.run(Thread::Server, time_ns.into()).await;
+                    let time_ns = self.change(|task| {
+                        task.between_transactions = false;
+                        task.spend(time_ns.into())
+                    });
+                    self.run(Thread::Server, time_ns).await;
                 }
                 _ if self.act(step) => {}
                 _ => self.wait(step).await,
@@ -113,7 +116,15 @@ impl<'a> Task<'a> {
         let mut machine = self.machine();
         match *step {
             Step::Reuse(reuse) => machine.task(self.id).reuse = reuse,
-            Step::CachedRead { .. } => return machine.is_plain_hit(self.id),
+            Step::CachedRead { role, sector, .. } => {
+                let spared_ns = self.program.work.read_cpu.cached_ns;
+                return machine.is_buffered(self.id, role, sector, spared_ns)
+                    || machine.is_plain_hit(self.id, role, sector);
+            }
+            Step::Read { role, sector, .. } => {
+                let spared_ns = self.program.work.read_cpu.device_ns;
+                return machine.is_buffered(self.id, role, sector, spared_ns);
+            }
             Step::Submit {
                 role,
                 sector,
@@ -209,7 +220,8 @@ impl<'a> Task<'a> {
     /// Ends a turn; whether the session must wait for the arrival of its next transaction.
     fn end_turn(&self, ends: bool) -> bool {
         let mut machine = self.machine();
-        machine.task(self.id).reuse = Reuse::UNKNOWN;
+        machine.task(self.id).reuse = ReadReuse::default();
+        machine.task(self.id).spared_ns = 0;
         if ends {
             machine.release_locks(self.id);
         }

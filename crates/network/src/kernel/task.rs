@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::{Reuse, TimeCategory};
+use tierwise_work::{ReadReuse, TimeCategory};
 
 use crate::kernel::clock::{CoreId, TaskId};
 use crate::kernel::machine::Machine;
@@ -98,8 +98,10 @@ pub(crate) struct TaskState {
     pub(crate) submitted: Vec<Submitted>,
     pub(crate) submissions: u32,
     pub(crate) async_wait: AsyncWait,
-    /// Reuse distance of its next reads.
-    pub(crate) reuse: Reuse,
+    /// Reuse distances of its next reads.
+    pub(crate) reuse: ReadReuse,
+    /// Processor time that reads answered by more memory spare it.
+    pub(crate) spared_ns: Nanos,
     /// Its last read of evicted pages: role, end, and the end of what was read ahead.
     pub(crate) evicted_read: Option<(Role, u64, u64)>,
 }
@@ -130,9 +132,19 @@ impl TaskState {
             submitted: Vec::new(),
             submissions: 0,
             async_wait: AsyncWait::Nothing,
-            reuse: Reuse::UNKNOWN,
+            reuse: ReadReuse::default(),
+            spared_ns: 0,
             evicted_read: None,
         }
+    }
+}
+
+impl TaskState {
+    /// What is left of processor time after what reads spared it.
+    pub(crate) fn spend(&mut self, time_ns: Nanos) -> Nanos {
+        let spared_ns = self.spared_ns.min(time_ns);
+        self.spared_ns -= spared_ns;
+        time_ns - spared_ns
     }
 }
 

@@ -3,6 +3,7 @@
 //! Left out: read-ahead of another size than recorded, and pages read ahead and never used.
 
 use tierwise_device::Op;
+use tierwise_device::random::mix;
 use tierwise_recording::Role;
 use tierwise_work::{Mechanism, TimeCategory};
 
@@ -17,7 +18,12 @@ const READ_AHEAD_SECTORS: u64 = 256;
 impl Task<'_> {
     /// Reads pages that the recorded page cache did not hold.
     pub(crate) async fn read(&self, role: Role, sector: u64, sectors: u32) {
-        let hit = self.machine().is_hit_now(self.id, role);
+        let hit = self.machine().is_hit_now(self.id, role, sector);
+        if hit {
+            let cpu = self.program.work.read_cpu;
+            let spared_ns = (cpu.device_ns - cpu.cached_ns).max(0.0);
+            self.change(|task| task.spared_ns += spared_ns as u64);
+        }
         if !hit && !self.await_own(role, sector, sectors).await {
             self.request(role, Op::Read, sector, sectors).await;
         }
@@ -100,32 +106,62 @@ impl Submitted {
 }
 
 impl Machine<'_> {
-    /// Whether a recorded hit is one here too, for a session that waits for no request of its own.
-    pub(crate) fn is_plain_hit(&mut self, id: TaskId) -> bool {
+    /// Whether the engine's own buffer, which is larger, answers a read; this spares the processor time of the call.
+    pub(crate) fn is_buffered(
+        &mut self,
+        id: TaskId,
+        role: Role,
+        sector: u64,
+        spared_ns: f64,
+    ) -> bool {
+        let Some(buffer) = self.pages.hits.buffer else {
+            return false;
+        };
+        let draw = self.draw(id, role, sector);
         let task = self.task(id);
-        let (reuse, free) = (task.reuse, task.submitted.is_empty());
-        free && self.pages.hits.is_hit(true, reuse)
+        let hit = buffer.is_hit(task.reuse.buffer, draw);
+        task.spared_ns += if hit { spared_ns as u64 } else { 0 };
+        hit
+    }
+
+    /// Whether a recorded hit is one here too, for a session that waits for no request of its own.
+    pub(crate) fn is_plain_hit(&mut self, id: TaskId, role: Role, sector: u64) -> bool {
+        self.task(id).submitted.is_empty() && self.stays_hit(id, role, sector)
+    }
+
+    fn stays_hit(&mut self, id: TaskId, role: Role, sector: u64) -> bool {
+        let draw = self.draw(id, role, sector);
+        let reuse = self.task(id).reuse.cache;
+        self.pages.hits.is_hit(true, reuse, draw)
     }
 
     /// Whether a recorded miss is a hit with this size of memory.
-    fn is_hit_now(&mut self, id: TaskId, role: Role) -> bool {
+    fn is_hit_now(&mut self, id: TaskId, role: Role, sector: u64) -> bool {
         let now = self.clock.now();
+        let draw = self.draw(id, role, sector);
         let task = self.task(id);
-        let (reuse, repeated) = (task.reuse, task.cycle > 0);
+        let (reuse, repeated) = (task.reuse.cache, task.cycle > 0);
         let cached = self.program.work.cached_roles.contains(&role)
             && !self.program.is_off(Mechanism::WarmReads);
         let hits = &mut self.pages.hits;
-        hits.is_hit(false, reuse) || (cached && hits.is_in_memory(now, repeated))
+        hits.is_hit(false, reuse, draw) || (cached && hits.is_in_memory(now, repeated))
+    }
+
+    /// A number from 0 to 1 for a read, the same in each scenario.
+    fn draw(&mut self, id: TaskId, role: Role, sector: u64) -> f64 {
+        let task = self.task(id);
+        let turn = (u64::from(id.0) << 32) | u64::from(task.cycle);
+        let place = ((role as u64) << 56) ^ sector;
+        (mix(place ^ turn.rotate_left(20)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Reads what a smaller page cache has evicted. Who goes on where its last such read ended reads ahead (Linux
     /// mm/readahead.c).
     fn read_evicted(&mut self, id: TaskId, role: Role, sector: u64, sectors: u32) {
-        let task = self.task(id);
-        let (reuse, last) = (task.reuse, task.evicted_read);
-        if self.pages.hits.is_hit(true, reuse) {
+        if self.stays_hit(id, role, sector) {
             return;
         }
+        let last = self.task(id).evicted_read;
         let end = sector + u64::from(sectors);
         let goes_on = last.filter(|last| (last.0, last.1) == (role, sector));
         let from = goes_on.map_or(sector, |last| last.2);
@@ -156,7 +192,8 @@ impl Machine<'_> {
         sectors: u32,
         write: bool,
     ) {
-        if !write && self.is_hit_now(id, role) {
+        if !write && (self.is_buffered(id, role, sector, 0.0) || self.is_hit_now(id, role, sector))
+        {
             return;
         }
         let op = if write { Op::Write } else { Op::Read };

@@ -1,13 +1,15 @@
-//! Hits and misses of the page cache with another size of memory.
+//! Hits and misses of the page cache and of the engine's buffer with other sizes of them.
 //!
-//! The engine keeps its own buffer, so its calls stay the same; the difference goes to the page cache, which evicts
-//! the least recently used pages. A larger cache answers all reads that the recorded one did, a smaller one no
-//! others. In memory as recorded, the recorded share of misses holds.
+//! The page cache evicts the least recently used pages. A larger one answers all reads that the recorded one did, a
+//! smaller one no others. With the sizes as recorded, the recorded share of misses holds. The engine's buffer can
+//! become larger: calls that it answers then do not take place. Both share the machine's memory.
+//!
+//! Reads of unknown reuse distance are answered with the chance that the curve of distances gives them.
 
 use std::cmp::Ordering;
 
 use tierwise_device::Nanos;
-use tierwise_work::Reuse;
+use tierwise_work::{Reuse, ReuseCurve, Unobserved};
 
 use crate::api::scenario::{MissAssumption, Scenario};
 use crate::program::Program;
@@ -19,12 +21,15 @@ const SECTORS: u64 = 8;
 /// Decides which recorded reads the page cache answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheHits {
+    /// The engine's buffer, if it is larger than recorded.
+    pub(crate) buffer: Option<BufferHits>,
     /// Size over the recorded one.
     change: Ordering,
     /// Its size in pages.
     pages: u64,
-    /// Whether reads of unknown reuse distance are hits.
-    unknown: bool,
+    /// Share of the reads of unknown reuse distance that are answered: of recorded hits with a smaller cache, of
+    /// recorded misses with a larger one.
+    unknown: f64,
     /// Whether it became larger and holds all files, so that nothing is read twice.
     holds_all: bool,
     /// Misses although it holds all files, and their recorded rate.
@@ -32,38 +37,110 @@ pub(crate) struct CacheHits {
     recorded_per_ns: f64,
 }
 
+/// Decides which recorded calls a larger buffer of the engine makes superfluous.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BufferHits {
+    /// A page read again after fewer other pages is still there.
+    pages: f64,
+    /// Share of the reads of unknown reuse distance that are answered.
+    unknown: f64,
+}
+
+impl BufferHits {
+    fn new(program: &Program, scenario: &Scenario) -> Option<Self> {
+        let recorded = program.work.page_cache.engine_bytes / PAGE_BYTES;
+        let asked = scenario.buffer_bytes? / PAGE_BYTES;
+        let curve = &program.work.buffer_reuse;
+        let pages = reach(curve, recorded, asked, scenario.misses);
+        (asked > recorded).then(|| Self {
+            pages,
+            unknown: curve.unknown_within(pages, 0.0, unobserved(scenario.misses)),
+        })
+    }
+
+    pub(crate) fn is_hit(&self, reuse: Reuse, draw: f64) -> bool {
+        let pages = reuse.pages();
+        pages.map_or(draw < self.unknown, |pages| (pages as f64) < self.pages)
+    }
+}
+
+/// The reuse distance up to which a buffer of `asked` pages answers calls that one of `recorded` pages let through.
+///
+/// Calls show when a page comes into the buffer, not when it leaves. The shortest recorded distance is what the
+/// recorded buffer held of the pages that pass through it; all pages are what one of their number holds. Between
+/// the two it is taken to rise in a straight line. Where no reuse was recorded, such a page is assumed to stay for
+/// as many others as the buffer has pages, which is its mean stay (Little, Operations Research 9(3), 1961); bounds
+/// are none of them, and all.
+fn reach(curve: &ReuseCurve, recorded: u64, asked: u64, misses: MissAssumption) -> f64 {
+    let (recorded, asked, all) = (recorded as f64, asked as f64, curve.pages as f64);
+    if asked >= all {
+        return f64::INFINITY;
+    }
+    let observed = curve.shortest_pages().map(|pages| pages as f64);
+    let stays = match (observed, misses) {
+        (Some(observed), _) => observed.min(recorded),
+        (None, MissAssumption::Most) => 0.0,
+        (None, _) => recorded,
+    };
+    stays + (asked - recorded) * (all - stays) / (all - recorded)
+}
+
+fn unobserved(misses: MissAssumption) -> Unobserved {
+    match misses {
+        MissAssumption::Likely => Unobserved::Even,
+        MissAssumption::Fewest => Unobserved::Near,
+        MissAssumption::Most => Unobserved::Far,
+    }
+}
+
 impl CacheHits {
     pub(crate) fn new(program: &Program, scenario: &Scenario) -> Self {
-        let recorded = program.work.memory_bytes;
-        let asked = scenario.memory_bytes.unwrap_or(recorded);
-        let cache = &program.work.page_cache;
+        let work = &program.work;
+        let recorded = work
+            .memory_bytes
+            .saturating_sub(work.page_cache.engine_bytes);
+        let asked = scenario.memory_bytes.unwrap_or(work.memory_bytes);
+        let buffer = scenario
+            .buffer_bytes
+            .unwrap_or(work.page_cache.engine_bytes);
+        let asked = asked.saturating_sub(buffer);
+        let cache = &work.page_cache;
         let change = asked.cmp(&recorded);
-        let (held, unknown) = match scenario.misses {
-            MissAssumption::Likely => (cache.likely_bytes, change == Ordering::Less),
-            MissAssumption::Fewest => (cache.most_bytes, true),
-            MissAssumption::Most => (cache.least_bytes, false),
+        let held = match scenario.misses {
+            MissAssumption::Likely => cache.likely_bytes,
+            MissAssumption::Fewest => cache.most_bytes,
+            MissAssumption::Most => cache.least_bytes,
         };
         let pages = held.saturating_add(asked).saturating_sub(recorded) / PAGE_BYTES;
-        let footprints = program.work.footprints.iter();
+        let footprints = work.footprints.iter();
         let used: u64 = footprints.map(|used| used.1 / SECTORS).sum();
         Self {
+            buffer: BufferHits::new(program, scenario),
             change,
             pages,
-            unknown,
+            unknown: unknown_hits(
+                &work.cache_reuse,
+                change,
+                held / PAGE_BYTES,
+                pages,
+                scenario.misses,
+            ),
             holds_all: change == Ordering::Greater && used <= pages,
             misses: 0,
             recorded_per_ns: program.reads_per_ns(),
         }
     }
 
-    /// Whether a read is a hit that was recorded as one (`recorded`), or not.
-    pub(crate) fn is_hit(&self, recorded: bool, reuse: Reuse) -> bool {
-        let pages = reuse.pages();
-        let held = pages.map_or(self.unknown, |pages| pages < self.pages);
+    /// Whether a read is a hit that was recorded as one (`recorded`), or not; `draw` decides on unknown distances.
+    pub(crate) fn is_hit(&self, recorded: bool, reuse: Reuse, draw: f64) -> bool {
+        let held = || {
+            let pages = reuse.pages();
+            pages.map_or(draw < self.unknown, |pages| pages < self.pages)
+        };
         match self.change {
             Ordering::Equal => recorded,
-            Ordering::Greater => recorded || held,
-            Ordering::Less => recorded && held,
+            Ordering::Greater => recorded || held(),
+            Ordering::Less => recorded && held(),
         }
     }
 
@@ -78,5 +155,26 @@ impl CacheHits {
         let hit = repeated && self.misses as f64 >= due;
         self.misses += u64::from(!hit);
         hit
+    }
+}
+
+/// The share of the reads of unknown reuse that a cache of other `pages` than recorded answers: of recorded misses if
+/// it is larger, of recorded hits if it is smaller.
+fn unknown_hits(
+    curve: &ReuseCurve,
+    change: Ordering,
+    recorded: u64,
+    pages: u64,
+    misses: MissAssumption,
+) -> f64 {
+    let (recorded, pages) = (recorded as f64, pages as f64);
+    match change {
+        Ordering::Equal => 0.0,
+        Ordering::Greater => curve.unknown_within(pages, recorded, unobserved(misses)),
+        Ordering::Less => {
+            let within = |pages| curve.unknown_within(pages, 0.0, unobserved(misses));
+            let all = within(recorded);
+            if all > 0.0 { within(pages) / all } else { 1.0 }
+        }
     }
 }

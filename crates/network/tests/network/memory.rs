@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tierwise_network::{MissAssumption, Mode, Outcome, Scenario, replay};
 use tierwise_recording::Role;
-use tierwise_work::{Grouping, PageCache, Reuse, Step, Work};
+use tierwise_work::{Grouping, PageCache, ReadCpu, ReadReuse, Reuse, Step, Work};
 
 use crate::support::{all_on, cpu, memory, work};
 
@@ -18,7 +18,9 @@ fn reader(uses: &[Use]) -> Work {
     let mut steps = Vec::new();
     for (&(pages, found), place) in uses.iter().zip(0..) {
         let (role, sector, sectors) = (Role::Data, place * 4096, 8);
-        steps.push(Step::Reuse(pages.map_or(Reuse::UNKNOWN, Reuse::after)));
+        steps.push(Step::Reuse(ReadReuse::cached(
+            pages.map_or(Reuse::UNKNOWN, Reuse::after),
+        )));
         steps.push(if found {
             Step::CachedRead {
                 role,
@@ -121,7 +123,7 @@ fn a_page_is_read_from_the_device_once_the_cache_is_too_small_for_it() {
 
 #[test]
 fn a_reader_that_goes_on_finds_what_was_read_ahead() {
-    let far = Step::Reuse(Reuse::after(1 << 20));
+    let far = Step::Reuse(ReadReuse::cached(Reuse::after(1 << 20)));
     let look = |place: u64| Step::CachedRead {
         role: Role::Data,
         sector: place * 256,
@@ -144,4 +146,89 @@ fn a_reader_that_goes_on_finds_what_was_read_ahead() {
         "{}",
         reads(&outcome)
     );
+}
+
+/// A client that reads and finds its pages in the page cache, of an engine with a buffer of 8 MiB.
+fn buffered(uses: &[Use]) -> Work {
+    let mut work = reader(uses);
+    work.page_cache.engine_bytes = 8 * MIB;
+    work.buffer_reuse.pages = 100 * MIB / PAGE_BYTES;
+    work.read_cpu = ReadCpu {
+        cached_ns: 1000.0,
+        device_ns: 4000.0,
+    };
+    for session in &mut work.sessions {
+        for step in &mut session.steps {
+            if let Step::Reuse(reuse) = step {
+                reuse.buffer = reuse.cache;
+            }
+        }
+    }
+    work
+}
+
+fn with_buffer(work: &Work, buffer_bytes: u64, misses: MissAssumption) -> Outcome {
+    let scenario = Scenario {
+        mode: Mode::Once,
+        memory_bytes: Some(work.memory_bytes + buffer_bytes - work.page_cache.engine_bytes),
+        buffer_bytes: Some(buffer_bytes),
+        misses,
+        ..all_on(memory(1000.0), 1, 7)
+    };
+    replay(work, &scenario).expect("a scenario that can be")
+}
+
+#[test]
+fn a_larger_buffer_spares_the_call_with_its_device_time_and_its_processor_time() {
+    let far = 40 * MIB / PAGE_BYTES;
+    let work = buffered(&[(Some(far), false)]);
+    let small = with_buffer(&work, 9 * MIB, MissAssumption::Likely);
+    let large = with_buffer(&work, 60 * MIB, MissAssumption::Likely);
+    assert_eq!((reads(&small), reads(&large)), (50, 0));
+    // 50 turns of 10 µs on a core, of which the call took 4.
+    assert!(
+        (large.elapsed_s - 300e-6).abs() < 2e-6,
+        "{}",
+        large.elapsed_s
+    );
+}
+
+#[test]
+fn a_buffer_for_all_pages_answers_reads_of_unknown_reuse_and_a_smaller_one_some() {
+    let unknown: Vec<Use> = vec![(None, false); 100];
+    let mut work = buffered(&unknown);
+    work.buffer_reuse.unknown = vec![(Reuse::after(0), 100)];
+    let count = |size: u64, misses| reads(&with_buffer(&work, size * MIB, misses));
+    let all = reads(&asked(&work, None, MissAssumption::Likely));
+    assert_eq!(count(100, MissAssumption::Most), 0);
+    let half = count(50, MissAssumption::Likely) as f64 / all as f64;
+    assert!((0.4..0.6).contains(&half), "{half}");
+    assert_eq!(count(50, MissAssumption::Fewest), 0);
+    assert!(count(50, MissAssumption::Most) > count(50, MissAssumption::Likely));
+}
+
+#[test]
+fn a_buffer_that_cannot_be_is_refused() {
+    let work = buffered(&[(Some(1), true)]);
+    let said = |buffer_bytes, memory_bytes| {
+        let scenario = Scenario {
+            memory_bytes,
+            buffer_bytes: Some(buffer_bytes),
+            ..all_on(memory(1000.0), 1, 7)
+        };
+        replay(&work, &scenario)
+            .expect_err("no such buffer")
+            .to_string()
+    };
+    assert!(said(4 * MIB, None).contains("less than the recorded 8 MiB"));
+    assert!(said(80 * MIB, None).contains("would take 80 MiB of 64 MiB"));
+    let without = reader(&[(Some(1), true)]);
+    let scenario = Scenario {
+        buffer_bytes: Some(MIB),
+        ..all_on(memory(1000.0), 1, 7)
+    };
+    let refused = replay(&without, &scenario)
+        .expect_err("no buffer is known")
+        .to_string();
+    assert!(refused.contains("does not tell the size"), "{refused}");
 }

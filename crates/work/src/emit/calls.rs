@@ -30,7 +30,10 @@ impl Emitter<'_> {
             _ if call.failed => writer.extend(self.reads_within(call, &waits)),
             (CallKind::Await, _) => writer.drain(),
             (CallKind::Write | CallKind::Sync, Some(Role::Log)) => self.log(raw, call, writer),
-            (CallKind::Read, Some(_)) => writer.extend(self.read(call, &waits)),
+            (CallKind::Read, Some(_)) => {
+                self.read_calls.begin(call.end_ns, !waits.is_empty());
+                writer.extend(self.read(call, &waits));
+            }
             (CallKind::Write, Some(_)) => {
                 self.syncs.grow(call);
                 writer.extend(self.write(call, &waits));

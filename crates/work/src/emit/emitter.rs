@@ -3,6 +3,7 @@
 use tierwise_recording::{NONE, State, ThreadClass};
 
 use crate::emit::step_writer::{FlushCpu, StepWriter};
+use crate::page_cache::read_cpu::ReadCalls;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::rows::makes_durable;
 use crate::storage::syncs::Syncs;
@@ -35,6 +36,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
+    /// Processor time in calls that read files.
+    pub(crate) read_calls: ReadCalls,
     reuse_distances: &'a ReuseDistances,
     clients: Clients,
 }
@@ -54,12 +57,14 @@ impl<'a> Emitter<'a> {
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
+            read_calls: ReadCalls::default(),
             reuse_distances,
             clients: Clients::new(view),
         }
     }
 
     pub(crate) fn turn(&mut self, raw: &RawTurn<'_>, session: &mut Session) {
+        self.read_calls.begin_turn();
         let mut writer = self.writer(raw);
         let mut commits = raw.commits.iter().peekable();
         let mut tail = None;
@@ -85,6 +90,7 @@ impl<'a> Emitter<'a> {
             writer.asked(segment);
             match segment.kind {
                 SegmentKind::Cpu { waited } => {
+                    self.read_calls.ran(segment.start_ns, segment.end_ns);
                     writer.run(segment.start_ns, segment.end_ns, waited);
                 }
                 SegmentKind::Ready => {}

@@ -3,7 +3,7 @@
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::transactions::clients::ClientTime;
-use crate::{Delay, Reuse, Step};
+use crate::{Delay, ReadReuse, Step};
 
 /// Appends without a following commit are collected up to this size.
 const APPEND_BYTES: f64 = 16_384.0;
@@ -90,7 +90,7 @@ pub(crate) struct StepWriter<'a> {
     /// Instant and call of the request being written.
     asked: (u64, Option<u32>),
     /// Reuse of the latest reads.
-    reuse: Reuse,
+    reuse: ReadReuse,
 }
 
 impl<'a> StepWriter<'a> {
@@ -116,7 +116,7 @@ impl<'a> StepWriter<'a> {
             unread: Vec::new(),
             reuse_distances,
             asked: (0, None),
-            reuse: Reuse::UNKNOWN,
+            reuse: ReadReuse::default(),
         }
     }
 

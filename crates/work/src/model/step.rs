@@ -2,6 +2,8 @@
 
 use tierwise_recording::Role;
 
+use crate::ReadReuse;
+
 /// A range of sectors: role of the file, first sector in the role's own space, length.
 pub(crate) type Place = (Role, u64, u32);
 
@@ -17,8 +19,8 @@ pub enum Step {
     },
     /// Waits outside of the recorded threads: for think time, the network, or a timer.
     Delay(Delay),
-    /// Reuse distance of the cached reads, reads and read-ahead that follow in the turn. Unknown where a turn begins.
-    Reuse(Reuse),
+    /// Reuse distances of the cached reads, reads and read-ahead that follow in the turn. Unknown where a turn begins.
+    Reuse(ReadReuse),
     /// Reads pages of a file that the page cache held.
     CachedRead {
         /// Role of the file.
@@ -169,35 +171,4 @@ pub struct Delay {
     pub time_ns: u64,
     /// Whether it is the engine's own timer (busy handler, delay) rather than the client.
     pub timer: bool,
-}
-
-/// Classes per doubling: sizes are resolved to 9 %.
-const PER_DOUBLING: f64 = 8.0;
-
-/// How many other pages were used since a page's last use, in classes of 9 %.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reuse(pub(crate) u8);
-
-impl Reuse {
-    /// The recording shows no earlier use.
-    pub const UNKNOWN: Self = Self(0);
-    /// No cache answers it: its first use since caches were empty, or a use that bypasses the page cache.
-    pub const NEVER: Self = Self(u8::MAX);
-
-    /// After this many other pages.
-    #[must_use]
-    pub fn after(pages: u64) -> Self {
-        let class = (pages as f64 + 1.0).log2() * PER_DOUBLING;
-        Self(1 + class.min(253.0) as u8)
-    }
-
-    /// The smallest number of other pages in its class, if it is known.
-    #[must_use]
-    pub fn pages(self) -> Option<u64> {
-        match self {
-            Self::UNKNOWN => None,
-            Self::NEVER => Some(u64::MAX),
-            Self(class) => Some((f64::from(class - 1) / PER_DOUBLING).exp2().ceil() as u64 - 1),
-        }
-    }
 }

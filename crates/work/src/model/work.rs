@@ -5,7 +5,7 @@
 use serde::Serialize;
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{Disabled, Step};
+use crate::{Disabled, ReuseCurve, Step};
 
 /// One unit of a session's work: from one request's arrival to the next, or a part of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -290,6 +290,15 @@ pub struct PageCache {
     pub reason: Option<String>,
 }
 
+/// Mean processor time of a read, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReadCpu {
+    /// Answered by the page cache.
+    pub cached_ns: f64,
+    /// Waited for a device.
+    pub device_ns: f64,
+}
+
 /// A file without a role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UnassignedFile {
@@ -312,6 +321,12 @@ pub struct Work {
     pub memory_bytes: u64,
     /// The part of it that held pages of files.
     pub page_cache: PageCache,
+    /// Reuse of pages in the page cache.
+    pub cache_reuse: ReuseCurve,
+    /// Reuse of pages among the calls that fill the engine's own buffer.
+    pub buffer_reuse: ReuseCurve,
+    /// Processor time of a read.
+    pub read_cpu: ReadCpu,
     /// Clients' sessions and background work.
     pub sessions: Vec<Session>,
     /// Device requests of syncs.

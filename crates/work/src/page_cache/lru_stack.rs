@@ -32,6 +32,11 @@ impl LruStack {
         Some(self.last.len() as u64 - 1 - u64::from(self.up_to(before)))
     }
 
+    /// Pages that were used.
+    pub(crate) fn len(&self) -> usize {
+        self.last.len()
+    }
+
     /// Removed pages occupy no cache.
     pub(crate) fn forget(&mut self, pages: Range<u64>) {
         let few = pages.end.saturating_sub(pages.start) < self.last.len() as u64;

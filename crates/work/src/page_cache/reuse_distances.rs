@@ -11,33 +11,43 @@ use tierwise_recording::{Block, BlockOp, Call, CallKind, Role, UNKNOWN};
 use crate::address_space::pages_of;
 use crate::constants::COLD_CACHE_SHARE;
 use crate::page_cache::cache_size::{CLASSES, Counts, page_cache};
-use crate::page_cache::lru_stack::LruStack;
-use crate::rows::{Rows, SECTOR_BYTES};
+use crate::page_cache::reuse_observer::ReuseObserver;
+use crate::rows::{PAGE_BYTES, Rows, SECTOR_BYTES};
 use crate::view::View;
-use crate::{PageCache, Place, Reuse, Step};
+use crate::{PageCache, Place, ReadReuse, Reuse, ReuseCurve, Step};
 
 /// A page key has the role in the bits above the page number.
 const ROLE_SHIFT: u32 = 56;
 /// Largest size of a call (`MAX_RW_COUNT` in Linux's include/linux/fs.h), and of a request.
 const MOST_BYTES: u64 = 0x7fff_f000;
 
+/// Roles whose pages an engine keeps in a buffer of its own, if it has one.
+pub(crate) const BUFFERED: [Role; 5] = [
+    Role::Data,
+    Role::Index,
+    Role::Selected,
+    Role::Undo,
+    Role::System,
+];
+
 /// The reuse of every read call, by its row, and of every read request, by its position and time.
 pub(crate) struct ReuseDistances {
-    calls: Vec<Reuse>,
+    calls: Vec<ReadReuse>,
     requests: HashMap<(Role, u64), Vec<(u64, Reuse)>>,
 }
 
 impl ReuseDistances {
-    /// Of a whole recording, with its estimate of the page cache.
-    pub(crate) fn new(view: &View<'_>) -> (Self, PageCache) {
+    /// Of a whole recording, with its estimate of the page cache, and the curves of it and of the engine's buffer.
+    pub(crate) fn new(view: &View<'_>) -> (Self, PageCache, [ReuseCurve; 2]) {
         let recording = view.recording;
         let mut scan = ReuseScan {
             view,
-            stack: LruStack::default(),
+            cache: ReuseObserver::default(),
+            buffer: ReuseObserver::default(),
             counts: [[0; CLASSES]; 2],
             spans: vec![Span::default()],
             found: Self {
-                calls: vec![Reuse::UNKNOWN; recording.calls.len()],
+                calls: vec![ReadReuse::cached(Reuse::UNKNOWN); recording.calls.len()],
                 requests: HashMap::new(),
             },
             past: view.engine.past_page_cache(&recording.about.settings),
@@ -45,13 +55,24 @@ impl ReuseDistances {
         scan.all();
         let mut cache = page_cache(view, &scan.counts, scan.past);
         cache.cold = scan.first_requests_never(cache.likely_bytes);
-        (scan.found, cache)
+        let pages = |counts: &dyn Fn(&Role) -> bool| {
+            let regions = view.address_space.regions.iter();
+            let counted = regions.filter(|region| counts(region.0));
+            counted.map(|region| region.1.used).sum::<u64>() * SECTOR_BYTES / PAGE_BYTES
+        };
+        let curves = [
+            scan.cache.curve(pages(&|role| !scan.past.contains(role))),
+            scan.buffer.curve(pages(&|role| BUFFERED.contains(role))),
+        ];
+        (scan.found, cache, curves)
     }
 
     /// Of a step's read, if it reads; with the instant of the request and its call, if it has one.
-    pub(crate) fn of(&self, step: &Step, time_ns: u64, call: Option<u32>) -> Option<Reuse> {
-        let of_call = call.map(|row| self.calls.get(row as usize).copied().unwrap_or_default());
-        match *step {
+    pub(crate) fn of(&self, step: &Step, time_ns: u64, call: Option<u32>) -> Option<ReadReuse> {
+        let of_call = call.and_then(|row| self.calls.get(row as usize).copied());
+        let buffer = of_call.map_or(Reuse::NEVER, |call| call.buffer);
+        let of_call = of_call.map(|call| call.cache);
+        let cache = match *step {
             Step::CachedRead { .. } => Some(of_call.unwrap_or(Reuse::after(0))),
             Step::Read { role, sector, .. }
             | Step::Submit {
@@ -64,7 +85,8 @@ impl ReuseDistances {
                 Some(request.or(of_call).unwrap_or_default())
             }
             _ => None,
-        }
+        };
+        cache.map(|cache| ReadReuse { cache, buffer })
     }
 
     /// Of the first request for a sector at or after an instant, or else the last before.
@@ -87,7 +109,10 @@ struct Span {
 
 struct ReuseScan<'a> {
     view: &'a View<'a>,
-    stack: LruStack,
+    /// Pages used in the page cache.
+    cache: ReuseObserver,
+    /// Pages read into the engine's buffer.
+    buffer: ReuseObserver,
     counts: Counts,
     /// The current span last.
     spans: Vec<Span>,
@@ -103,7 +128,8 @@ impl ReuseScan<'_> {
         let mut breaks = discontinuities(self.view).into_iter().peekable();
         for (time_ns, access) in accesses(self.view) {
             while breaks.next_if(|at| *at <= time_ns).is_some() {
-                self.stack = LruStack::default();
+                self.cache.end_span();
+                self.buffer.end_span();
                 self.spans.push(Span::default());
             }
             match access {
@@ -111,6 +137,8 @@ impl ReuseScan<'_> {
                 Access::Call(number) => self.call(number, &recording.calls[number]),
             }
         }
+        self.cache.end_span();
+        self.buffer.end_span();
     }
 
     fn block(&mut self, block: &Block) {
@@ -136,21 +164,48 @@ impl ReuseScan<'_> {
             // Pages of a truncated or deleted file occupy no cache.
             CallKind::Resize => {
                 for (sector, sectors) in self.view.address_space.cut_by(call) {
-                    self.stack.forget(keys((place.0, sector, sectors)));
+                    self.cache.forget(keys((place.0, sector, sectors)));
+                    self.buffer.forget(keys((place.0, sector, sectors)));
                 }
             }
             CallKind::Read => {
                 let (reuse, first) = self.touch(place, false);
-                self.found.calls[number] = reuse;
+                let buffer = self.touch_buffer(place);
+                self.found.calls[number] = ReadReuse {
+                    cache: reuse,
+                    buffer,
+                };
                 if let Some(span) = self.spans.last_mut() {
                     span.first_uses.0 += first;
                 }
             }
             _ if self.past.contains(&place.0) => {}
             _ => keys(place).for_each(|page| {
-                self.stack.touch(page);
+                self.cache.touch(page);
             }),
         }
+    }
+
+    /// Reads pages into the engine's buffer; the longest reuse of those read before, unless most are new.
+    fn touch_buffer(&mut self, place: Place) -> Reuse {
+        if !BUFFERED.contains(&place.0) {
+            return Reuse::NEVER;
+        }
+        let (mut longest, mut known, mut first) = (Reuse::UNKNOWN, 0, 0);
+        for page in keys(place) {
+            match self.buffer.touch(page) {
+                Some(reuse) => {
+                    longest = longest.max(reuse);
+                    known += 1;
+                }
+                None => first += 1,
+            }
+        }
+        if first > known {
+            self.buffer.count_unknown();
+            longest = Reuse::UNKNOWN;
+        }
+        longest
     }
 
     /// Uses pages; returns the longest reuse of previously used pages, unless most are new, and the number of
@@ -161,8 +216,7 @@ impl ReuseScan<'_> {
         }
         let (mut longest, mut known, mut first) = (Reuse::UNKNOWN, 0, 0);
         for page in keys(place) {
-            if let Some(others) = self.stack.touch(page) {
-                let reuse = Reuse::after(others);
+            if let Some(reuse) = self.cache.touch(page) {
                 self.counts[usize::from(missed)][usize::from(reuse.0)] += 1;
                 longest = longest.max(reuse);
                 known += 1;
@@ -171,6 +225,7 @@ impl ReuseScan<'_> {
             }
         }
         if first > known {
+            self.cache.count_unknown();
             longest = Reuse::UNKNOWN;
         }
         (longest, first)

@@ -47,7 +47,7 @@ fn reuses(work: &Work) -> Vec<Reuse> {
     let mut found = Vec::new();
     for step in &work.sessions[0].steps {
         match step {
-            Step::Reuse(now) => reuse = *now,
+            Step::Reuse(now) => reuse = now.cache,
             Step::CachedRead { .. } | Step::Read { .. } => found.push(reuse),
             _ => {}
         }

@@ -75,6 +75,8 @@ def scenario_parts(scenario: Scenario) -> list[str]:
         parts.append(f"{scenario.growth:g} times the data and the load")
     if scenario.memory_bytes is not None and "memory_bytes" not in scenario.set_by_growth:
         parts.append(f"{numbers.size(scenario.memory_bytes)} of memory")
+    if scenario.buffer_bytes is not None:
+        parts.append(f"a buffer of {numbers.size(scenario.buffer_bytes)}")
     if scenario.cores is not None:
         parts.append(f"{scenario.cores} core{'s' if scenario.cores != 1 else ''}")
     if scenario.cpu_speed != 1:

@@ -26,6 +26,8 @@ DATABASE = "bench"
 CLIENT = "bench"
 """Account of the clients in a server, with rights in that database alone; only tierwise is the superuser."""
 _POSTGRES_ROOT = Path("/usr/lib/postgresql")
+BUFFER_SETTINGS = {"postgres": "shared_buffers", "mariadb": "innodb-buffer-pool-size"}
+"""Server -> the setting with the size of its own buffer."""
 START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 120.0
 

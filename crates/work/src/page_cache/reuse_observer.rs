@@ -1,0 +1,159 @@
+//! Observes the reuse of pages, for the curve of reuse distances.
+//!
+//! A page that is not used again before a burst ends has a reuse distance of at least the pages used since: it
+//! is censored. The share of reads beyond a distance follows by the product-limit estimator (Kaplan and Meier,
+//! "Nonparametric estimation from incomplete observations", Journal of the American Statistical Association
+//! 53(282), 1958). Assumption: what bursts leave out is as what they show.
+
+use crate::page_cache::cache_size::CLASSES;
+use crate::page_cache::lru_stack::LruStack;
+use crate::{Reuse, ReuseCurve};
+
+/// Fewest pages that must be under observation at a distance for the curve to reach it.
+const LEAST_OBSERVED: u64 = 100;
+
+/// The pages used by one stream of accesses, and their reuse so far.
+#[derive(Debug)]
+pub(crate) struct ReuseObserver {
+    stack: LruStack,
+    /// Pages used again, by distance, and pages not used again up to a gap or the end.
+    events: [u64; CLASSES],
+    censored: [u64; CLASSES],
+    unknown: [u64; CLASSES],
+}
+
+impl Default for ReuseObserver {
+    fn default() -> Self {
+        Self {
+            stack: LruStack::default(),
+            events: [0; CLASSES],
+            censored: [0; CLASSES],
+            unknown: [0; CLASSES],
+        }
+    }
+}
+
+impl ReuseObserver {
+    /// Uses a page; its reuse, if it was used before.
+    pub(crate) fn touch(&mut self, page: u64) -> Option<Reuse> {
+        let reuse = Reuse::after(self.stack.touch(page)?);
+        self.events[usize::from(reuse.class())] += 1;
+        Some(reuse)
+    }
+
+    /// Counts a read of a page without an earlier use.
+    pub(crate) fn count_unknown(&mut self) {
+        let least = Reuse::after(self.stack.len().saturating_sub(1) as u64);
+        self.unknown[usize::from(least.class())] += 1;
+    }
+
+    pub(crate) fn forget(&mut self, pages: std::ops::Range<u64>) {
+        self.stack.forget(pages);
+    }
+
+    /// Ends a span: what happens before the next is not known.
+    pub(crate) fn end_span(&mut self) {
+        for others in 0..self.stack.len() as u64 {
+            self.censored[usize::from(Reuse::after(others).class())] += 1;
+        }
+        self.stack = LruStack::default();
+    }
+
+    /// The curve, of files with this many pages in all.
+    pub(crate) fn curve(&self, pages: u64) -> ReuseCurve {
+        let mut observed: u64 = self.events.iter().chain(&self.censored).sum();
+        let mut share = 1.0;
+        // Class 0 has no pages.
+        let mut beyond = vec![1.0];
+        for class in 1..CLASSES - 1 {
+            beyond.push(share);
+            if observed < LEAST_OBSERVED {
+                break;
+            }
+            share *= 1.0 - self.events[class] as f64 / observed as f64;
+            observed -= self.events[class] + self.censored[class];
+        }
+        let unknown = self.unknown.iter().zip(0..=u8::MAX);
+        let unknown = unknown.filter(|(count, _)| **count > 0);
+        ReuseCurve {
+            beyond,
+            unknown: unknown
+                .map(|(count, class)| (Reuse::of_class(class), *count))
+                .collect(),
+            pages,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unobserved;
+    use proptest::prelude::*;
+
+    /// Uses pages at random, in spans of this length.
+    fn observed(pages: usize, spans: usize, uses: usize, seed: u64) -> ReuseCurve {
+        let mut random = seed | 1;
+        let mut below = |limit: usize| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % limit as u64
+        };
+        let mut observer = ReuseObserver::default();
+        for _ in 0..spans {
+            for _ in 0..uses {
+                if observer.touch(below(pages)).is_none() {
+                    observer.count_unknown();
+                }
+            }
+            observer.end_span();
+        }
+        observer.curve(pages as u64)
+    }
+
+    #[test]
+    fn spans_far_shorter_than_a_reuse_give_the_curve_of_pages_that_are_equally_likely() {
+        for uses in [300, 3000, 30_000] {
+            let curve = observed(10_000, 200, uses, 7);
+            for pages in [100.0, 1000.0, 2500.0, 5000.0, 9000.0] {
+                let share = curve.beyond(pages, Unobserved::Even);
+                assert!(
+                    (share - (1.0 - pages / 10_000.0)).abs() < 0.03,
+                    "{uses} {pages}: {share}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_observed_has_no_bounds_and_the_rest_lies_between_them() {
+        let curve = observed(10_000, 200, 3000, 7);
+        let all = [Unobserved::Near, Unobserved::Even, Unobserved::Far];
+        let shares = |pages: f64| all.map(|one| curve.beyond(pages, one));
+        assert!(shares(500.0)[0] == shares(500.0)[2]);
+        let [near, even, far] = shares(6000.0);
+        assert!(
+            near == 0.0 && even > 0.3 && far > even,
+            "{near} {even} {far}"
+        );
+        assert!(shares(10_000.0) == [0.0; 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_fall_with_the_distance(seed in any::<u64>(), uses in 1_usize..400, pages in 1_usize..300) {
+            let curve = observed(pages, 3, uses, seed);
+            for unobserved in [Unobserved::Near, Unobserved::Even, Unobserved::Far] {
+                let mut last = 1.0 + 1e-9;
+                for at in 0..=pages {
+                    let share = curve.beyond(at as f64, unobserved);
+                    prop_assert!((0.0..=last).contains(&share), "{} at {}", share, at);
+                    last = share + 1e-9;
+                }
+                let within = curve.unknown_within(pages as f64, 0.0, unobserved);
+                prop_assert!((0.0..=1.0).contains(&within));
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+"""Memory instead of a move, as a table and in words."""
+
+from __future__ import annotations
+
+from tierwise.advise import Advice
+from tierwise.advise.memory_moves import MemoryMove, equal
+from tierwise.model.money import SYMBOLS
+from tierwise.report import numbers
+from tierwise.report.document import Block, Column, ColumnKind, Table, Text, Tone, figure
+from tierwise.report.recording.money_words import cents
+from tierwise.report.recording.prediction import chief_figure, speedup
+
+TITLE = "Memory instead"
+
+
+def memory_blocks(advice: Advice, titled: bool = True) -> list[Block]:
+    """Each size of memory with its gain and price, and how it compares with the move; nothing without one."""
+    if not advice.memory:
+        return []
+    return [
+        _table(advice, TITLE if titled else ""),
+        Text(_comparison(advice)),
+        *([Text(_source(advice), Tone.QUIET)] if advice.memory_price else []),
+    ]
+
+
+def _table(advice: Advice, title: str) -> Table:
+    once = advice.recorded.once
+    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    chief = "time" if once else f"{advice.run.unit}/s"
+    figures = ("more", "engine's\nbuffer", chief, "times\nfaster", "more/s", unit)
+    found = Table(
+        [Column("memory", ColumnKind.NAME), *(Column(name) for name in figures), Column("")], title=title
+    )
+    for move in advice.memory:
+        found.add(
+            numbers.size(move.memory_bytes),
+            numbers.size(move.added_bytes),
+            numbers.NONE if move.buffer_bytes is None else numbers.size(move.buffer_bytes),
+            chief_figure(move.prediction, once),
+            speedup(move.prediction),
+            figure(move.gain_per_s, numbers.significant),
+            figure(move.cost_per_month, cents),
+            "holds all tables and indexes" if move.holds_all else "",
+            tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
+        )
+    return found
+
+
+def _comparison(advice: Advice) -> str:
+    """What memory costs that gains as much as the recommended move."""
+    option = advice.decision.option
+    if not any(move.worthwhile for move in advice.memory):
+        return "More memory gains nothing that can be told from chance."
+    if option.stays:
+        return "No move is recommended: memory is compared with nothing."
+    same = equal(advice.memory, option)
+    if same is None:
+        return "No size of memory gains as much as the recommended move."
+    cost = "" if same.cost_per_month is None else _cost(same, option.cost_per_month, advice.currency)
+    return f"{numbers.size(same.added_bytes)} more memory gains as much as the recommended move{cost}."
+
+
+def _cost(move: MemoryMove, moved_per_month: float, currency: str) -> str:
+    symbol = SYMBOLS.get(currency, currency)
+    return f", for {cents(move.cost_per_month or 0.0)} {symbol} a month instead of {cents(moved_per_month)}"
+
+
+def _source(advice: Advice) -> str:
+    price = advice.memory_price
+    assert price is not None
+    checked = "" if price.checked else ", not checked"
+    return f"Price of memory ({price.date}{checked}): {price.source}."
