@@ -1,0 +1,93 @@
+"""Memory beside the moves of an advice: sizes up to that of all tables, with what each gains and costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.fake_replay import FakeReplay, predictor
+from tierwise.advise import Advice, Terms, advise
+from tierwise.device_models.prices import Prices
+from tierwise.model.errors import TierwiseError
+from tierwise.report.document import Table, Text
+from tierwise.report.recording.memory import memory_blocks
+
+GIB = 1 << 30
+TELLS = {
+    "can_change_memory": True,
+    "page_cache": {"engine_bytes": GIB},
+    "demands": {"reads": {"data": 2.0}},
+    "footprints": {"log": GIB, "data": 8 * GIB, "index": GIB, "temp": GIB},
+}
+
+
+class _FasterWithMemory(FakeReplay):
+    """Where the engine's buffer holds all, nothing waits."""
+
+    def _outcome(self, scenario: dict[str, Any], profiles: Any, factor: float = 1.0) -> dict[str, Any]:
+        share = (scenario.get("buffer_bytes") or GIB) / (9 * GIB)
+        return super()._outcome(scenario, profiles, factor * (1 + 9 * (share - 1 / 9)))
+
+
+def advice(devices: str = "nvme-dc", terms: Terms | None = None, **work: Any) -> Advice:
+    return advise(predictor(_FasterWithMemory(**{**TELLS, **work})), devices.split(","), terms=terms)
+
+
+def words(found: Advice) -> str:
+    return " ".join(block.text for block in memory_blocks(found) if isinstance(block, Text))
+
+
+def test_the_buffer_takes_what_is_added_until_it_holds_all_tables_and_indexes() -> None:
+    moves = advice().memory
+    assert [one.added_bytes for one in moves] == [GIB, 2 * GIB, 4 * GIB, 6 * GIB, 8 * GIB]
+    assert [one.holds_all for one in moves] == [False] * 4 + [True]
+    for one in moves:
+        assert one.buffer_bytes == GIB + one.added_bytes
+        assert one.memory_bytes == 8 * 10**9 + one.added_bytes
+        assert one.cost_per_month == pytest.approx(2.17 * one.added_bytes / GIB)
+    gains = [one.gain_per_s for one in moves]
+    assert gains == sorted(gains) and moves[-1].worthwhile
+
+
+def test_without_a_buffer_of_its_own_the_page_cache_takes_it() -> None:
+    moves = advice(page_cache={"likely_bytes": 3 * GIB}).memory
+    assert {one.buffer_bytes for one in moves} == {None}
+    assert moves[-1].added_bytes == 6 * GIB and moves[-1].holds_all
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        {"can_change_memory": False},
+        {"demands": {"reads": {}}},
+        {"page_cache": {"engine_bytes": 20 * GIB}},
+    ],
+    ids=["not known", "no device is read", "all fits already"],
+)
+def test_where_memory_cannot_help_or_is_not_known_none_is_listed(work: dict[str, Any]) -> None:
+    assert advice(**work).memory == []
+    assert memory_blocks(advice(**work)) == []
+
+
+def test_it_is_compared_with_the_recommended_move() -> None:
+    found = advice("sata-dc")
+    table, *_ = memory_blocks(found)
+    assert isinstance(table, Table) and len(table.rows) == 5
+    assert "more memory gains as much as the recommended move, for " in words(found)
+    assert "quoted from memory" in words(found) and "not checked" in words(found)
+
+
+def test_a_user_prices_memory_in_a_currency_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    device = '[devices.ssd-nvme-dc]\npurchase = 400.0\nsource = "our supplier"\ndate = "2026"\n'
+    memory = '[memory]\nper_gib_month = 1.5\nsource = "our supplier"\ndate = "2026"\n'
+    file.write_text(f'currency = "EUR"\n{device}{memory}')
+    costs = [one.cost_per_month for one in advice(terms=Terms(prices=Prices.read(file))).memory]
+    assert costs == [1.5, 3.0, 6.0, 9.0, 12.0]
+    file.write_text(f'currency = "EUR"\n{device}')
+    assert {one.cost_per_month for one in advice(terms=Terms(prices=Prices.read(file))).memory} == {None}
+    file.write_text(f'currency = "EUR"\n{device}[memory]\nper_gib_month = -1\n')
+    with pytest.raises(TierwiseError, match=r"memory\.per_gib_month"):
+        Prices.read(file)
