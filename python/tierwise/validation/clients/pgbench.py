@@ -61,6 +61,10 @@ UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;
 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 1, :aid, 1, now());
 END;
 """,
+    "favourites": """\
+\\set aid random_zipfian(1, 100000 * :scale, 1.05)
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+""",
     "lookup": f"""\
 {_ACCOUNT}SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 """,
