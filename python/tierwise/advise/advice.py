@@ -16,9 +16,10 @@ from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
 from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
-from tierwise.advise.setting_moves import SettingMove, instead, setting_moves
+from tierwise.advise.setting_moves import SettingMove, instead, setting_moves, with_placement
 from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
+from tierwise.advise.tables import TableAdvice
 from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -67,6 +68,9 @@ class Advice(Record):
     settings: list[SettingMove] = []
     """Settings instead of a move: they cost nothing, and most may lose commits. None is recommended unless
     ``decision.setting`` names it."""
+    tables: TableAdvice | None = None
+    """Tables and indexes to move instead, all else where it was recorded; ``None`` where that was not asked,
+    or none has a name or was used. ``--output`` and ``--names`` ask it."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
     fewest moves. To stay is one; memory for files that must last is none if anything else helps."""
@@ -145,6 +149,7 @@ def advise(
     tried = setting_moves(predictor)
     if setting := instead(tried, decision.option, goal, may_lose_s):
         decision = decision.model_copy(update={"setting": setting.setting})
+    tried = with_placement(predictor, tried, decision.option.placement)
     memory = bool(in_memory(decision.option.placement))
     ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
     options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]

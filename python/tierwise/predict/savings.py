@@ -71,14 +71,16 @@ MOST_RELATIONS = 12
 """Tables and indexes whose savings are replayed: each is a recording of its own to the simulator."""
 
 
-def savings_by_relation(predictor: Predictor, found: Relations) -> dict[str, Saving]:
-    """Replay a recording with each of the most used tables and indexes on a device that takes no time.
+def savings_by_relation(
+    predictor: Predictor, found: Relations, most: int = MOST_RELATIONS
+) -> dict[str, Saving]:
+    """Replay a recording with each of the ``most`` used tables and indexes on a device that takes no time.
 
     Returns:
         Name of the relation -> the most that it can save.
     """
-    used = [row for row in found.rows if row.files and (row.waited_s > 0 or row.device_s > 0)]
-    scenarios = [Scenario(placement={row.relation.pattern: NO_TIME}) for row in used[:MOST_RELATIONS]]
+    used = found.used[:most]
+    scenarios = [Scenario(placement={row.relation.pattern: NO_TIME}) for row in used]
     return {
         row.relation.label: Saving(
             role=row.relation.label,

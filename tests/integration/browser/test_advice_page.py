@@ -24,7 +24,9 @@ from support.browsers import (
     webdriver,
 )
 from support.fake_replay import FakeReplay, about
+from support.fake_tables import tables_predictor
 from tierwise.advise import Terms, advise
+from tierwise.advise.tables import tables_beside
 from tierwise.predict import RECORDED, Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
@@ -58,6 +60,24 @@ def quiet(browser: Any) -> Iterator[None]:
     yield
     assert browser.get_log("browser") == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+MANY = [f"public.orders_of_the_year_{place:02d}" for place in range(59)]
+
+
+def made_of_tables(hostile: str = HOSTILE) -> Subject:
+    """An advice on a recording of 60 tables and indexes, one of which has a hostile name."""
+    toy = tables_predictor([MANY[0], hostile, *MANY[1:]])
+    advice = advise(toy, DEVICES)
+    advice = advice.model_copy(update={"tables": tables_beside(toy, advice.devices, Terms())})
+    return subject(toy, advice, Terms(), Path("shop"))
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("tables") / "advice.html"
+    file.write_text(advice_page(made_of_tables()), "utf-8")
+    return file
 
 
 def centre(browser: Any, element: Any) -> dict[str, float]:
