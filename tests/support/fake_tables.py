@@ -1,4 +1,4 @@
-"""A toy recording with tables and indexes, each with a share of the requests to data, over the fake replayer."""
+"""A toy recording with tables and indexes, each with a share of the requests to data."""
 
 from __future__ import annotations
 

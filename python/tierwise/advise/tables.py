@@ -25,6 +25,8 @@ MOST_ALONE = 8
 """Tables and indexes that are also predicted alone, where that is asked for."""
 ENOUGH = 0.9
 """Share of the highest gain of a set from which on a smaller one is recommended."""
+_STEP = 1.01
+"""Value of a set over that of the next smaller one from which on both are predicted."""
 _MOST_COMBINATIONS = 20_000
 """Of partial sets up to which the search is exact; beyond it, they are thinned evenly."""
 
@@ -209,7 +211,8 @@ class _Asked:
         if capacity_bytes is not None:
             most = min(most, capacity_bytes / terms.room)
         valued = [(row, value) for row, value in _valued(self._found) if row.size_bytes <= most]
-        fronts = _spread(best_sets([(row.size_bytes, value) for row, value in valued], most))
+        fronts = best_sets([(row.size_bytes, value) for row, value in valued], most)
+        fronts = _spread(_distinct(fronts, [value for _, value in valued]))
         sets = [self._predicted([valued[place][0] for place in sorted(places)]) for places in fronts]
         sets.sort(key=lambda one: one.size_bytes)
         single = [row for row in self._found.used if row.size_bytes <= most][:MOST_ALONE] if alone else []
@@ -276,6 +279,17 @@ def _valued(found: Relations) -> list[tuple[RelationTraffic, float]]:
     waited_s = sum(row.waited_s for row in found.used)
     device_s = sum(row.device_s for row in found.used) or 1.0
     return [(row, row.waited_s + row.device_s / device_s * (waited_s - row.waited_s)) for row in found.used]
+
+
+def _distinct(sets: Sequence[tuple[int, ...]], values: Sequence[float]) -> list[tuple[int, ...]]:
+    """Sets that are worth ``_STEP`` more than a smaller one, and the last."""
+    kept: list[tuple[int, ...]] = []
+    most = 0.0
+    for places in sets:
+        worth = sum(values[place] for place in places)
+        if worth > _STEP * most:
+            kept, most = [*kept, places], worth
+    return kept if not sets or kept[-1] == sets[-1] else [*kept, sets[-1]]
 
 
 def _spread(sets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

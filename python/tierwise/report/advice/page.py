@@ -24,7 +24,8 @@ from tierwise.report.recording.tables import listed, page_sets, rows_table, sets
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 
 FOLDER = DATA / "templates" / "advice"
-SCRIPTS = ("numbers", "placements", "state", "figures", "board", "choices", "filters", "chart", "exports", "explorer")
+_WIDGETS = ("figures", "board", "choices", "filters", "chart", "exports")
+SCRIPTS = ("numbers", "placements", "state", *_WIDGETS, "explorer")
 """Modules in the order in which they are inlined; ``live`` follows on a served page."""
 
 

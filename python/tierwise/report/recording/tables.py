@@ -18,6 +18,9 @@ from tierwise.report.recording.prediction_words import recorded_sentence
 
 _MOST_ROWS = 60
 _MOST_NAMES = 8
+_MOST_PAGE_NAMES = 2
+_ALL = 0.995
+"""Share of a gain that is printed as all of it."""
 
 
 def tables_document(advice: TableAdvice, run: RecordedRun) -> list[Block]:
@@ -53,7 +56,7 @@ def tables_headline(advice: TableAdvice) -> str:
     gain = numbers.ratio(best.prediction.speedup.value)
     most = max(one.gain for one in first.sets)
     share = numbers.percent(best.gain / most)
-    kept = "" if best.gain >= most else f", {share} of the gain of the fastest set"
+    kept = "" if best.gain >= _ALL * most else f", {share} of the gain of the fastest set"
     price = cost(best.bill.per_month, advice.currency)
     return f"Move {set_title(best)} ({size}) to {first.device}: {gain} times the throughput{kept}, {price}."
 
@@ -67,7 +70,7 @@ def sets_table(
         sets: each with its device.
         advice: that they are of.
         title: of the table.
-        devices: whether to name the device of each.
+        devices: whether to name the device of each, and fewer tables.
     """
     unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
     figures = ["size", "times the\nthroughput", unit, "more/s", f"more/s\nper {unit}"]
@@ -76,7 +79,7 @@ def sets_table(
     for device, one in sets:
         mark = " (recommended)" if id(one) in recommended else ""
         shown.add(
-            f"{_names(one)}{mark}",
+            f"{_names(one, _MOST_PAGE_NAMES if devices else _MOST_NAMES)}{mark}",
             *([device] if devices else []),
             figure(one.size_bytes, numbers.size),
             estimate(one.prediction.speedup, numbers.ratio),
@@ -100,7 +103,7 @@ def listed(advice: TableAdvice | None) -> list[TableRow]:
 def rows_table(advice: TableAdvice) -> Table:
     """The tables and indexes that were waited for longest, with what each gains at most."""
     figures = ["size", "reads", "writes", "share of waits", "gains at most"]
-    shown = table(["table or index", "kind"], figures, "Tables and indexes")
+    shown = table(["table or index", "kind"], figures, "Waits by table and index")
     for row in listed(advice):
         shown.add(
             row.name,
@@ -124,7 +127,6 @@ def _distinct(one: DeviceTables) -> list[TableSet]:
     return list(found.values())[::-1]
 
 
-def _names(one: TableSet) -> str:
-    if len(one.names) <= _MOST_NAMES:
-        return ", ".join(one.names)
-    return f"{', '.join(one.names[:_MOST_NAMES])} and {len(one.names) - _MOST_NAMES} more"
+def _names(one: TableSet, most: int) -> str:
+    more = len(one.names) - most
+    return ", ".join(one.names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -41,12 +41,28 @@ tierwise.choices = (() => {
     if (row !== undefined) picks.push(pick(sets[row].querySelector('th'), choice, `${title} on ${device}`));
   });
 
+  // One device at a time, the best first; the set that was chosen follows to the other device.
+  const devices = [...new Set(data.choices.filter(one => one.rows).map(one => one.device))];
+  const device = element('select', {id: 'table-device'}, ...devices.map(name => element('option', {value: name, text: name})));
+  device.addEventListener('change', () => {
+    const now = data.choices[state.tables];
+    const same = data.choices.findIndex(one => one.device === device.value && String(one.rows) === String(now?.rows));
+    if (now) state.take(same < 0 ? null : same);
+    draw();
+    heard(`tables on ${device.value}`);
+  });
+  if (devices.length > 1) {
+    none.before(element('p', {class: 'filter'}, element('label', {for: device.id, text: 'Device for tables'}), device));
+  }
+
   function draw() {
+    if (state.tables !== null) device.value = data.choices[state.tables].device;
     switches.forEach((input, index) => { input.checked = state.settings.includes(index); });
     for (const {input, choice} of picks) {
       input.checked = state.tables === choice;
       input.closest('tr')?.classList.toggle('chosen', input.checked);
     }
+    for (const row of sets) row.hidden = row.cells[1].textContent !== device.value;
     const moved = data.choices[state.tables]?.rows ?? [];
     rows.forEach((row, index) => row.classList.toggle('chosen', moved.includes(index)));
   }
