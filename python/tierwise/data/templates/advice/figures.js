@@ -61,8 +61,8 @@ tierwise.figures = (() => {
     return [states[state], [worst ? `${worst.name}, by profile; ${worst.tested}` : '', lost].filter(Boolean).join('; ')];
   }
 
-  // Show figures; `found` has the keys of the data's columns.
-  function show(number, found, extra = '') {
+  // Show figures; `found` has the keys of the data's columns. `extra` is what a server says of its own figures.
+  function show(number, found, extra) {
     for (const {id, key, shown} of kinds) {
       if (!key) continue;
       tiles[id].value.textContent = shown(found[key]);
@@ -77,7 +77,7 @@ tierwise.figures = (() => {
     tiles.power.value.textContent = words;
     tiles.power.small.textContent = which;
     const said = [];
-    if (choice === null && !extra) said.push(missing());
+    if (choice === null && extra === undefined) said.push(missing());
     if (tables) said.push(`${tables.title} on ${tables.device}, all else where it was recorded.`);
     if (!places.answered(number)) said.push('No answer: a device is too small for the files placed on it.');
     if (found.bound) {
