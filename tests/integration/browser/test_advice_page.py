@@ -317,7 +317,8 @@ def test_a_setting_is_shown_with_the_placements_it_was_simulated_with(browser: A
     box.send_keys(Keys.SPACE)
     assert box.is_selected() and tile(browser, "rate") != advised
     assert shown_rate(browser) == pytest.approx(off.with_move.rate_per_s.value, rel=1e-3)
-    assert off.loses in browser.find_element("id", "tile-power").text
+    assert off.loses in browser.find_element("id", "note").text
+    assert f"{off.setting} may lose commits" in browser.find_element("id", "tile-power").text
     assert browser.find_element("id", "command").text.endswith(f"--set {off.setting}")
     link = browser.current_url
     card(browser, "log").send_keys(Keys.ARROW_RIGHT)

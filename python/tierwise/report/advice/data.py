@@ -148,7 +148,12 @@ def _bills(subject: Subject) -> tuple[list[dict[str, Any]], list[list[int] | Non
 def _setting(move: SettingMove) -> dict[str, Any]:
     bound = "no bound" if move.loses_s is None else numbers.seconds(move.loses_s)
     loses = f"{move.loses} ({bound})" if move.loses_s != 0 else "nothing is lost"
-    return {"name": move.setting, "quoted": shlex.quote(move.setting), "loses": loses}
+    return {
+        "name": move.setting,
+        "quoted": shlex.quote(move.setting),
+        "loses": loses,
+        "harms": move.loses_s != 0,
+    }
 
 
 def _columns(

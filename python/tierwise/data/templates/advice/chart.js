@@ -109,14 +109,20 @@ tierwise.chart = (() => {
     tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 12 : y + 18}px`;
   }
 
-  async function redraw() {
+  // One drawing after the other, each of the state that it finds.
+  let drawn = Promise.resolve();
+  const redraw = () => drawn = drawn.then(paint);
+
+  async function paint() {
     if (!window.vegaEmbed || !root.clientWidth) return;
     view?.finalize();
+    view = null;
     view = await embed(root, null, root.clientWidth);
     view.addEventListener('click', (event, item) => {
       if (item?.datum?.n !== undefined) tierwise.state.choose(item.datum.n);
     });
     root.dataset.drawn = root.clientWidth;
+    choose(tierwise.state.number);
   }
 
   async function start() {

@@ -55,7 +55,7 @@ tierwise.figures = (() => {
   function power(number, tables) {
     const digits = tables ? [devices.findIndex(one => one.name === tables.device)] : places.digits(number);
     const state = tables ? devices[digits[0]].state : places.state(number);
-    const lost = changed().map(one => `${one.name}: ${one.loses}`).join('; ');
+    const lost = changed().filter(one => one.harms).map(one => `${one.name} may lose commits`).join('; ');
     if (state === null) return ['as today', lost];
     const worst = devices.find((one, index) => digits.includes(index) && index > 0 && one.state === state);
     return [states[state], [worst ? `${worst.name}, by profile; ${worst.tested}` : '', lost].filter(Boolean).join('; ')];
@@ -77,6 +77,7 @@ tierwise.figures = (() => {
     tiles.power.value.textContent = words;
     tiles.power.small.textContent = which;
     const said = [];
+    for (const one of changed()) said.push(`${one.name}: ${one.loses}.`);
     if (choice === null && extra === undefined) said.push(missing());
     if (tables) said.push(`${tables.title} on ${tables.device}, all else where it was recorded.`);
     if (!places.answered(number)) said.push('No answer: a device is too small for the files placed on it.');

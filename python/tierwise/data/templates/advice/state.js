@@ -60,7 +60,7 @@ tierwise.state = (() => {
 
   // A set of tables, by the index of its choice; null for none.
   function take(tables) {
-    if (tables !== state.tables) become({tables, settings: [], number: 0});
+    if (tables !== state.tables && (tables === null || choices[tables]?.rows)) become({tables, settings: [], number: 0});
   }
 
   // Index of what was simulated of a placement with the changed settings, or of the tables; undefined where only the
