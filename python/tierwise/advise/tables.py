@@ -5,30 +5,24 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tierwise.advise.costs import Costs, DeviceBill
 from tierwise.advise.endurance import Wear, wear
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.advise.sources import UsedPrice, used_prices
+from tierwise.advise.table_sets import Places, Plan, plan_sets
 from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve
-from tierwise.predict.savings import savings_by_relation
+from tierwise.predict.savings import NO_TIME
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.results.measurements import Record
 
-MOST_SETS = 6
-"""Sets that are predicted, besides the largest: each is a recording of its own to the simulator."""
-MOST_ALONE = 8
-"""Tables and indexes that are also predicted alone, where that is asked for."""
 ENOUGH = 0.9
 """Share of the highest gain of a set from which on a smaller one is recommended."""
-_STEP = 1.01
-"""Value of a set over that of the next smaller one from which on both are predicted."""
-_MOST_COMBINATIONS = 20_000
-"""Of partial sets up to which the search is exact; beyond it, they are thinned evenly."""
 
 
 class TableRow(Record):
@@ -144,12 +138,22 @@ def advise_tables(
         raise TierwiseError(why, "record under load")
     terms = terms or Terms()
     costs = Costs.of(predictor, terms)
-    saved = savings_by_relation(predictor, found, MOST_ALONE) if alone else {}
     names = list(dict.fromkeys(resolve(name).name for name in devices))
-    answers = [_Asked(predictor, found, costs, name).answer(terms, capacity_bytes, alone) for name in names]
-    if not any(one.sets for one in answers):
+    plans = {name: plan_sets(found, _space(costs, name, terms, capacity_bytes), alone) for name in names}
+    if not any(plan.sets for plan in plans.values()):
         raise TierwiseError("no table or index that was used fits the device", "give a larger --capacity")
+    asked = _asked(predictor, found, costs, plans)
+    answers = [
+        DeviceTables(
+            device=name,
+            sets=(sets := [asked.sets[places, name] for places in plan.sets]),
+            best=_best(sets, predictor.as_recorded),
+            alone=[asked.sets[places, name] for places in plan.alone],
+        )
+        for name, plan in plans.items()
+    ]
     waited_s = sum(row.waited_s for row in found.used)
+    predictions = [one.prediction for one in asked.sets.values()]
     return TableAdvice(
         capacity_bytes=capacity_bytes,
         currency=costs.currency,
@@ -162,20 +166,13 @@ def advise_tables(
                 reads=row.reads,
                 writes=row.writes,
                 wait_share=row.waited_s / waited_s if waited_s else 0.0,
-                at_most=saved[row.relation.label].speedup if row.relation.label in saved else None,
+                at_most=asked.at_most.get(place),
             )
-            for row in found.used
+            for place, row in enumerate(found.used)
         ],
         devices=_ranked(answers),
         prices=used_prices(names, terms, datetime.date.today()),
-        warnings=list(
-            dict.fromkeys(
-                text
-                for answer in answers
-                for one in [*answer.sets, *answer.alone]
-                for text in one.prediction.warnings
-            )
-        ),
+        warnings=list(dict.fromkeys(text for one in predictions for text in one.warnings)),
     )
 
 
@@ -200,104 +197,60 @@ def tables_beside(
         return None  # none fits: the advice has refused all else
 
 
-class _Asked:
-    """The questions about one device."""
-
-    def __init__(self, predictor: Predictor, found: Relations, costs: Costs, device: str) -> None:
-        self._predictor, self._found, self._costs, self._device = predictor, found, costs, device
-
-    def answer(self, terms: Terms, capacity_bytes: int | None, alone: bool) -> DeviceTables:
-        most = self._costs.most_bytes(self._device)
-        if capacity_bytes is not None:
-            most = min(most, capacity_bytes / terms.room)
-        valued = [(row, value) for row, value in _valued(self._found) if row.size_bytes <= most]
-        fronts = best_sets([(row.size_bytes, value) for row, value in valued], most)
-        fronts = _spread(_distinct(fronts, [value for _, value in valued]))
-        sets = [self._predicted([valued[place][0] for place in sorted(places)]) for places in fronts]
-        sets.sort(key=lambda one: one.size_bytes)
-        single = [row for row in self._found.used if row.size_bytes <= most][:MOST_ALONE] if alone else []
-        known = {one.names[0]: one for one in sets if len(one.names) == 1}
-        return DeviceTables(
-            device=self._device,
-            sets=sets,
-            best=_best(sets, self._predictor.as_recorded),
-            alone=[known.get(row.relation.label) or self._predicted([row]) for row in single],
-        )
-
-    def _predicted(self, rows: Sequence[RelationTraffic]) -> TableSet:
-        """A set on the device, with its price and the device's wear."""
-        device, scenario = (
-            self._device,
-            Scenario(placement={row.relation.pattern: self._device for row in rows}),
-        )
-        (prediction,) = self._predictor.predict([scenario])
-        before = self._predictor.selecting(scenario.selected).as_recorded
-        writes = {role: load.written_bytes_per_s for role, load in before.io.items()}
-        size_bytes = sum(row.size_bytes for row in rows)
-        bill = self._costs.device_bill(device, size_bytes, writes.get(Role.SELECTED, 0.0))
-        gain = (
-            prediction.rate_per_s.value - before.rate_per_s.value
-            if prediction.rate_per_s and before.rate_per_s
-            else None
-        )
-        return TableSet(
-            names=[row.relation.label for row in rows],
-            patterns=[row.relation.pattern for row in rows],
-            size_bytes=size_bytes,
-            prediction=prediction,
-            gain_per_s=gain,
-            bill=bill,
-            gain_per_cost=None if gain is None or not bill.per_month else gain / bill.per_month,
-            wear=next(iter(wear(prediction, [device], writes)), None),
-        )
+@dataclass
+class _Answers:
+    sets: dict[tuple[Places, str], TableSet] = field(default_factory=dict)
+    at_most: dict[int, Estimate | None] = field(default_factory=dict)
 
 
-def best_sets(items: Sequence[tuple[int, float]], capacity: float | None) -> list[tuple[int, ...]]:
-    """The sets of items that no other set of at most their size surpasses in value, smallest first.
-
-    Args:
-        items: size and value of each, both at least 0.
-        capacity: largest size of a set; ``None`` for no limit.
-    """
-    kept: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
-    for place, (size, value) in enumerate(items):
-        more = [(one[0] + size, one[1] + value, (*one[2], place)) for one in kept]
-        both = sorted(
-            kept + [one for one in more if capacity is None or one[0] <= capacity],
-            key=lambda one: (one[0], -one[1]),
-        )
-        kept = []
-        for one in both:
-            if not kept or one[1] > kept[-1][1]:
-                kept.append(one)
-        kept = kept[:: -(-len(kept) // _MOST_COMBINATIONS)]
-    return [places for _, _, places in kept if places]
+def _space(costs: Costs, device: str, terms: Terms, capacity_bytes: int | None) -> float:
+    """Bytes of recorded files that may go to a device."""
+    most = costs.most_bytes(device)
+    return most if capacity_bytes is None else min(most, capacity_bytes / terms.room)
 
 
-def _valued(found: Relations) -> list[tuple[RelationTraffic, float]]:
-    """Tables and indexes that were used, with their value in seconds of sessions' waits."""
-    waited_s = sum(row.waited_s for row in found.used)
-    device_s = sum(row.device_s for row in found.used) or 1.0
-    return [(row, row.waited_s + row.device_s / device_s * (waited_s - row.waited_s)) for row in found.used]
+def _asked(predictor: Predictor, found: Relations, costs: Costs, plans: Mapping[str, Plan]) -> _Answers:
+    """Every question: all devices of one set together, since each set is a recording of its own in memory."""
+    wanted: dict[Places, list[str]] = {}
+    for device, plan in plans.items():
+        for places in dict.fromkeys([*plan.sets, *plan.alone]):
+            wanted.setdefault(places, []).append(device)
+    bare = {place for plan in plans.values() for (place,) in plan.alone}
+    answers = _Answers()
+    for places, devices in wanted.items():
+        rows = [found.used[place] for place in places]
+        patterns = [row.relation.pattern for row in rows]
+        no_time = [NO_TIME] if len(places) == 1 and places[0] in bare else []
+        scenarios = [Scenario(placement=dict.fromkeys(patterns, name)) for name in [*devices, *no_time]]
+        predictions = predictor.predict(scenarios)
+        before = predictor.selecting(scenarios[0].selected).as_recorded
+        for device, prediction in zip(devices, predictions, strict=False):
+            answers.sets[places, device] = _set(rows, device, before, prediction, costs)
+        if no_time:
+            answers.at_most[places[0]] = predictions[-1].speedup
+    return answers
 
 
-def _distinct(sets: Sequence[tuple[int, ...]], values: Sequence[float]) -> list[tuple[int, ...]]:
-    """Sets that are worth ``_STEP`` more than a smaller one, and the last."""
-    kept: list[tuple[int, ...]] = []
-    most = 0.0
-    for places in sets:
-        worth = sum(values[place] for place in places)
-        if worth > _STEP * most:
-            kept, most = [*kept, places], worth
-    return kept if not sets or kept[-1] == sets[-1] else [*kept, sets[-1]]
-
-
-def _spread(sets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """At most ``MOST_SETS`` of the sets and the last, evenly over the front."""
-    if len(sets) <= MOST_SETS:
-        return list(sets)
-    places = {round(number * (len(sets) - 1) / MOST_SETS) for number in range(MOST_SETS + 1)}
-    return [sets[place] for place in sorted(places)]
+def _set(
+    rows: Sequence[RelationTraffic], device: str, before: Prediction, after: Prediction, costs: Costs
+) -> TableSet:
+    """A set on a device, with its price and the device's wear."""
+    writes = {role: load.written_bytes_per_s for role, load in before.io.items()}
+    size_bytes = sum(row.size_bytes for row in rows)
+    bill = costs.device_bill(device, size_bytes, writes.get(Role.SELECTED, 0.0))
+    gain = (
+        after.rate_per_s.value - before.rate_per_s.value if after.rate_per_s and before.rate_per_s else None
+    )
+    return TableSet(
+        names=[row.relation.label for row in rows],
+        patterns=[row.relation.pattern for row in rows],
+        size_bytes=size_bytes,
+        prediction=after,
+        gain_per_s=gain,
+        bill=bill,
+        gain_per_cost=None if gain is None or not bill.per_month else gain / bill.per_month,
+        wear=next(iter(wear(after, [device], writes)), None),
+    )
 
 
 def _best(sets: Sequence[TableSet], recorded: Prediction) -> int | None:

@@ -67,7 +67,7 @@ class Predictor:
         self._selected: tuple[str, ...] = ()
         self._select: Callable[[tuple[str, ...]], Predictor] | None = None
         self._relations: Callable[[], Relations] | None = None
-        self._selecting: dict[tuple[str, ...], Predictor] = {}
+        self._selecting: Predictor | None = None
         self._seeds = range(seeds)
         self._own_warnings, self._model_error, self._unit = warnings, model_error, unit
         reproduced = replayer.reproduce(self._seeds)
@@ -188,6 +188,8 @@ class Predictor:
     def selecting(self, selected: tuple[str, ...]) -> Predictor:
         """The same recording with the files of these tables and indexes apart from those of their role.
 
+        It is a recording of its own in memory, so only the last one is kept.
+
         Raises:
             TierwiseError: a name that the recording does not have, or an observation.
         """
@@ -198,9 +200,10 @@ class Predictor:
                 f"{', '.join(selected)}: an observation does not tell tables apart",
                 "record the database with tierwise record",
             )
-        if selected not in self._selecting:
-            self._selecting[selected] = self._select(selected)
-        return self._selecting[selected]
+        if self._selecting is None or self._selecting._selected != selected:
+            self._selecting = None  # before the next one is made
+            self._selecting = self._select(selected)
+        return self._selecting
 
     @property
     def demands(self) -> Demands:
