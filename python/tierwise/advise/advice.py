@@ -12,6 +12,7 @@ from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, in_memory
 from tierwise.advise.filling import Filling, filling
 from tierwise.advise.goal import Goal
+from tierwise.advise.memory_points import MemoryPoint
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
 from tierwise.advise.recorded_volumes import recorded_profiles
@@ -71,6 +72,8 @@ class Advice(Record):
     tables: TableAdvice | None = None
     """Tables and indexes to move instead, all else where it was recorded; ``None`` where that was not asked,
     or none has a name or was used. ``--output`` and ``--names`` ask it."""
+    memory: list[MemoryPoint] = []
+    """The rate with other sizes of memory, for a curve; empty where that was not asked."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
     fewest moves. To stay is one; memory for files that must last is none if anything else helps."""

@@ -26,6 +26,7 @@ from support.browsers import (
 from support.fake_replay import FakeReplay, about
 from support.fake_tables import tables_predictor
 from tierwise.advise import Terms, advise
+from tierwise.advise.memory_points import MemoryPoint
 from tierwise.advise.tables import tables_beside
 from tierwise.predict import RECORDED, Predictor
 from tierwise.predict.model_error import ModelError
@@ -65,11 +66,28 @@ def quiet(browser: Any) -> Iterator[None]:
 MANY = [f"public.orders_of_the_year_{place:02d}" for place in range(59)]
 
 
+def memory_points() -> list[MemoryPoint]:
+    """From 1 to 64 GiB; all fits from 32 GiB on."""
+    return [
+        MemoryPoint(
+            memory_bytes=gib << 30,
+            buffer_bytes=gib << 28,
+            rate_per_s=600 + 80 * min(gib, 32),
+            low=500 + 60 * min(gib, 32),
+            high=700 + 110 * min(gib, 32),
+            price_per_month=3.5 * gib,
+            all_fits=gib >= 32,
+        )
+        for gib in (1, 2, 4, 8, 16, 32, 64)
+    ]
+
+
 def made_of_tables(hostile: str = HOSTILE) -> Subject:
     """An advice on a recording of 60 tables and indexes, one of which has a hostile name."""
     toy = tables_predictor([MANY[0], hostile, *MANY[1:]])
     advice = advise(toy, DEVICES)
-    advice = advice.model_copy(update={"tables": tables_beside(toy, advice.devices, Terms())})
+    tables = tables_beside(toy, advice.devices, Terms())
+    advice = advice.model_copy(update={"tables": tables, "memory": memory_points()})
     return subject(toy, advice, Terms(), Path("shop"))
 
 

@@ -17,6 +17,7 @@ from tierwise.model.shipped import DATA
 from tierwise.report.advice import decision
 from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
+from tierwise.report.advice.memory import memory_curve, memory_table
 from tierwise.report.advice.steps import guide
 from tierwise.report.document import Block
 from tierwise.report.recording.settings import setting_blocks
@@ -38,6 +39,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         day: of which the recording is a part: whether its loads agree, and its timeline.
     """
     data, stays = page_data(subject, live), subject.option.stays
+    memory, unit = subject.advice.memory, subject.advice.run.unit
     data["chart"] = page_chart(subject)
     script = _script(SCRIPTS if live is None else (*SCRIPTS, "live"))
     style = "\n".join([PAGE_STYLE, (FOLDER / "advice.css").read_text("utf-8")])
@@ -67,6 +69,8 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         guide=guide(subject.advice.run.engine, subject.moves, subject.advice.run.footprints),
         switches=bool(subject.advice.settings),
         tables=_tables(subject),
+        curve=memory_curve(memory, unit),
+        memory=to_html([memory_table(memory, unit, subject.advice.currency)]),
     )
 
 
