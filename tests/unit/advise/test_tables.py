@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from math import ceil
 from pathlib import Path
@@ -173,6 +174,27 @@ def test_a_question_about_tables_that_has_no_answer_is_refused(arguments: list[s
 def test_a_recording_without_names_says_how_to_get_them() -> None:
     with pytest.raises(TierwiseError, match="has no names of tables"):
         Predictor.open(RECORDED).predict([Scenario(placement={"public.t": "nvme-dc"})])
+
+
+def test_an_advice_with_names_has_tables_in_text_json_and_page(tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    asked = ["advise", str(RECORDED), "--devices", "nvme-dc", "--seeds", "2", "--names", str(NAMES)]
+    plain = CliRunner().invoke(app, asked)
+    assert plain.exit_code == 0, plain.output
+    assert "The best sets by size on ssd-nvme-dc" in plain.output
+    result = CliRunner().invoke(app, [*asked, "-o", str(page), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    tables = json.loads(result.stdout)["advice"]["tables"]
+    assert [row["name"] for row in tables["rows"]] == [
+        "public.pgbench_accounts",
+        "public.pgbench_accounts_pkey",
+    ]
+    assert [one["names"] for one in tables["devices"][0]["alone"]] == [
+        [row["name"]] for row in tables["rows"]
+    ]
+    html = page.read_text("utf-8")
+    assert 'id="tables"' in html and f"--names {NAMES}" in html
+    assert "ALTER TABLE" in html[html.index('id="table-steps"') :]
 
 
 def test_a_profile_by_file_lists_tables() -> None:
