@@ -17,9 +17,10 @@ from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
 from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
-from tierwise.advise.setting_moves import SettingMove, instead, setting_moves
+from tierwise.advise.setting_moves import SettingMove, instead, setting_moves, with_placement
 from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
+from tierwise.advise.tables import TableAdvice
 from tierwise.advise.terms import Terms
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
@@ -69,6 +70,9 @@ class Advice(Record):
     settings: list[SettingMove] = []
     """Settings instead of a move: they cost nothing, and most may lose commits. None is recommended unless
     ``decision.setting`` names it."""
+    tables: TableAdvice | None = None
+    """Tables and indexes to move instead, all else where it was recorded; ``None`` where that was not asked,
+    or none has a name or was used. ``--output`` and ``--names`` ask it."""
     memory: list[MemoryMove] = []
     """More memory instead of a move, ascending; empty if reads wait for no device, or if the recording does
     not tell which reads more memory answers."""
@@ -152,6 +156,7 @@ def advise(
     tried = setting_moves(predictor)
     if setting := instead(tried, decision.option, goal, may_lose_s):
         decision = decision.model_copy(update={"setting": setting.setting})
+    tried = with_placement(predictor, tried, decision.option.placement)
     memory = bool(in_memory(decision.option.placement))
     ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
     options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]

@@ -216,9 +216,13 @@ class Costs:
 
     def holds(self, device: str, size_bytes: int) -> bool:
         """Whether a device can hold recorded files of some size, with headroom and after their growth."""
+        return size_bytes <= self.most_bytes(device)
+
+    def most_bytes(self, device: str) -> float:
+        """Recorded files that a device can hold, with headroom and after their growth."""
         if device not in self._most_bytes:
             profile = resolve(device).profile
             price = self._terms.prices.of(profile)
             largest_bytes = price.most_gib * _GIB if price and price.most_gib else profile.capacity_bytes
             self._most_bytes[device] = min(profile.capacity_bytes, largest_bytes / self._terms.room)
-        return size_bytes <= self._most_bytes[device]
+        return self._most_bytes[device]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tierwise.advise.durability import ShownCuts, shown_cuts
 from tierwise.advise.goal import Goal
 from tierwise.advise.option import MARGIN, Option, is_told
 from tierwise.model.binomial import share_interval
+from tierwise.model.roles import Role
 from tierwise.predict import Prediction, Predictor, Scenario, estimates, settings
 from tierwise.predict.settings import ChosenSetting
 from tierwise.results.measurements import Record
@@ -53,6 +54,8 @@ class SettingMove(Record):
     """Of studies with this engine and setting, on devices that obey flushes; ``None`` if none tried it."""
     worthwhile: bool
     """Whether its gain can be told from none, and the median latency gets no longer."""
+    with_move: Prediction | None = None
+    """With the recommended placement; ``None`` if that is to stay."""
 
 
 def setting_moves(predictor: Predictor) -> list[SettingMove]:
@@ -62,6 +65,19 @@ def setting_moves(predictor: Predictor) -> list[SettingMove]:
     recorded = predictor.as_recorded
     moves = [_move(one, answer, recorded) for one, answer in zip(tried, answers, strict=True)]
     return sorted((move for move in moves if move), key=lambda move: move.gain_per_s, reverse=True)
+
+
+def with_placement(
+    predictor: Predictor, moves: Sequence[SettingMove], placement: Mapping[Role, str]
+) -> list[SettingMove]:
+    """The same settings, each with its answer for a placement; as they are for one that moves nothing."""
+    if not placement:
+        return list(moves)
+    places = {role.value: device for role, device in placement.items()}
+    answers = predictor.predict([Scenario(placement=places, settings=[move.setting]) for move in moves])
+    return [
+        move.model_copy(update={"with_move": answer}) for move, answer in zip(moves, answers, strict=True)
+    ]
 
 
 def instead(

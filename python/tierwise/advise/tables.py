@@ -1,22 +1,45 @@
-"""Which tables and indexes deserve the fast device: the best sets by size, each predicted as a whole."""
+"""Which tables and indexes deserve which device: the best sets by size, each predicted as a whole."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from tierwise.advise.option import is_told
+from tierwise.advise.costs import Costs, DeviceBill
+from tierwise.advise.endurance import Wear, wear
+from tierwise.advise.option import MARGIN, is_told
+from tierwise.advise.sources import UsedPrice, used_prices
+from tierwise.advise.table_sets import Places, Plan, plan_sets
+from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, Scenario, estimates, resolve
+from tierwise.model.roles import Role
+from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve
+from tierwise.predict.savings import NO_TIME
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.results.measurements import Record
 
-MOST_SETS = 6
-"""Sets that are predicted, besides the largest: each is a recording of its own to the simulator."""
 ENOUGH = 0.9
 """Share of the highest gain of a set from which on a smaller one is recommended."""
-_MOST_COMBINATIONS = 20_000
-"""Of partial sets up to which the search is exact; beyond it, they are thinned evenly."""
+
+
+class TableRow(Record):
+    """What one table with its TOAST, or one index, was asked for."""
+
+    name: str
+    kind: str
+    """``table``, ``index`` or ``materialized view``."""
+    size_bytes: int
+    reads: int
+    """Requests to its device."""
+    writes: int
+    """The same."""
+    wait_share: float
+    """Share of the time that sessions waited for all tables and indexes."""
+    at_most: Estimate | None
+    """Rate if its device took no time, over that as recorded; ``None`` where that was not simulated."""
 
 
 class TableSet(Record):
@@ -24,8 +47,19 @@ class TableSet(Record):
 
     names: list[str]
     """The tables and indexes, those that were waited for longest first."""
+    patterns: list[str]
+    """The same as a scenario names them, such as ``table:public.orders``."""
     size_bytes: int
     prediction: Prediction
+    gain_per_s: float | None
+    """More transactions a second than as recorded; ``None`` if it is refused."""
+    bill: DeviceBill
+    """What the device costs a month with these files; a drive wears at the recorded rate of writes."""
+    gain_per_cost: float | None
+    """More transactions a second for each unit of the currency a month; ``None`` for a device that costs
+    nothing."""
+    wear: Wear | None
+    """Of the device; ``None`` if the set is refused."""
 
     @property
     def gain(self) -> float:
@@ -33,21 +67,16 @@ class TableSet(Record):
         return self.prediction.speedup.value - 1 if self.prediction.speedup else 0.0
 
 
-class TableAdvice(Record):
-    """The sets of tables and indexes worth a device, smallest first, and the recommended one."""
+class DeviceTables(Record):
+    """The sets for one device, smallest first, and the recommended one."""
 
-    run: RecordedRun
     device: str
-    capacity_bytes: int | None
-    """Space on the device; ``None`` if all may go there."""
     sets: list[TableSet]
+    """Empty if no table that was used fits the device."""
     best: int | None
     """Index of the recommended set; ``None``: leave all where they are."""
-    total_bytes: int
-    """Of all named tables and indexes."""
-    gain_kept: Estimate | None
-    """Rate of the recommended set over that of the set with the highest rate."""
-    warnings: list[str]
+    alone: list[TableSet] = []
+    """Tables and indexes of which nothing else moves, those that were waited for longest first."""
 
     @property
     def recommended(self) -> TableSet | None:
@@ -55,16 +84,34 @@ class TableAdvice(Record):
         return None if self.best is None else self.sets[self.best]
 
 
-@dataclass(frozen=True)
-class _Valued:
-    row: RelationTraffic
-    relief_s: float
+class TableAdvice(Record):
+    """The sets of tables and indexes worth a device, for each device."""
+
+    capacity_bytes: int | None
+    """Space for tables on the device; ``None`` for all of the device."""
+    currency: str
+    """Of every amount: a code of ISO 4217, such as ``USD``."""
+    total_bytes: int
+    """Of all named tables and indexes."""
+    rows: list[TableRow]
+    """Those that were used, those that were waited for longest first."""
+    devices: list[DeviceTables]
+    """The best first: devices whose recommended set is as fast as the fastest, the cheapest of them first;
+    then by the gain; then those that gain nothing."""
+    prices: list[UsedPrice]
+    """Source and date of the price of each device that is not owned."""
+    warnings: list[str]
 
 
 def advise_tables(
-    predictor: Predictor, found: Relations, device: str, capacity_bytes: int | None = None
+    predictor: Predictor,
+    devices: Sequence[str],
+    terms: Terms | None = None,
+    capacity_bytes: int | None = None,
+    *,
+    alone: bool = False,
 ) -> TableAdvice:
-    """Find the tables and indexes to move to a device.
+    """Find the tables and indexes to move to a device, for each of some devices.
 
     A table's value is the time that sessions waited for its files, and the part of their waits for others
     that its requests caused, by their share of the device's time. It chooses sets only: their rates are
@@ -73,96 +120,154 @@ def advise_tables(
 
     Args:
         predictor: of the recording.
-        found: its tables and indexes.
-        device: name of the device.
-        capacity_bytes: space on it.
+        devices: names; each is asked about by itself.
+        terms: of payment; the prices that ship, and nothing owned, if not given.
+        capacity_bytes: space on the device.
+        alone: whether to predict the ``MOST_ALONE`` most used ones alone too, and what each gains at most.
 
     Raises:
-        TierwiseError: no table has a name, or none fits.
+        TierwiseError: an observation; no table has a name, was used, or fits a device; an unknown device, or
+            one without a price.
     """
+    found = predictor.relations
+    if found is None:
+        raise TierwiseError("an observation does not tell tables apart", "record with tierwise record")
     found.require_names()
-    used = _valued(found)
-    valued = [one for one in used if capacity_bytes is None or one.row.size_bytes <= capacity_bytes]
-    if not used:
+    if not found.used:
         why = "no table or index was read or written while the database was recorded"
         raise TierwiseError(why, "record under load")
-    if not valued:
+    terms = terms or Terms()
+    costs = Costs.of(predictor, terms)
+    names = list(dict.fromkeys(resolve(name).name for name in devices))
+    plans = {name: plan_sets(found, _space(costs, name, terms, capacity_bytes), alone) for name in names}
+    if not any(plan.sets for plan in plans.values()):
         raise TierwiseError("no table or index that was used fits the device", "give a larger --capacity")
-    fronts = _spread(best_sets([(one.row.size_bytes, one.relief_s) for one in valued], capacity_bytes))
-    chosen = [[valued[place].row for place in sorted(places)] for places in fronts]
-    scenarios = [Scenario(placement={row.relation.pattern: device for row in rows}) for rows in chosen]
-    predictions = predictor.predict(scenarios)
-    sets = [
-        TableSet(
-            names=[row.relation.label for row in rows],
-            size_bytes=sum(row.size_bytes for row in rows),
-            prediction=prediction,
+    asked = _asked(predictor, found, costs, plans)
+    answers = [
+        DeviceTables(
+            device=name,
+            sets=(sets := [asked.sets[places, name] for places in plan.sets]),
+            best=_best(sets, predictor.as_recorded),
+            alone=[asked.sets[places, name] for places in plan.alone],
         )
-        for rows, prediction in zip(chosen, predictions, strict=True)
+        for name, plan in plans.items()
     ]
-    sets.sort(key=lambda one: one.size_bytes)
-    best = _best(sets, predictor.as_recorded)
-    fastest = max(sets, key=lambda one: one.gain)
+    waited_s = sum(row.waited_s for row in found.used)
+    predictions = [one.prediction for one in asked.sets.values()]
     return TableAdvice(
-        run=predictor.run,
-        device=resolve(device).name,
         capacity_bytes=capacity_bytes,
-        sets=sets,
-        best=best,
+        currency=costs.currency,
         total_bytes=sum(row.size_bytes for row in found.rows),
-        gain_kept=None if best is None else _over(sets[best].prediction, fastest.prediction),
+        rows=[
+            TableRow(
+                name=row.relation.label,
+                kind="table" if row.relation.kind == "toast" else row.relation.kind,
+                size_bytes=row.size_bytes,
+                reads=row.reads,
+                writes=row.writes,
+                wait_share=row.waited_s / waited_s if waited_s else 0.0,
+                at_most=asked.at_most.get(place),
+            )
+            for place, row in enumerate(found.used)
+        ],
+        devices=_ranked(answers),
+        prices=used_prices(names, terms, datetime.date.today()),
         warnings=list(dict.fromkeys(text for one in predictions for text in one.warnings)),
     )
 
 
-def best_sets(items: Sequence[tuple[int, float]], capacity: int | None) -> list[tuple[int, ...]]:
-    """The sets of items that no other set of at most their size surpasses in value, smallest first.
+def tables_beside(
+    predictor: Predictor, devices: Sequence[str], terms: Terms, *, named: bool = False
+) -> TableAdvice | None:
+    """The tables for an advice that has been given on these devices, with those that move alone.
 
-    Args:
-        items: size and value of each, both at least 0.
-        capacity: largest size of a set; ``None`` for no limit.
+    Returns:
+        ``None`` if no table has a name, was used or fits a device.
+
+    Raises:
+        TierwiseError: for these reasons, if the user has ``named`` tables.
     """
-    kept: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
-    for place, (size, value) in enumerate(items):
-        more = [(one[0] + size, one[1] + value, (*one[2], place)) for one in kept]
-        both = sorted(
-            kept + [one for one in more if capacity is None or one[0] <= capacity],
-            key=lambda one: (one[0], -one[1]),
-        )
-        kept = []
-        for one in both:
-            if not kept or one[1] > kept[-1][1]:
-                kept.append(one)
-        kept = kept[:: -(-len(kept) // _MOST_COMBINATIONS)]
-    return [places for _, _, places in kept if places]
+    if not named and not (predictor.relations and predictor.relations.used):
+        return None
+    try:
+        return advise_tables(predictor, devices, terms, alone=True)
+    except TierwiseError:
+        if named:
+            raise
+        return None  # none fits: the advice has refused all else
 
 
-def _valued(found: Relations) -> list[_Valued]:
-    """Tables and indexes that were used, with their value in seconds of sessions' waits."""
-    used = [row for row in found.rows if row.files and (row.waited_s > 0 or row.device_s > 0)]
-    waited_s = sum(row.waited_s for row in used)
-    device_s = sum(row.device_s for row in used) or 1.0
-    return [_Valued(row, row.waited_s + row.device_s / device_s * (waited_s - row.waited_s)) for row in used]
+@dataclass
+class _Answers:
+    sets: dict[tuple[Places, str], TableSet] = field(default_factory=dict)
+    at_most: dict[int, Estimate | None] = field(default_factory=dict)
 
 
-def _spread(sets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """At most ``MOST_SETS`` of the sets and the last, evenly over the front."""
-    if len(sets) <= MOST_SETS:
-        return list(sets)
-    places = {round(number * (len(sets) - 1) / MOST_SETS) for number in range(MOST_SETS + 1)}
-    return [sets[place] for place in sorted(places)]
+def _space(costs: Costs, device: str, terms: Terms, capacity_bytes: int | None) -> float:
+    """Bytes of recorded files that may go to a device."""
+    most = costs.most_bytes(device)
+    return most if capacity_bytes is None else min(most, capacity_bytes / terms.room)
+
+
+def _asked(predictor: Predictor, found: Relations, costs: Costs, plans: Mapping[str, Plan]) -> _Answers:
+    """Every question: all devices of one set together, since each set is a recording of its own in memory."""
+    wanted: dict[Places, list[str]] = {}
+    for device, plan in plans.items():
+        for places in dict.fromkeys([*plan.sets, *plan.alone]):
+            wanted.setdefault(places, []).append(device)
+    bare = {place for plan in plans.values() for (place,) in plan.alone}
+    answers = _Answers()
+    for places, devices in wanted.items():
+        rows = [found.used[place] for place in places]
+        patterns = [row.relation.pattern for row in rows]
+        no_time = [NO_TIME] if len(places) == 1 and places[0] in bare else []
+        scenarios = [Scenario(placement=dict.fromkeys(patterns, name)) for name in [*devices, *no_time]]
+        predictions = predictor.predict(scenarios)
+        before = predictor.selecting(scenarios[0].selected).as_recorded
+        for device, prediction in zip(devices, predictions, strict=False):
+            answers.sets[places, device] = _set(rows, device, before, prediction, costs)
+        if no_time:
+            answers.at_most[places[0]] = predictions[-1].speedup
+    return answers
+
+
+def _set(
+    rows: Sequence[RelationTraffic], device: str, before: Prediction, after: Prediction, costs: Costs
+) -> TableSet:
+    """A set on a device, with its price and the device's wear."""
+    writes = {role: load.written_bytes_per_s for role, load in before.io.items()}
+    size_bytes = sum(row.size_bytes for row in rows)
+    bill = costs.device_bill(device, size_bytes, writes.get(Role.SELECTED, 0.0))
+    gain = (
+        after.rate_per_s.value - before.rate_per_s.value if after.rate_per_s and before.rate_per_s else None
+    )
+    return TableSet(
+        names=[row.relation.label for row in rows],
+        patterns=[row.relation.pattern for row in rows],
+        size_bytes=size_bytes,
+        prediction=after,
+        gain_per_s=gain,
+        bill=bill,
+        gain_per_cost=None if gain is None or not bill.per_month else gain / bill.per_month,
+        wear=next(iter(wear(after, [device], writes)), None),
+    )
 
 
 def _best(sets: Sequence[TableSet], recorded: Prediction) -> int | None:
     """The smallest set with enough of the highest gain, if it is told from the recorded run."""
-    most = max(one.gain for one in sets)
+    most = max((one.gain for one in sets), default=0.0)
     for place, one in enumerate(sets):
         if one.gain >= ENOUGH * most and is_told(one.prediction, recorded):
             return place
     return None
 
 
-def _over(one: Prediction, other: Prediction) -> Estimate | None:
-    if one.refused or other.refused:
-        return None
-    return estimates.ratio(one.seed_rates_per_s, other.seed_rates_per_s)
+def _ranked(answers: Sequence[DeviceTables]) -> list[DeviceTables]:
+    """As ``TableAdvice.devices`` says."""
+    speedups = [1 + one.recommended.gain if one.recommended else 0.0 for one in answers]
+
+    def rank(place: int) -> tuple[bool, float]:
+        best, behind = answers[place].recommended, speedups[place] * MARGIN < max(speedups)
+        return behind, -speedups[place] if behind or best is None else best.bill.per_month
+
+    return [answers[place] for place in sorted(range(len(answers)), key=rank)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
+from tierwise.advise.tables import tables_beside
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import TierwiseError
@@ -139,6 +140,7 @@ class RecordedRun:
         prices: str | Path | None = None,
         recorded_on: str = "",
         may_lose: str | None = None,
+        tables: bool = False,
     ) -> AdviceView:
         """Advise what to move first.
 
@@ -153,6 +155,7 @@ class RecordedRun:
             prices: TOML file of prices, which replace those that ship.
             recorded_on: what the recorded device is, for example ``gp3`` or ``log=io2,all=gp3``.
             may_lose: a setting may be recommended if a crash loses commits of this time at most, as ``1s``.
+            tables: whether to answer for tables and indexes too, if the recording has their names.
         """
         terms = Terms.parse(
             have=",".join(have),
@@ -166,6 +169,9 @@ class RecordedRun:
         wanted = None if goal is None else Goal.parse(goal)
         loss_s = None if may_lose is None else parse_duration_s(may_lose, "may_lose")
         advice = find_advice(self._predictor, list(devices), most, wanted, terms, loss_s)
+        if tables:
+            beside = tables_beside(self._predictor, advice.devices, terms)
+            advice = advice.model_copy(update={"tables": beside})
         return AdviceView(advice, lambda: subject(self._predictor, advice, terms, self._path, self._fresh))
 
     @cached_property

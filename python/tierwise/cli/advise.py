@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tierwise.advise import Advice, AdviceOptions, Terms
+from tierwise.advise.tables import tables_beside
 from tierwise.cli.advise_day import show_day_advice
 from tierwise.cli.advise_emit import Emit, check_emit, emit_change
 from tierwise.cli.advise_tables import show_table_advice
@@ -66,7 +67,7 @@ def advise(
     prices: PricesFile = None,
     recorded_on: RecordedOn = "",
     by: Annotated[
-        By | None, typer.Option(help="table: which tables and indexes to move to the one device")
+        By | None, typer.Option(help="table: which tables and indexes to move to each device")
     ] = None,
     capacity: Annotated[
         str | None, typer.Option(help="space for tables on the device, for example 100G; with --by table")
@@ -96,33 +97,35 @@ def advise(
         raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
     if output is not None and Day.is_at(recording):
         require("report", "--output of a day")  # its timeline is drawn
+    terms = Terms.parse(
+        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+    )
     if by is not None:
         others: dict[str, object] = {"--budget": budget, "--goal": goal, "--may-lose": may_lose}
-        others |= {"--have": have, "--headroom": headroom, "--growth": growth, "--prices": prices}
         others |= {"--recorded-on": recorded_on, "--output": output or emitted, "--emit": emit}
         others |= {"--scheduler": scheduler, "--workers": workers}
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
-        show_table_advice(recording, devices, capacity, names, seeds=seeds, fresh=fresh, format=format)
+        show_table_advice(recording, devices, capacity, names, terms, seeds=seeds, fresh=fresh, format=format)
         return
-    if capacity is not None or names is not None:
-        option = "--capacity" if capacity is not None else "--names"
-        raise TierwiseError(f"{option} is of tables", "add --by table")
-    terms = Terms.parse(
-        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
-    )
+    if capacity is not None:
+        raise TierwiseError("--capacity is of tables", "add --by table")
     options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh, may_lose=may_lose)
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         opened: dict[Path, Predictor] = {}
 
         def ask(path: Path) -> Advice:
-            predictor = Predictor.open(path, seeds=seeds, fresh=fresh)
+            predictor = Predictor.open(path, seeds=seeds, fresh=fresh, names=names)
             distribute(predictor.replayer, path)
             if output is not None:
                 predictor.replayer.remember()  # the page needs the placements that the advice ranks
                 opened[path] = predictor
             with simulations(predictor, progress_console(to_stderr=True)):
-                return options.advise(predictor)
+                advice = options.advise(predictor)
+                if output is None and names is None:
+                    return advice
+                tables = tables_beside(predictor, advice.devices, terms, named=names is not None)
+                return advice.model_copy(update={"tables": tables})
 
         day: list[Block] = []
         if Day.is_at(recording):
@@ -142,6 +145,6 @@ def advise(
         if output is not None:
             predictor = opened[recording]
             with simulations(predictor, progress_console(to_stderr=True)):
-                surveyed = subject(predictor, advice, terms, recording, fresh)
+                surveyed = subject(predictor, advice, terms, recording, fresh, names)
             page = write_file(output, advice_page(surveyed, day=day).encode())
             echo(f"page: {page}", err=format is not Format.TEXT)

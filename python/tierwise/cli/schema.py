@@ -112,6 +112,7 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "joint-prediction": _printed("joint-prediction", predictions="predict:JointPrediction[]"),
     "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
+    "table-advice": _printed("table-advice", advice="advise.tables:TableAdvice", **_REPLAYED),
     "fleet-advice": _printed("fleet-advice", fleet="fleet:FleetAdvice"),
     "day": _printed("day", day="predict.timeline:Timeline"),
     "day-advice": _printed("day-advice", day_advice="advise:DayAdvice"),

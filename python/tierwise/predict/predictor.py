@@ -19,6 +19,7 @@ from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty
 from tierwise.recording import About, Observation, Recording, open_source, pooler_of
+from tierwise.recording.relations import Relations
 
 SEEDS = 5
 """Runs of the simulator behind an interval."""
@@ -65,7 +66,8 @@ class Predictor:
         replayer.about = about
         self._selected: tuple[str, ...] = ()
         self._select: Callable[[tuple[str, ...]], Predictor] | None = None
-        self._selecting: dict[tuple[str, ...], Predictor] = {}
+        self._relations: Callable[[], Relations] | None = None
+        self._selecting: Predictor | None = None
         self._seeds = range(seeds)
         self._own_warnings, self._model_error, self._unit = warnings, model_error, unit
         reproduced = replayer.reproduce(self._seeds)
@@ -176,10 +178,17 @@ class Predictor:
             predictor._selected = selected
             return predictor
 
-        self._select = select
+        self._select, self._relations = select, relations
+
+    @property
+    def relations(self) -> Relations | None:
+        """Tables and indexes of the recording; ``None`` of an observation, which does not tell them apart."""
+        return self._relations() if self._relations else None
 
     def selecting(self, selected: tuple[str, ...]) -> Predictor:
         """The same recording with the files of these tables and indexes apart from those of their role.
+
+        It is a recording of its own in memory, so only the last one is kept.
 
         Raises:
             TierwiseError: a name that the recording does not have, or an observation.
@@ -191,9 +200,10 @@ class Predictor:
                 f"{', '.join(selected)}: an observation does not tell tables apart",
                 "record the database with tierwise record",
             )
-        if selected not in self._selecting:
-            self._selecting[selected] = self._select(selected)
-        return self._selecting[selected]
+        if self._selecting is None or self._selecting._selected != selected:
+            self._selecting = None  # before the next one is made
+            self._selecting = self._select(selected)
+        return self._selecting
 
     @property
     def demands(self) -> Demands:

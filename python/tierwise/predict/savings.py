@@ -77,8 +77,8 @@ def savings_by_relation(predictor: Predictor, found: Relations) -> dict[str, Sav
     Returns:
         Name of the relation -> the most that it can save.
     """
-    used = [row for row in found.rows if row.files and (row.waited_s > 0 or row.device_s > 0)]
-    scenarios = [Scenario(placement={row.relation.pattern: NO_TIME}) for row in used[:MOST_RELATIONS]]
+    used = found.used[:MOST_RELATIONS]
+    scenarios = [Scenario(placement={row.relation.pattern: NO_TIME}) for row in used]
     return {
         row.relation.label: Saving(
             role=row.relation.label,

@@ -126,6 +126,11 @@ class Relations:
     rows: Sequence[RelationTraffic]
     unnamed: Sequence[FileTraffic]
 
+    @property
+    def used(self) -> list[RelationTraffic]:
+        """Those that were read or written, and took a session or a device some time."""
+        return [row for row in self.rows if row.files and (row.waited_s > 0 or row.device_s > 0)]
+
     def require_names(self) -> None:
         """Refuse a recording without names of tables.
 

@@ -94,6 +94,8 @@ def scenario_of(question: Question, devices: Collection[str], predictor: Predict
         raise TierwiseError(
             f"memory_bytes: {scenario.memory_bytes:,} is less than any machine has", "give it in bytes"
         )
+    if scenario.selected:
+        raise TierwiseError("placement: a live page places roles, not tables", _CLI)
     scenario = growth.grown(scenario, predictor.run, predictor.work)
     _require_short(scenario, most)
     return scenario

@@ -23,8 +23,11 @@ from support.browsers import (
     wait,
     webdriver,
 )
+from support.fake_memory import advice as advice_with_memory
 from support.fake_replay import FakeReplay, about
+from support.fake_tables import tables_predictor
 from tierwise.advise import Terms, advise
+from tierwise.advise.tables import tables_beside
 from tierwise.predict import RECORDED, Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
@@ -58,6 +61,25 @@ def quiet(browser: Any) -> Iterator[None]:
     yield
     assert browser.get_log("browser") == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+MANY = [f"public.orders_of_the_year_{place:02d}" for place in range(59)]
+
+
+def made_of_tables(hostile: str = HOSTILE) -> Subject:
+    """An advice on a recording of 60 tables and indexes, one of which has a hostile name."""
+    toy = tables_predictor([MANY[0], hostile, *MANY[1:]])
+    advice = advise(toy, DEVICES)
+    tables = tables_beside(toy, advice.devices, Terms())
+    advice = advice.model_copy(update={"tables": tables, "memory": advice_with_memory().memory})
+    return subject(toy, advice, Terms(), Path("shop"))
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("tables") / "advice.html"
+    file.write_text(advice_page(made_of_tables()), "utf-8")
+    return file
 
 
 def centre(browser: Any, element: Any) -> dict[str, float]:
@@ -189,14 +211,19 @@ def test_exports(browser: Any, page: Path, tmp_path: Path) -> None:
     assert command == "tierwise predict shop --place log=ssd-nvme-dc,data=ssd-nvme-dc,index=ssd-nvme-dc"
 
 
-def test_it_prints_on_two_pages(browser: Any, page: Path) -> None:
-    show(browser, page, dark=True)
+@pytest.mark.parametrize("which", ["page", "tables"])
+def test_it_prints_on_two_pages(browser: Any, which: str, request: pytest.FixtureRequest) -> None:
+    show(browser, request.getfixturevalue(which), dark=True)
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
     assert len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed))) == 2
 
 
+@pytest.mark.parametrize("which", ["page", "tables"])
 @pytest.mark.parametrize(("width_px", "dark"), [(400, False), (1280, True)])
-def test_everybody_can_use_it(browser: Any, page: Path, width_px: int, dark: bool) -> None:
+def test_everybody_can_use_it(
+    browser: Any, which: str, width_px: int, dark: bool, request: pytest.FixtureRequest
+) -> None:
+    page: Path = request.getfixturevalue(which)
     found = importlib.util.find_spec("axe_core_python")
     if found is None or found.origin is None:
         pytest.skip("axe-core-python is not installed")
@@ -205,6 +232,112 @@ def test_everybody_can_use_it(browser: Any, page: Path, width_px: int, dark: boo
     run = "const done = arguments[0]; axe.run().then(found => done(found.violations))"
     violations = browser.execute_async_script(run)
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in violations] == []
+
+
+def switch(browser: Any, selector: str) -> Any:
+    found = browser.find_element("css selector", selector)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
+    return found
+
+
+def shown_rate(browser: Any) -> float:
+    found: float = browser.execute_script("return tierwise.state.figures(tierwise.state.number).rate")
+    return found
+
+
+def moved_rows(browser: Any) -> set[str]:
+    rows = browser.find_elements("css selector", "#table-rows tr.chosen th")
+    return {row.get_attribute("textContent") for row in rows}
+
+
+@pytest.mark.parametrize("width_px", [400, 1280])
+def test_a_simulated_set_of_tables_is_chosen_by_mouse(browser: Any, tables: Path, width_px: int) -> None:
+    advice = made_of_tables().advice.tables
+    assert advice and tables.stat().st_size <= MOST_BYTES
+    show(browser, tables, width_px)
+    root = "document.documentElement"
+    assert browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth") == 0
+    assert len(browser.find_elements("css selector", "#table-rows tbody tr")) == 60
+    first = advice.devices[0]
+    assert first.recommended and first.recommended.prediction.rate_per_s
+    (row,) = [
+        one
+        for one in browser.find_elements("css selector", "#table-sets tbody tr")
+        if one.is_displayed() and "(recommended)" in one.text
+    ]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", row)
+    row.find_element("css selector", "label span").click()
+    assert shown_rate(browser) == pytest.approx(first.recommended.prediction.rate_per_s.value, rel=1e-3)
+    assert set(placement(browser).values()) == {RECORDED}
+    assert moved_rows(browser) == set(first.recommended.names)
+    assert tile(browser, "power") != "as today" and first.device in browser.find_element("id", "note").text
+    command = browser.find_element("id", "command").text
+    assert all(pattern in command for pattern in first.recommended.patterns)
+    show(browser, tables, width_px, fragment="#" + browser.current_url.partition("#")[2])
+    assert moved_rows(browser) == set(first.recommended.names), "the link has the set"
+    card(browser, "log").send_keys(Keys.ARROW_RIGHT)
+    assert moved_rows(browser) == set() and placement(browser)["log"] == "ssd-nvme-dc"
+
+
+def test_sets_of_tables_by_keyboard(browser: Any, tables: Path) -> None:
+    advice = made_of_tables().advice.tables
+    assert advice
+    show(browser, tables)
+    assert shown_rate(browser) != browser.execute_script("return tierwise.placements.at(0).rate")
+    none = switch(browser, "#table-none input")
+    assert none.is_selected()
+    none.send_keys(Keys.ARROW_DOWN)
+    chosen = browser.execute_script("return tierwise.data.choices[tierwise.state.tables]")
+    assert chosen["device"] == advice.devices[0].device
+    said = browser.find_element("id", "said").get_attribute("textContent")
+    assert said.startswith(f"{chosen['title']} on {chosen['device']}: ") and "a month" in said
+    switch(browser, "#table-device").send_keys(Keys.ARROW_DOWN)
+    other = browser.execute_script("return tierwise.data.choices[tierwise.state.tables]")
+    assert other["device"] == advice.devices[1].device and other["rows"] == chosen["rows"]
+    visible = [
+        one for one in browser.find_elements("css selector", "#table-sets tbody tr") if one.is_displayed()
+    ]
+    assert {one.find_elements("css selector", "td")[0].text for one in visible} == {other["device"]}
+
+
+def test_a_set_that_was_not_simulated_has_no_answer(browser: Any, tables: Path) -> None:
+    show(browser, tables)
+    sets = browser.execute_script("return tierwise.data.choices.filter(one => one.rows).length")
+    assert len(browser.find_elements("css selector", "#table-sets input")) == sets
+    assert not browser.find_elements("css selector", "#table-rows input, #table-rows button")
+    for fragment in ("#tables=999", "#tables=x", "#tables=0"):
+        show(browser, tables, fragment=fragment)
+        assert browser.execute_script("return tierwise.state.tables") is None, fragment
+
+
+def test_a_setting_is_shown_with_the_placements_it_was_simulated_with(browser: Any, page: Path) -> None:
+    (off, delay) = made().advice.settings
+    assert off.with_move and off.with_move.rate_per_s and off.prediction.rate_per_s
+    show(browser, page)
+    advised = tile(browser, "rate")
+    box = switch(browser, "#switches input")
+    box.send_keys(Keys.SPACE)
+    assert box.is_selected() and tile(browser, "rate") != advised
+    assert shown_rate(browser) == pytest.approx(off.with_move.rate_per_s.value, rel=1e-3)
+    assert off.loses in browser.find_element("id", "note").text
+    assert f"{off.setting} may lose commits" in browser.find_element("id", "tile-power").text
+    assert browser.find_element("id", "command").text.endswith(f"--set {off.setting}")
+    link = browser.current_url
+    card(browser, "log").send_keys(Keys.ARROW_RIGHT)
+    assert tile(browser, "rate") == "–" and "not simulated" in browser.find_element("id", "note").text
+    assert "not simulated" in browser.find_element("id", "said").get_attribute("textContent")
+    browser.find_element("id", "as-recorded").click()
+    assert shown_rate(browser) == pytest.approx(off.prediction.rate_per_s.value, rel=1e-3)
+    label = switch(browser, "#switches .switch:last-child label")
+    label.click()
+    assert tile(browser, "rate") == "–", f"{off.setting} and {delay.setting} were not simulated together"
+    box.send_keys(Keys.SPACE)
+    assert delay.prediction.rate_per_s
+    assert shown_rate(browser) == pytest.approx(delay.prediction.rate_per_s.value, rel=1e-3)
+    show(browser, page, fragment="#" + link.partition("#")[2])
+    assert shown_rate(browser) == pytest.approx(off.with_move.rate_per_s.value, rel=1e-3)
+    show(browser, page, fragment="#set=no_such_setting")
+    assert tile(browser, "rate") == advised
 
 
 def test_names_from_strangers_are_text(browser: Any, tmp_path: Path) -> None:

@@ -90,6 +90,19 @@ def test_a_link_restores_the_sliders_and_a_move_keeps_them(browser: Any, server:
     assert "?" not in browser.current_url
 
 
+def test_a_setting_is_asked_of_the_server_with_any_placement(browser: Any, server: LiveServer) -> None:
+    open_page(browser, server, "#log=recorded&data=ssd-nvme-dc")
+    plain = rate(browser)
+    browser.find_element("css selector", "#switches input").click()
+    until(browser, lambda: agreed(browser))
+    assert rate(browser) > 1.5 * plain, "it was not simulated for the page"
+    assert "not simulated" not in text(browser, "#note")
+    browser.get("about:blank")
+    open_page(browser, server, "#log=recorded&data=ssd-nvme-dc&set=synchronous_commit%3Doff")
+    until(browser, lambda: agreed(browser))
+    assert rate(browser) > 1.5 * plain, "a link asks again"
+
+
 def test_what_cannot_be_answered_is_said(browser: Any, server: LiveServer) -> None:
     open_page(browser, server)
     script = "tierwise.data.live.sliders[0].stops.push(99999)"

@@ -104,6 +104,9 @@ def body(**scenario: Any) -> bytes:
         (422, body(placement={"log": ["nvme-dc"]}), "not on this page"),
         (422, body(placement={"nothing": "ssd-nvme-dc"}), "unknown role"),
         (422, body(placement=3), "placement"),
+        (422, body(placement={"public.orders": "ssd-nvme-dc"}), "not tables"),
+        (422, body(settings=["<b>=1"]), "cannot be predicted"),
+        (422, body(settings="x"), "settings"),
         (422, body(unknown=1), "unknown"),
     ],
     ids=str,
@@ -135,6 +138,18 @@ def test_the_first_answer_is_short_and_the_last_is_that_of_predict(server: LiveS
     assert last["rate_half_width"] <= 0.01
     again = server.answers("b", clients=2, placement={"log": "recorded"})
     assert again == [last]
+
+
+def test_settings_are_answered_with_a_placement_that_no_page_has(server: LiveServer) -> None:
+    scenario: dict[str, Any] = {
+        "settings": ["synchronous_commit=off"],
+        "placement": {"log": "ssd-nvme-dc"},
+        "cores": 3,
+    }
+    *_, last = server.answers("s", **scenario)
+    (told,) = Predictor.open(RECORDING).predict([Scenario.model_validate(scenario)])
+    assert told.rate_per_s and last["rate_per_s"]["value"] == pytest.approx(told.rate_per_s.value, rel=0.05)
+    assert any(text.startswith("synchronous_commit=off: ") for text in last["warnings"])
 
 
 def test_what_the_recording_cannot_answer_is_refused_as_an_answer(server: LiveServer) -> None:

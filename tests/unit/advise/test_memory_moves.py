@@ -7,32 +7,12 @@ from typing import Any
 
 import pytest
 
-from support.fake_replay import FakeReplay, predictor
-from tierwise.advise import Advice, Terms, advise
+from support.fake_memory import GIB, advice
+from tierwise.advise import Advice, Terms
 from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
 from tierwise.report.document import Table, Text
 from tierwise.report.recording.memory import memory_blocks
-
-GIB = 1 << 30
-TELLS = {
-    "can_change_memory": True,
-    "page_cache": {"engine_bytes": GIB},
-    "demands": {"reads": {"data": 2.0}},
-    "footprints": {"log": GIB, "data": 8 * GIB, "index": GIB, "temp": GIB},
-}
-
-
-class _FasterWithMemory(FakeReplay):
-    """Where the engine's buffer holds all, nothing waits."""
-
-    def _outcome(self, scenario: dict[str, Any], profiles: Any, factor: float = 1.0) -> dict[str, Any]:
-        share = (scenario.get("buffer_bytes") or GIB) / (9 * GIB)
-        return super()._outcome(scenario, profiles, factor * (1 + 9 * (share - 1 / 9)))
-
-
-def advice(devices: str = "nvme-dc", terms: Terms | None = None, **work: Any) -> Advice:
-    return advise(predictor(_FasterWithMemory(**{**TELLS, **work})), devices.split(","), terms=terms)
 
 
 def words(found: Advice) -> str:

@@ -40,6 +40,8 @@ def test_advice_is_written_as_a_page(recording: tw.api.recordings.RecordedRun, t
     page = (tmp_path / "advice.html").read_text("utf-8")
     assert page.startswith("<!doctype html>") and "nvme-dc" in page and "default-src" in page
     assert (advice.data.budget_per_month, advice.data.currency) == (50, "USD")
+    unnamed = recording.advise(["nvme-dc"], tables=True)
+    assert unnamed.data.tables is None, "the recording has no names of tables"
 
 
 def test_tables_are_relations(recording: tw.api.recordings.RecordedRun) -> None:

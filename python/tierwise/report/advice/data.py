@@ -6,13 +6,18 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tierwise.advise import Wear
+from tierwise.advise.setting_moves import SettingMove
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.predict.together import Unit
+from tierwise.report import numbers
+from tierwise.report.advice.choices import choices_of
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.risks import STATES, risk
 from tierwise.report.palette import DARK, LIGHT, ROLE_COLOURS
 from tierwise.report.recording.bills import part_words
+from tierwise.report.recording.tables import listed
 
 _FIGURES = 4
 """Significant figures that a column keeps."""
@@ -24,6 +29,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
 
     Columns of ``figures`` have an entry for each placement, by its number (:meth:`Survey.number`); ``null``
     where there is no answer. Rates are per second, latencies in µs, costs per month, wear in months.
+    ``choices`` are the answers beside placements (``report/advice/choices.py``), ``choice_figures`` theirs.
     ``billed`` has for each placement the indexes of the ``bills`` of its devices, whose sum, less the rent
     that ends, is its cost.
 
@@ -32,7 +38,16 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         live: what the server tells its own script; not given for a file.
     """
     run, survey = subject.advice.run, subject.survey
-    reasons = sorted({one.bound.because for one in survey.predictions if one and one.bound})
+    choices = choices_of(subject)
+    answers = [*survey.predictions, *(one.prediction for one in choices)]
+    reasons = sorted({one.bound.because for one in answers if one and one.bound})
+    figures = _columns(
+        survey.predictions,
+        reasons,
+        [subject.wear(one) if one else [] for one in survey.predictions],
+        [subject.cost_per_month(one) if one else None for one in survey.predictions],
+    )
+    figures["told"] = _each(survey.predictions, lambda one: float(subject.is_told(one)))
     because = {role: one.because for one in subject.advice.decision.together for role in one.roles}
     bills, billed = _bills(subject)
     needed = {one.role: one.size_bytes for one in subject.advice.spaces}
@@ -54,7 +69,16 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         "bills": bills,
         "billed": billed,
         "advised": survey.number(subject.placement) or 0,
-        "figures": _figures(subject, reasons),
+        "figures": figures,
+        "choices": [one.fields for one in choices],
+        "choice_figures": _columns(
+            [one.prediction for one in choices],
+            reasons,
+            [one.wear for one in choices],
+            [one.cost_per_month for one in choices],
+        ),
+        "settings": [_setting(one) for one in subject.advice.settings],
+        "tables": [row.name for row in listed(subject.advice.tables)],
         "reasons": reasons,
         "states": STATES,
         "colours": {"light": LIGHT, "dark": DARK},
@@ -121,8 +145,23 @@ def _bills(subject: Subject) -> tuple[list[dict[str, Any]], list[list[int] | Non
     return bills, billed
 
 
-def _figures(subject: Subject, reasons: Sequence[str]) -> dict[str, Column]:
-    predictions = subject.survey.predictions
+def _setting(move: SettingMove) -> dict[str, Any]:
+    bound = "no bound" if move.loses_s is None else numbers.seconds(move.loses_s)
+    loses = f"{move.loses} ({bound})" if move.loses_s != 0 else "nothing is lost"
+    return {
+        "name": move.setting,
+        "quoted": shlex.quote(move.setting),
+        "loses": loses,
+        "harms": move.loses_s != 0,
+    }
+
+
+def _columns(
+    predictions: Sequence[Prediction | None],
+    reasons: Sequence[str],
+    wears: Sequence[Sequence[Wear]],
+    costs: Column,
+) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for name, unit in (
         ("rate", "rate_per_s"),
@@ -138,12 +177,9 @@ def _figures(subject: Subject, reasons: Sequence[str]) -> dict[str, Column]:
     columns["reason"] = _each(
         predictions, lambda one: float(reasons.index(one.bound.because)) if one.bound else None
     )
-    columns["wear_months"] = _each(predictions, lambda one: _first_worn(subject, one, "months"))
-    columns["wear_months_predicted"] = _each(
-        predictions, lambda one: _first_worn(subject, one, "predicted_months")
-    )
-    columns["told"] = _each(predictions, lambda one: float(subject.is_told(one)))
-    columns["cost"] = _each(predictions, subject.cost_per_month)
+    columns["wear_months"] = [_first([one.months for one in wear]) for wear in wears]
+    columns["wear_months_predicted"] = [_first([one.predicted_months for one in wear]) for wear in wears]
+    columns["cost"] = [_short(cost) for cost in costs]
     return columns
 
 
@@ -151,10 +187,9 @@ def _each(predictions: Sequence[Prediction | None], value: Callable[[Prediction]
     return [None if one is None else _short(value(one)) for one in predictions]
 
 
-def _first_worn(subject: Subject, prediction: Prediction, field: str) -> float | None:
+def _first(months: Sequence[float | None]) -> float | None:
     """Months until the first new device is worn out; ``None`` if no profile tells, or none wears out."""
-    lasts = (getattr(one, field) for one in subject.wear(prediction))
-    return min((one for one in lasts if one is not None), default=None)
+    return _short(min((one for one in months if one is not None), default=None))
 
 
 def _end(figure: Estimate | None, end: str) -> float | None:

@@ -28,6 +28,7 @@ class Subject:
         recording: folder of the recording, as the user wrote it.
         costs: of placements, under the terms of the advice.
         fresh: whether devices are in factory state.
+        names: file of the names of tables, if the recording has none.
     """
 
     advice: Advice
@@ -35,6 +36,7 @@ class Subject:
     recording: Path
     costs: Costs
     fresh: bool = False
+    names: Path | None = None
 
     @property
     def currency(self) -> str:
@@ -117,7 +119,12 @@ class Subject:
 
 
 def subject(
-    predictor: Predictor, advice: Advice, terms: Terms, recording: Path, fresh: bool = False
+    predictor: Predictor,
+    advice: Advice,
+    terms: Terms,
+    recording: Path,
+    fresh: bool = False,
+    names: Path | None = None,
 ) -> Subject:
     """Survey the placements around an advice; the budget leaves none of them out, too small a device does.
 
@@ -127,6 +134,7 @@ def subject(
         terms: of payment, those of the advice.
         recording: folder of the recording, for commands to type.
         fresh: whether devices are in factory state.
+        names: file of the names of tables, if the recording has none.
     """
     costs = Costs.of(predictor, terms)
     decision = advice.decision
@@ -137,4 +145,4 @@ def subject(
     found = survey(predictor, advice.devices, keep=costs.fits, first=decision.option.placement)
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
     found.place([*moves, *(option.prediction for option in options)])
-    return Subject(advice, found, recording, costs, fresh)
+    return Subject(advice, found, recording, costs, fresh, names)

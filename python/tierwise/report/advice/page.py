@@ -12,17 +12,22 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tierwise.model.roles import Role
 from tierwise.model.shipped import DATA
 from tierwise.report.advice import decision
 from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
+from tierwise.report.advice.memory import memory_curve, points_of
 from tierwise.report.advice.steps import guide
 from tierwise.report.document import Block
+from tierwise.report.recording.memory import memory_blocks
 from tierwise.report.recording.settings import setting_blocks
+from tierwise.report.recording.tables import listed, page_sets, rows_table, sets_table, tables_headline
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 
 FOLDER = DATA / "templates" / "advice"
-SCRIPTS = ("numbers", "placements", "state", "figures", "board", "filters", "chart", "exports", "explorer")
+_WIDGETS = ("figures", "board", "choices", "filters", "chart", "exports")
+SCRIPTS = ("numbers", "placements", "state", *_WIDGETS, "explorer")
 """Modules in the order in which they are inlined; ``live`` follows on a served page."""
 
 
@@ -62,7 +67,28 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         bill=to_html(decision.bill(subject)),
         settings=to_html(setting_blocks(subject.advice, titled=False)),
         guide=guide(subject.advice.run.engine, subject.moves, subject.advice.run.footprints),
+        switches=bool(subject.advice.settings),
+        tables=_tables(subject),
+        curve=memory_curve(points_of(subject.advice), subject.advice.run.unit),
+        memory=to_html(memory_blocks(subject.advice, titled=False)),
     )
+
+
+def _tables(subject: Subject) -> dict[str, Any] | None:
+    """What the page says of tables and indexes."""
+    advice = subject.advice.tables
+    if advice is None:
+        return None
+    best, more = advice.devices[0].recommended, len(advice.rows) - len(listed(advice))
+    return {
+        "headline": tables_headline(advice),
+        "sets": to_html([sets_table(page_sets(advice), advice, title="", devices=True)]),
+        "rows": to_html([rows_table(advice)]),
+        "count": len(listed(advice)),
+        "more": more,
+        "names": best.names if best else [],
+        "guide": best and guide(subject.advice.run.engine, {Role.SELECTED: advice.devices[0].device}),
+    }
 
 
 def _json(data: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tierwise.model.roles import Role
 from tierwise.predict.together import MOVES, moves_of
+from tierwise.report.document import Block, Text, Tone
 
 FOLDER = MOVES
 _NUMBERED = "NEW"
@@ -99,6 +100,15 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
         sources=list(said.get("sources", [])) if known else [],
         account=said.get("account", "root"),
     )
+
+
+def steps_texts(found: Guide) -> list[Block]:
+    """A guide as texts: what to set, then the lines of each move and their way back."""
+    lines = [Text(found.variables)] if found.variables else []
+    for step in found.steps:
+        lines += [Text(step.note), Text(step.there), Text(f"The way back:\n{step.back}")]
+    lines += [Text(f"The {reason}.") for reason in found.along]
+    return [*lines, *(Text(f"No steps for the {reason}.", Tone.WARNING) for reason in found.without)]
 
 
 def _reason(said: Mapping[str, Any], role: Role) -> str:

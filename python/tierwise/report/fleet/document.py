@@ -15,7 +15,7 @@ from tierwise.report.fleet.words import (
     money_sentences,
     unusable_sentences,
 )
-from tierwise.report.recording.advice import price_texts
+from tierwise.report.recording.bills import price_texts
 from tierwise.report.recording.cautions import caution_blocks, warning_sentence
 from tierwise.report.recording.money_words import figure as amount
 from tierwise.report.recording.prediction_words import moving

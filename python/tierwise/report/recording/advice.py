@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option
-from tierwise.advise.sources import UsedPrice
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
@@ -13,9 +12,8 @@ from tierwise.report.recording.advice_words import (
     durability_sentences,
     first_sentence,
     further_sentences,
-    stale_sentence,
 )
-from tierwise.report.recording.bills import bill_table
+from tierwise.report.recording.bills import bill_table, price_texts
 from tierwise.report.recording.cautions import advice_cautions
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.memory import memory_blocks
@@ -23,6 +21,7 @@ from tierwise.report.recording.money_words import cents, months
 from tierwise.report.recording.prediction import notes
 from tierwise.report.recording.prediction_words import recorded_sentence
 from tierwise.report.recording.settings import setting_blocks
+from tierwise.report.recording.tables import tables_blocks
 
 _MOST_MOVES = 12
 _TB = 1e12
@@ -44,6 +43,7 @@ def advice_document(advice: Advice) -> list[Block]:
         blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
     blocks += setting_blocks(advice)
     blocks += memory_blocks(advice)
+    blocks += tables_blocks(advice.tables) if advice.tables else []
     options = {"The recommended placement": decision.option}
     if advice.reaching and advice.reaching.placement != decision.option.placement:
         options["The goal"] = advice.reaching
@@ -93,19 +93,6 @@ def _devices(name: str, option: Option) -> Table:
             months(wear.predicted_months) if wear else numbers.NONE,
         )
     return found
-
-
-def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
-    """Where the prices come from, which of them are old, and which were not checked."""
-    stale = stale_sentence(prices)
-    sources = [Text(f"Price of {one.device}{_dated(one)}: {one.source}.", Tone.QUIET) for one in prices]
-    return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
-
-
-def _dated(one: UsedPrice) -> str:
-    """`` (2025, not checked)``."""
-    said = [*([one.date] if one.date else []), *([] if one.checked else ["not checked"])]
-    return f" ({', '.join(said)})" if said else ""
 
 
 def _gain(move: Move) -> float:

@@ -1,13 +1,17 @@
-"""Bills of new devices: each part with its quantity and its price."""
+"""Bills of new devices: each part with its quantity and its price, and where the prices come from."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tierwise.advise import Option
 from tierwise.advise.costs import DeviceBill
+from tierwise.advise.sources import UsedPrice
 from tierwise.device_models.billing import BillPart
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
-from tierwise.report.document import Cell, Table, Tone, figure, table
+from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
+from tierwise.report.recording.advice_words import stale_sentence
 from tierwise.report.recording.money_words import cents
 
 _UNITS = {"size": "GiB", "iops": "I/Os per second", "throughput": "MiB/s"}
@@ -36,6 +40,19 @@ def bill_table(title: str, option: Option, currency: str) -> Table:
         cell = figure(option.cost_at_predicted_rate_per_month, cents)
         found.add("in all", words, "", cell, tone=Tone.QUIET)
     return found
+
+
+def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
+    """Where the prices come from, which of them are old, and which were not checked."""
+    stale = stale_sentence(prices)
+    sources = [Text(f"Price of {one.device}{_dated(one)}: {one.source}.", Tone.QUIET) for one in prices]
+    return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
+
+
+def _dated(one: UsedPrice) -> str:
+    """`` (2025, not checked)``."""
+    said = [*([one.date] if one.date else []), *([] if one.checked else ["not checked"])]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _add(found: Table, bill: DeviceBill) -> None:

@@ -2,73 +2,131 @@
 
 from __future__ import annotations
 
-from tierwise.advise.tables import TableAdvice, TableSet
+from collections.abc import Sequence
+
+from tierwise.advise.tables import DeviceTables, TableAdvice, TableRow, TableSet
+from tierwise.model.money import SYMBOLS
 from tierwise.model.roles import Role
+from tierwise.predict import RecordedRun
 from tierwise.report import numbers
-from tierwise.report.advice.steps import Guide, guide
+from tierwise.report.advice.steps import guide, steps_texts
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
+from tierwise.report.recording.bills import price_texts
+from tierwise.report.recording.money_words import cents, cost
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.prediction_words import recorded_sentence
 
+_MOST_ROWS = 60
 _MOST_NAMES = 8
+_MOST_PAGE_NAMES = 2
+_ALL = 0.995
+"""Share of a gain that is printed as all of it."""
 
 
-def tables_document(advice: TableAdvice) -> list[Block]:
-    """The recommended tables and indexes, the other sets, the steps and the warnings."""
-    blocks: list[Block] = [
-        Text(_headline(advice), Tone.HEADLINE),
-        Text(recorded_sentence(advice.run)),
-        _table(advice),
-    ]
-    recommended = advice.recommended
-    if recommended is not None:
-        blocks += [Text(f"Move: {', '.join(recommended.names)}.")]
-        blocks += _steps(guide(advice.run.engine, {Role.SELECTED: advice.device}))
-    return [*blocks, *warning_texts(advice.warnings)]
+def tables_document(advice: TableAdvice, run: RecordedRun) -> list[Block]:
+    """The recommended tables and indexes, the other sets on each device, the steps and the warnings."""
+    first, headline, *sets = advice.devices[0], *tables_blocks(advice)
+    blocks: list[Block] = [headline, Text(recorded_sentence(run)), *sets]
+    if first.recommended is not None:
+        blocks += [Text(f"Move: {', '.join(first.recommended.names)}.")]
+        blocks += steps_texts(guide(run.engine, {Role.SELECTED: first.device}))
+    return [*blocks, *price_texts(advice.prices), *warning_texts(advice.warnings)]
 
 
-def _headline(advice: TableAdvice) -> str:
-    best = advice.recommended
+def tables_blocks(advice: TableAdvice) -> list[Block]:
+    """The recommended set, then a table of the sets on each device."""
+    blocks: list[Block] = [Text(tables_headline(advice), Tone.HEADLINE)]
+    for one in advice.devices:
+        if one.sets:
+            title = f"The best sets by size on {one.device}"
+            blocks.append(sets_table([(one.device, each) for each in one.sets], advice, title=title))
+        else:
+            blocks.append(Text(f"No table or index that was used fits {one.device}."))
+    return blocks
+
+
+def tables_headline(advice: TableAdvice) -> str:
+    """Which set to move to which device, what it gains and what it costs."""
+    first = advice.devices[0]
+    best = first.recommended
     if best is None or best.prediction.speedup is None:
-        return f"Leave the tables where they are: no set of them on {advice.device} can be told from that."
-    named = f"{len(best.names)} table{'s' if len(best.names) != 1 else ''} and indexes"
-    if len(best.names) == 1:
-        named = best.names[0]
+        where = " or ".join(one.device for one in advice.devices)
+        return f"Leave the tables where they are: no set of them on {where} can be told from that."
     size = f"{numbers.size(best.size_bytes)} of {numbers.size(advice.total_bytes)}"
     gain = numbers.ratio(best.prediction.speedup.value)
-    most = max(one.gain for one in advice.sets)
+    most = max(one.gain for one in first.sets)
     share = numbers.percent(best.gain / most)
-    kept = "" if best.gain >= most else f", {share} of the gain of the fastest set"
-    return f"Move {named} ({size}) to {advice.device}: {gain} times the throughput{kept}."
+    kept = "" if best.gain >= _ALL * most else f", {share} of the gain of the fastest set"
+    price = cost(best.bill.per_month, advice.currency)
+    return f"Move {set_title(best)} ({size}) to {first.device}: {gain} times the throughput{kept}, {price}."
 
 
-def _table(advice: TableAdvice) -> Table:
-    shown = table(["on " + advice.device], ["size", "times the throughput"], "The best sets by size")
-    for place, one in enumerate(advice.sets):
-        mark = " (recommended)" if place == advice.best else ""
-        refused = one.prediction.speedup is None
+def sets_table(
+    sets: Sequence[tuple[str, TableSet]], advice: TableAdvice, *, title: str, devices: bool = False
+) -> Table:
+    """Sets of tables with their gain and price.
+
+    Args:
+        sets: each with its device.
+        advice: that they are of.
+        title: of the table.
+        devices: whether to name the device of each, and fewer tables.
+    """
+    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    figures = ["size", "times the\nthroughput", unit, "more/s", f"more/s\nper {unit}"]
+    shown = table(["tables and indexes", *(["on"] if devices else [])], figures, title)
+    recommended = {id(one.recommended) for one in advice.devices}
+    for device, one in sets:
+        mark = " (recommended)" if id(one) in recommended else ""
         shown.add(
-            f"{_names(one)}{mark}",
+            f"{_names(one, _MOST_PAGE_NAMES if devices else _MOST_NAMES)}{mark}",
+            *([device] if devices else []),
             figure(one.size_bytes, numbers.size),
-            numbers.NONE
-            if refused or one.prediction.speedup is None
-            else estimate(one.prediction.speedup, numbers.ratio),
+            estimate(one.prediction.speedup, numbers.ratio),
+            figure(one.bill.per_month, cents),
+            figure(one.gain_per_s, numbers.significant),
+            "free" if not one.bill.per_month else figure(one.gain_per_cost, numbers.significant),
         )
     return shown
 
 
-def _names(one: TableSet) -> str:
-    if len(one.names) <= _MOST_NAMES:
-        return ", ".join(one.names)
-    return f"{', '.join(one.names[:_MOST_NAMES])} and {len(one.names) - _MOST_NAMES} more"
+def page_sets(advice: TableAdvice) -> list[tuple[str, TableSet]]:
+    """Every simulated set once with its device: the best by size, then those of one table."""
+    return [(one.device, each) for one in advice.devices for each in _distinct(one)]
 
 
-def _steps(found: Guide) -> list[Block]:
-    lines: list[Block] = []
-    for step in found.steps:
-        lines += [
-            Text(step.note),
-            Text(f"{found.variables}\n{step.there}"),
-            Text(f"The way back:\n{step.back}"),
-        ]
-    return lines
+def listed(advice: TableAdvice | None) -> list[TableRow]:
+    """The tables and indexes that a page lists."""
+    return advice.rows[:_MOST_ROWS] if advice else []
+
+
+def rows_table(advice: TableAdvice) -> Table:
+    """The tables and indexes that were waited for longest, with what each gains at most."""
+    figures = ["size", "reads", "writes", "share of waits", "gains at most"]
+    shown = table(["table or index", "kind"], figures, "Waits by table and index")
+    for row in listed(advice):
+        shown.add(
+            row.name,
+            row.kind,
+            figure(row.size_bytes, numbers.size),
+            figure(row.reads, numbers.count),
+            figure(row.writes, numbers.count),
+            figure(row.wait_share, numbers.percent),
+            estimate(row.at_most, lambda value: f"{numbers.ratio(value)} times"),
+        )
+    return shown
+
+
+def set_title(one: TableSet) -> str:
+    """``public.orders``, or ``3 tables and indexes``."""
+    return one.names[0] if len(one.names) == 1 else f"{len(one.names)} tables and indexes"
+
+
+def _distinct(one: DeviceTables) -> list[TableSet]:
+    found = {frozenset(each.names): each for each in [*one.sets, *one.alone][::-1]}
+    return list(found.values())[::-1]
+
+
+def _names(one: TableSet, most: int) -> str:
+    more = len(one.names) - most
+    return ", ".join(one.names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -7,6 +7,7 @@ tierwise.chart = (() => {
   const AS_GOOD = data.margin; // a step up by less is no reason to pay more
   const once = data.recording.once;
   let view = null;
+  let fitted = () => true; // whether a point is within the scales
   let points = [];
 
   async function unpack() {
@@ -18,8 +19,7 @@ tierwise.chart = (() => {
     document.head.append(script); // its hash is in the page's policy
   }
 
-  function record(number) {
-    const found = places.at(number);
+  function record(number, found = places.at(number)) {
     const value = once ? 'speedup' : 'rate';
     const {cost, told} = found;
     return {n: number, cost, told, y: found[value], low: found[value + '_low'], high: found[value + '_high']};
@@ -37,8 +37,9 @@ tierwise.chart = (() => {
   }
 
   function datasets(chosen) {
-    const known = number => places.answered(number) ? [record(number)] : [];
-    return {points, front: front(points), chosen: known(chosen), advised: known(data.advised)};
+    const known = one => one.y === null ? [] : [one];
+    const shown = record(chosen, tierwise.state.figures(chosen));
+    return {points, front: front(points), chosen: known(shown), advised: known(record(data.advised))};
   }
 
   // 0 on the scale of costs, then 1, 2 and 5 of each decade, or 1 alone where there are many.
@@ -66,6 +67,7 @@ tierwise.chart = (() => {
     x.axis.values = [...ticks(1, saved).map(tick => -tick), 0, ...ticks(1, top)];
     y.scale.domain = [low, high];
     y.axis.values = ticks(low, high);
+    fitted = one => one.cost >= bottom && one.cost <= top && one.low >= low && one.high <= high;
   }
 
   // Axes in plain figures; sizes in the page's type.
@@ -101,20 +103,26 @@ tierwise.chart = (() => {
     const moved = digits.map((device, role) => device ? `${places.title(role)} on ${data.devices[device].name}` : '').filter(Boolean);
     tip.replaceChildren(
       ...(moved.length ? moved : ['as recorded']).map(text => tierwise.element('p', {text})),
-      tierwise.element('p', {class: 'small', text: tierwise.figures.sentence(number)}));
+      tierwise.element('p', {class: 'small', text: tierwise.figures.sentence(number, places.at(number))}));
     const [x, y] = [event.clientX, event.clientY];
     tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 12 : y + 18}px`;
   }
 
-  async function redraw() {
+  // One drawing after the other, each of the state that it finds.
+  let drawn = Promise.resolve();
+  const redraw = () => drawn = drawn.then(paint);
+
+  async function paint() {
     if (!window.vegaEmbed || !root.clientWidth) return;
     view?.finalize();
+    view = null;
     view = await embed(root, null, root.clientWidth);
     view.addEventListener('click', (event, item) => {
       if (item?.datum?.n !== undefined) tierwise.state.choose(item.datum.n);
     });
     root.dataset.drawn = root.clientWidth;
+    choose(tierwise.state.number);
   }
 
   async function start() {
@@ -126,7 +134,7 @@ tierwise.chart = (() => {
   }
 
   function draw(found) {
-    points = found.map(record);
+    points = found.map(number => record(number));
     legend.textContent = 'Each dot is a placement. Line: can be told from staying, and nothing cheaper is as fast, within '
       + numbers.percent(AS_GOOD - 1) + '. '
       + 'Ring: shown above, with its interval. Diamond: advised.';
@@ -135,7 +143,9 @@ tierwise.chart = (() => {
 
   function choose(number) {
     if (!view) return;
-    view.data('chosen', datasets(number).chosen).runAsync();
+    const {chosen} = datasets(number);
+    if (chosen.every(fitted)) view.data('chosen', chosen).runAsync();
+    else redraw();
   }
 
   // A drawing for use outside the page, in light colours.

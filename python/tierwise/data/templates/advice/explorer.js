@@ -4,7 +4,8 @@
 //
 //   tierwise.data                    the page's data (report/advice/data.py); `tierwise.data.live` is the server's
 //   tierwise.explorer.placement()    {role: device} of every placed role; "recorded" is where it was recorded
-//   tierwise.explorer.onchange(fn)   fn(placement) after each change by drag, key, chart or link; not called at once
+//   tierwise.explorer.settings()     the changed settings, as a scenario names them
+//   tierwise.explorer.onchange(fn)   fn(placement) after each change by drag, key, switch, chart or link; not at once
 //   tierwise.explorer.show(figures)  overwrites the figures of the current placement until it changes again:
 //                                    {rate, rate_low, rate_high, speedup, speedup_low, speedup_high,
 //                                     p50_us, p50_us_low, p50_us_high, p99_us, p99_us_low, p99_us_high,
@@ -21,7 +22,7 @@ tierwise.explorer = (() => {
   function figures() {
     const number = previewed ?? state.number;
     const {note, ...found} = (previewed === null && shown) || {};
-    tierwise.figures.show(number, {...places.at(number), ...found}, note);
+    tierwise.figures.show(number, {...state.figures(number), ...found}, note);
   }
 
   function preview(number) {
@@ -35,6 +36,7 @@ tierwise.explorer = (() => {
   function showPlacement() {
     shown = previewed = null;
     tierwise.board.draw();
+    tierwise.choices.draw();
     tierwise.exports.draw();
     figures();
     tierwise.chart.choose(state.number);
@@ -59,6 +61,7 @@ tierwise.explorer = (() => {
   tierwise.chart.start();
   return {
     placement: () => places.asObject(state.number),
+    settings: () => state.settings.map(index => tierwise.data.settings[index].name),
     onchange: listener => listeners.push(listener),
     preview,
     show,

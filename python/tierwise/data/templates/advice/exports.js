@@ -7,9 +7,11 @@ tierwise.exports = (() => {
   const columns = Object.keys(data.figures).filter(name => !['reason', 'told'].includes(name));
 
   function command(number) {
+    if (state.tables !== null) return data.choices[state.tables].command;
+    const set = state.settings.map(index => ` --set ${data.settings[index].quoted}`).join('');
     const moved = places.digits(number).flatMap((device, card) => device
       ? data.roles[card].roles.map(role => `${role}=${data.devices[device].quoted}`) : []);
-    return `${data.command} --place ${moved.join(',') || 'all=recorded'}${tierwise.live?.command() ?? ''}`;
+    return `${data.command} --place ${moved.join(',') || 'all=recorded'}${set}${tierwise.live?.command() ?? ''}`;
   }
 
   // A text that begins like a formula would be one in a spreadsheet.

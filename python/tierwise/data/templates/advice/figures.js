@@ -10,7 +10,7 @@ tierwise.element = (name, attributes = {}, ...children) => {
 };
 
 tierwise.figures = (() => {
-  const {recording, devices, states, reasons} = tierwise.data;
+  const {recording, devices, settings, choices, states, reasons} = tierwise.data;
   const places = tierwise.placements;
   const {NONE, significant, ratio, microseconds, seconds, money, months} = tierwise.numbers;
   const root = document.getElementById('tiles');
@@ -44,46 +44,59 @@ tierwise.figures = (() => {
   }
 
   function worn(found) {
-    if (found.wear_months === null) return 'no figure for new devices';
+    if (!(found.wear_months > 0)) return 'no figure for new devices';
     const sooner = months(found.wear_months_predicted);
     const filled = sooner === months(found.wear_months) ? '' : `; ${sooner} at the predicted rate`;
     return `at the recorded rate${filled}`;
   }
 
-  function power(number) {
-    const state = places.state(number);
-    if (state === null) return ['as today', ''];
-    const digits = places.digits(number);
+  const changed = () => tierwise.state.settings.map(index => settings[index]);
+
+  function power(number, tables) {
+    const digits = tables ? [devices.findIndex(one => one.name === tables.device)] : places.digits(number);
+    const state = tables ? devices[digits[0]].state : places.state(number);
+    const lost = changed().filter(one => one.harms).map(one => `${one.name} may lose commits`).join('; ');
+    if (state === null) return ['as today', lost];
     const worst = devices.find((one, index) => digits.includes(index) && index > 0 && one.state === state);
-    return [states[state], worst ? `${worst.name}, by profile; ${worst.tested}` : ''];
+    return [states[state], [worst ? `${worst.name}, by profile; ${worst.tested}` : '', lost].filter(Boolean).join('; ')];
   }
 
-  // Show figures; `found` has the keys of the data's columns.
-  function show(number, found, extra = '') {
+  // Show figures; `found` has the keys of the data's columns. `extra` is what a server says of its own figures.
+  function show(number, found, extra) {
     for (const {id, key, shown} of kinds) {
       if (!key) continue;
       tiles[id].value.textContent = shown(found[key]);
       tiles[id].small.textContent = likely(found, key, shown);
     }
-    tiles.wear.value.textContent = found.wear_months === null ? NONE : months(found.wear_months);
+    const choice = tierwise.state.choice(number);
+    const tables = choices[choice]?.rows ? choices[choice] : null;
+    tiles.wear.value.textContent = months(found.wear_months);
     tiles.wear.small.textContent = worn(found);
     tiles.cost.small.textContent = 'compared with now';
-    const [words, which] = power(number);
+    const [words, which] = power(number, tables);
     tiles.power.value.textContent = words;
     tiles.power.small.textContent = which;
     const said = [];
+    for (const one of changed()) said.push(`${one.name}: ${one.loses}.`);
+    if (choice === null && extra === undefined) said.push(missing());
+    if (tables) said.push(`${tables.title} on ${tables.device}, all else where it was recorded.`);
     if (!places.answered(number)) said.push('No answer: a device is too small for the files placed on it.');
     if (found.bound) {
       said.push(`From the measured waits alone, at most ${ratio(found.bound)} times as fast: ${reasons[found.reason]}.`);
     }
-    if (!tierwise.state.passes(number) && places.answered(number)) said.push('This placement does not pass the filters.');
+    if (choice === undefined && !tierwise.state.passes(number) && places.answered(number)) said.push('This placement does not pass the filters.');
     if (extra) said.push(extra);
     note.textContent = said.join(' ');
   }
 
-  // One sentence for the live region.
-  function sentence(number) {
-    const found = places.at(number);
+  function missing() {
+    const names = changed().map(one => one.name).join(' and ');
+    return `${names} with this placement: not simulated. Each setting was simulated alone, with the recorded and the advised placement.`;
+  }
+
+  // One sentence for the live region, and for a dot of the chart with its own figures.
+  function sentence(number, found = tierwise.state.figures(number)) {
+    if (tierwise.state.choice(number) === null && found.rate === null) return 'not simulated';
     if (!places.answered(number)) return 'no answer: a device is too small';
     const rate = recording.once ? seconds(found.elapsed_s) : `${significant(found.rate)} ${recording.unit} a second`;
     return `${rate}, ${ratio(found.speedup)} times as fast, ${money(found.cost)} a month`;

@@ -62,7 +62,9 @@ tierwise.live = (() => {
   }
 
   const moved = () => Object.entries(chosen).filter(([, value]) => value !== null);
-  const scenario = () => ({placement: explorer.placement(), ...Object.fromEntries(moved())});
+  const scenario = () => ({
+    placement: explorer.placement(), settings: explorer.settings(), ...Object.fromEntries(moved()),
+  });
   const command = () => moved().map(([name, value]) => ` --${options[name]} ${value}`).join('');
 
   // While a question has no answer yet, a newer one waits for it, so that figures follow a drag on a busy server.
@@ -158,6 +160,6 @@ tierwise.live = (() => {
   root.hidden = false;
   read();
   explorer.onchange(changed);
-  return {command, start: () => moved().length && (tierwise.exports.draw(), changed())};
+  return {command, start: () => moved().length + explorer.settings().length && (tierwise.exports.draw(), changed())};
 })();
 tierwise.live.start();
