@@ -180,6 +180,15 @@ impl Profile {
         }
     }
 
+    /// Whether requests reach it over a network: a volume, or an array of volumes.
+    pub fn is_network_volume(&self) -> bool {
+        match &self.params {
+            Params::Volume(_) => true,
+            Params::Array(params) => params.member.is_network_volume(),
+            Params::Hdd(_) | Params::Ssd(_) | Params::Ram(_) => false,
+        }
+    }
+
     /// The parameters.
     pub fn params(&self) -> &Params {
         &self.params
