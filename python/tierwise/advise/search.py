@@ -14,6 +14,7 @@ from tierwise.advise.durability import in_memory
 from tierwise.advise.goal import VERDICTS, Goal, Verdict
 from tierwise.advise.option import MARGIN, Option, lengthens_median, option_of
 from tierwise.model.choice import price_order, recommended
+from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked, asking
@@ -50,6 +51,7 @@ class Search:
         devices: full names of those to choose from.
         costs: of placements.
         budget_per_month: most that a placement may cost; no limit if not given.
+        machine: what else changes for all of them, as the limits of their machine; nothing if not given.
     """
 
     def __init__(
@@ -58,19 +60,26 @@ class Search:
         devices: Sequence[str],
         costs: Costs,
         budget_per_month: float | None = None,
+        machine: Scenario | None = None,
     ) -> None:
         """Replay the placements that are allowed: all, or those that a search chooses."""
         self._predictor, self._devices, self._costs = predictor, devices, costs
+        self._machine = machine or Scenario()
         self._budget_per_month = budget_per_month
         self._least: dict[str, float] = {}
         self._used: set[str] = set()
         self._considered: set[str] = set()
         """Devices for which some role was a candidate."""
-        self.staying = option_of(predictor.as_recorded, costs, devices)
+        self.staying = option_of(staying(predictor, self._machine), costs, devices)
         """To leave every file where it is."""
         self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {(): self.staying}
         self.ranking: Ranking = rank(
-            predictor, [RECORDED, *devices], keep=self._keep, cost=self._cost_per_month, closer=0
+            predictor,
+            [RECORDED, *devices],
+            self._machine,
+            keep=self._keep,
+            cost=self._cost_per_month,
+            closer=0,
         )
         priced = [(self._cost_per_month(one), one) for one in self.ranking.ranked]
         self._priced = [one for one in priced if budget_per_month is None or one[0] <= budget_per_month]
@@ -202,12 +211,26 @@ class Search:
         ]
         keys = [tuple(sorted(place.items())) for place in places]
         new = [key for key in keys if key not in self._predicted]
-        answers = self._predictor.predict([asking(Scenario(), dict(key)) for key in new])
+        answers = self._predictor.predict([asking(self._machine, dict(key)) for key in new])
         for key, answer in zip(new, answers, strict=True):
             self._predicted[key] = (
                 option_of(answer, self._costs, self._devices) if answer.rate_per_s else None
             )
         return [option for key in keys if (option := self._predicted[key])]
+
+
+def staying(predictor: Predictor, machine: Scenario) -> Prediction:
+    """The prediction that every file stays where it is, on a machine.
+
+    Raises:
+        TierwiseError: the recording cannot answer it.
+    """
+    if not machine.changes:
+        return predictor.as_recorded
+    found = predictor.predict([machine])[0]
+    if found.refused:
+        raise TierwiseError(found.refused.message, found.refused.fix)
+    return found
 
 
 def _rising(priced: Sequence[Priced]) -> list[Priced]:

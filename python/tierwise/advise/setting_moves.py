@@ -8,7 +8,7 @@ from tierwise.advise.durability import ShownCuts, shown_cuts
 from tierwise.advise.goal import Goal
 from tierwise.advise.option import MARGIN, Option, is_told
 from tierwise.model.binomial import share_interval
-from tierwise.predict import Prediction, Predictor, Scenario, estimates, settings
+from tierwise.predict import Prediction, Predictor, estimates, settings
 from tierwise.predict.settings import ChosenSetting
 from tierwise.results.measurements import Record
 
@@ -55,11 +55,17 @@ class SettingMove(Record):
     """Whether its gain can be told from none, and the median latency gets no longer."""
 
 
-def setting_moves(predictor: Predictor) -> list[SettingMove]:
-    """Each setting of the recorded engine that the recording can answer, the greatest gain first."""
+def setting_moves(predictor: Predictor, staying: Prediction | None = None) -> list[SettingMove]:
+    """Each setting of the recorded engine that the recording can answer, the greatest gain first.
+
+    Args:
+        predictor: of the recording.
+        staying: what they are compared with; the recorded run if not given.
+    """
     tried = settings.advised(predictor.about)
-    answers = predictor.predict([Scenario(settings=[one.text]) for one in tried])
-    recorded = predictor.as_recorded
+    recorded = staying or predictor.as_recorded
+    asked = [recorded.scenario.model_copy(update={"settings": [one.text]}) for one in tried]
+    answers = predictor.predict(asked)
     moves = [_move(one, answer, recorded) for one, answer in zip(tried, answers, strict=True)]
     return sorted((move for move in moves if move), key=lambda move: move.gain_per_s, reverse=True)
 

@@ -65,7 +65,7 @@ class Terms:
             headroom=parse_share(headroom, "--headroom"),
             growth=_growth(growth),
             years=years,
-            recorded_on=_recorded_on(recorded_on),
+            recorded_on=parse_recorded_on(recorded_on),
         )
 
     @property
@@ -97,8 +97,8 @@ def _growth(text: str) -> float:
     return factor - 1
 
 
-def _recorded_on(text: str) -> dict[str, str]:
-    """``gp3``, or ``log=io2,all=gp3``."""
+def parse_recorded_on(text: str) -> dict[str, str]:
+    """Role, or ``all``, to the full name of its device, in ``gp3`` or ``log=io2,all=gp3``."""
     if not text:
         return {}
     places = parse_place(text, "--recorded-on") if "=" in text else {EVERYTHING: text.strip()}

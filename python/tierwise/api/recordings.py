@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tierwise.advise import Advice, Goal, Terms
-from tierwise.advise import advise as find_advice
+from tierwise.advise import Advice, AdviceOptions, Terms
+from tierwise.advise.terms import parse_recorded_on
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.billing import YEARS
+from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import alt
-from tierwise.model.money import parse_monthly
 from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
-from tierwise.model.units import parse_duration_s, parse_size_bytes
+from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
+from tierwise.predict.machine import network_volumes
 from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, usability
 from tierwise.recording import TABLES, About, Observation, open_source
@@ -100,7 +102,7 @@ class RecordedRun:
             place: roles to move and their devices; nothing moves if not given.
             machine: fields of :class:`~tierwise.predict.Scenario`, for example ``cores``, ``clients``,
                 ``memory`` (as ``48G``), ``rate_per_s``, ``growth``, ``settings`` (as
-                ``["synchronous_commit=off"]``).
+                ``["synchronous_commit=off"]``), ``instance`` (a name or file, as ``m6i.large``).
 
         Raises:
             TierwiseError: an unknown role or device, or a recording without work in it.
@@ -139,6 +141,8 @@ class RecordedRun:
         prices: str | Path | None = None,
         recorded_on: str = "",
         may_lose: str | None = None,
+        instance: str | Path | Sequence[str] = (),
+        grow: str | None = None,
     ) -> AdviceView:
         """Advise what to move first.
 
@@ -153,6 +157,8 @@ class RecordedRun:
             prices: TOML file of prices, which replace those that ship.
             recorded_on: what the recorded device is, for example ``gp3`` or ``log=io2,all=gp3``.
             may_lose: a setting may be recommended if a crash loses commits of this time at most, as ``1s``.
+            instance: machine of the database, as ``m6i.large`` or a file; further ones are alternatives.
+            grow: say what breaks first when data and load grow so, as ``3x``.
         """
         terms = Terms.parse(
             have=",".join(have),
@@ -162,11 +168,24 @@ class RecordedRun:
             prices=None if prices is None else Path(prices),
             recorded_on=recorded_on,
         )
-        most = None if budget is None else parse_monthly(budget, "budget", terms.prices.currency)
-        wanted = None if goal is None else Goal.parse(goal)
-        loss_s = None if may_lose is None else parse_duration_s(may_lose, "may_lose")
-        advice = find_advice(self._predictor, list(devices), most, wanted, terms, loss_s)
-        return AdviceView(advice, lambda: subject(self._predictor, advice, terms, self._path, self._fresh))
+        options = AdviceOptions.parse(
+            "",
+            budget,
+            goal,
+            terms,
+            fresh=self._fresh,
+            may_lose=may_lose,
+            instances=[str(instance)] if isinstance(instance, (str, Path)) else instance,
+            grow=grow,
+        )
+        advice = replace(options, devices=list(devices)).advise(self._predictor)
+
+        def surveyed() -> Subject:
+            if advice.instance:
+                raise TierwiseError("instance: the page knows no machines", "advise without it")
+            return subject(self._predictor, advice, terms, self._path, self._fresh)
+
+        return AdviceView(advice, surveyed)
 
     @cached_property
     def _predictor(self) -> Predictor:
@@ -177,6 +196,10 @@ def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
     fields = dict(machine)
     if "memory" in fields:
         fields["memory_bytes"] = parse_size_bytes(fields.pop("memory"), "memory")
+    if isinstance(fields.get("instance"), (str, Path)):
+        fields["instance"] = find_instance(str(fields["instance"]))
+    if isinstance(fields.get("recorded_on"), str):
+        fields["recorded_volumes"] = network_volumes(parse_recorded_on(fields.pop("recorded_on")))
     return Scenario(placement=parse_place(place) if isinstance(place, str) else dict(place), **fields)
 
 

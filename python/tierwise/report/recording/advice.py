@@ -18,6 +18,7 @@ from tierwise.report.recording.advice_words import (
 from tierwise.report.recording.bills import bill_table
 from tierwise.report.recording.cautions import advice_cautions
 from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.machine import growing_blocks, machine_blocks
 from tierwise.report.recording.money_words import cents, months
 from tierwise.report.recording.prediction import notes
 from tierwise.report.recording.prediction_words import recorded_sentence
@@ -41,7 +42,7 @@ def advice_document(advice: Advice) -> list[Block]:
         more = len(advice.moves) - len(shown)
         blocks.append(_moves("Each move alone", shown, advice.currency, False))
         blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
-    blocks += setting_blocks(advice)
+    blocks += [*setting_blocks(advice), *machine_blocks(advice), *growing_blocks(advice)]
     options = {"The recommended placement": decision.option}
     if advice.reaching and advice.reaching.placement != decision.option.placement:
         options["The goal"] = advice.reaching
