@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
 from tierwise.advise.decision import Decision, decide
-from tierwise.advise.durability import Durability, durability, in_memory
+from tierwise.advise.durability import Durability, durability, lost_at_stop
 from tierwise.advise.filling import Filling, filling
 from tierwise.advise.goal import Goal
 from tierwise.advise.growing import Growing, growing
@@ -78,7 +78,8 @@ class Advice(Record):
     """What breaks first when data and load grow; ``None`` if it was not asked."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
-    fewest moves. To stay is one; memory for files that must last is none if anything else helps."""
+    fewest moves. To stay is one; files that must last lie where a stop of the machine loses them only if
+    nothing else helps, or if the database can be rebuilt."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
@@ -161,7 +162,7 @@ def advise(
     tried = setting_moves(predictor, recorded)
     if setting := instead(tried, decision.option, goal, may_lose_s):
         decision = decision.model_copy(update={"setting": setting.setting})
-    memory = bool(in_memory(decision.option.placement))
+    memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))
     ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
     options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]
     answers = [*(one.prediction for one in options), *(move.prediction for move in ladder)]

@@ -18,7 +18,9 @@ class MachineMove(Record):
     instance: str
     """Its name, such as ``m6i.xlarge``."""
     vcpus: int | None
+    """Processors that the operating system sees."""
     memory_gib: float | None
+    """Memory, in GiB."""
     prediction: Prediction
     """With its limits, its cores and, where the recording tells what that changes, its memory."""
     gain_per_s: float

@@ -32,6 +32,8 @@ class Terms:
         growth: of the files until the end of the period, as a share; a device has to hold them then.
         years: of service of a purchased device.
         recorded_on: role, or ``all``, -> full name of the device that the recorded one is.
+        rebuildable: whether the database can be rebuilt, as a replica can: its files may be lost with a stop
+            of the machine.
     """
 
     prices: Prices = field(default_factory=Prices.read)
@@ -40,6 +42,7 @@ class Terms:
     growth: float = 0.0
     years: float = YEARS
     recorded_on: Mapping[str, str] = field(default_factory=dict)
+    rebuildable: bool = False
 
     @classmethod
     def parse(
@@ -51,6 +54,7 @@ class Terms:
         years: float = YEARS,
         prices: Path | None = None,
         recorded_on: str = "",
+        rebuildable: bool = False,
     ) -> Self:
         """Read the terms as a user writes them, ``30%`` or ``log=io2,all=gp3``; an empty text is none of it.
 
@@ -66,6 +70,7 @@ class Terms:
             growth=_growth(growth),
             years=years,
             recorded_on=parse_recorded_on(recorded_on),
+            rebuildable=rebuildable,
         )
 
     @property

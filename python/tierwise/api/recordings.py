@@ -143,6 +143,7 @@ class RecordedRun:
         may_lose: str | None = None,
         instance: str | Path | Sequence[str] = (),
         grow: str | None = None,
+        rebuildable: bool = False,
     ) -> AdviceView:
         """Advise what to move first.
 
@@ -159,6 +160,7 @@ class RecordedRun:
             may_lose: a setting may be recommended if a crash loses commits of this time at most, as ``1s``.
             instance: machine of the database, as ``m6i.large`` or a file; further ones are alternatives.
             grow: say what breaks first when data and load grow so, as ``3x``.
+            rebuildable: the database can be rebuilt, as a replica: a stop of the machine may lose its files.
         """
         terms = Terms.parse(
             have=",".join(have),
@@ -167,6 +169,7 @@ class RecordedRun:
             years=years,
             prices=None if prices is None else Path(prices),
             recorded_on=recorded_on,
+            rebuildable=rebuildable,
         )
         options = AdviceOptions.parse(
             "",

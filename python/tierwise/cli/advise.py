@@ -25,6 +25,7 @@ from tierwise.cli.options import (
     MayLose,
     Names,
     PricesFile,
+    Rebuildable,
     RecordedOn,
     Scheduler,
     TrustScheduler,
@@ -69,6 +70,7 @@ def advise(
     years: Years = YEARS,
     prices: PricesFile = None,
     recorded_on: RecordedOn = "",
+    rebuildable: Rebuildable = False,
     by: Annotated[
         By | None, typer.Option(help="table: which tables and indexes to move to the one device")
     ] = None,
@@ -107,7 +109,7 @@ def advise(
             **{"--budget": budget, "--goal": goal, "--may-lose": may_lose, "--have": have},
             **{"--headroom": headroom, "--growth": growth, "--prices": prices, "--recorded-on": recorded_on},
             **{"--output": output or emitted, "--emit": emit, "--instance": instance, "--grow": grow},
-            **{"--scheduler": scheduler, "--workers": workers},
+            **{"--scheduler": scheduler, "--workers": workers, "--rebuildable": rebuildable},
         }
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
@@ -117,7 +119,13 @@ def advise(
         option = "--capacity" if capacity is not None else "--names"
         raise TierwiseError(f"{option} is of tables", "add --by table")
     terms = Terms.parse(
-        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+        have=have,
+        headroom=headroom,
+        growth=growth,
+        years=years,
+        prices=prices,
+        recorded_on=recorded_on,
+        rebuildable=rebuildable,
     )
     options = AdviceOptions.parse(
         devices, budget, goal, terms, fresh=fresh, may_lose=may_lose, instances=instance or [], grow=grow

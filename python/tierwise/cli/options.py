@@ -131,6 +131,13 @@ Instances = Annotated[
         "or a file. Further ones are alternatives",
     ),
 ]
+Rebuildable = Annotated[
+    bool,
+    typer.Option(
+        "--rebuildable",
+        help="the database can be rebuilt, as a replica: a machine's stop may lose files",
+    ),
+]
 Grow = Annotated[
     str | None,
     typer.Option(

@@ -85,11 +85,13 @@ class Instance(InstanceLimits):
     """Of its rent, a code of ISO 4217."""
 
 
-class _InstanceFile(_Part):
+class InstanceFile(_Part):
     """The fields of a TOML file of machines, such as ``data/instances.toml``."""
 
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
+    """Of every rent in the file, a code of ISO 4217."""
     instances: dict[str, InstanceLimits] = Field(min_length=1, max_length=_MOST_INSTANCES)
+    """Name of a machine, such as ``m6i.large``, -> what it has."""
 
 
 class _Answer(BaseModel):
@@ -204,7 +206,7 @@ def _read(file: Path) -> list[Instance]:
     try:
         if file.suffix == ".json":
             return [one.instance(file) for one in _described(parse_json(text, str(file), _READABLE))]
-        found = _InstanceFile.model_validate(parse_toml(text, str(file)))
+        found = InstanceFile.model_validate(parse_toml(text, str(file)))
         return [
             Instance(name=name, currency=found.currency, **dict(one)) for name, one in found.instances.items()
         ]

@@ -101,6 +101,7 @@ impl Profile {
         price::check(&mut root)?;
         range::check(&mut root, &table)?;
         let endurance_tb_written = read_endurance(&mut root)?;
+        root.flag_or("ephemeral", false)?; // who places files reads it from the fields
         root.texts("source", source::SHORTEST)?;
         root.finish()?;
         Ok(Self {

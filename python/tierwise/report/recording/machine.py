@@ -39,7 +39,8 @@ def machine_blocks(advice: Advice) -> list[Block]:
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
     text = f"Compared with {advice.instance.name}, every file where it is: rent more a month."
-    return [found, Text(text, Tone.QUIET)]
+    blocks: list[Block] = [found, Text(text, Tone.QUIET)]
+    return blocks
 
 
 def growing_blocks(advice: Advice) -> list[Block]:
