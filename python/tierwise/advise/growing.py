@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
@@ -34,6 +34,7 @@ from tierwise.predict.prediction import Refusal
 from tierwise.predict.ranking import by_load
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.savings import NO_TIME
+from tierwise.predict.together import units
 from tierwise.results.measurements import Record
 
 What = Literal["device", "cores", "machine", "locks", "space", "wear"]
@@ -144,6 +145,8 @@ def growing(
     Raises:
         TierwiseError: the recording shows no rate of transactions, or work that is done once.
     """
+    if predictor.work.from_waits:
+        raise TierwiseError("--grow: waits do not tell what saturates", "leave it out, or use a recording")
     if predictor.work.once or predictor.run.unit != "transactions":
         raise TierwiseError(
             "--grow needs transactions at a rate: the recording shows none, or work that is done once",
@@ -264,15 +267,17 @@ class _Search:
         first = min((one.factor for one in limits if one.factor is not None), default=math.inf)
         return [GrowthLimit(what="machine", factor=factor)] if factor * _ALIKE < first else []
 
-    def _space(self) -> list[GrowthLimit]:
-        """When the files fill their device: all grow but the log, which settings limit."""
+    def _space(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
+        """When the files fill their device: all grow but the log, which settings limit; less what moved."""
         found = []
         devices: dict[int, tuple[set[Role], int]] = {}
         for device in self._predictor.about.devices:
             roles, size = devices.get(device.shared, (set(), 0))
             devices[device.shared] = (roles | set(device.roles), size + device.sectors * SECTOR_BYTES)
         for roles, size_bytes in devices.values():
-            spaces = [space for role, space in self._costs.spaces.items() if role in roles]
+            spaces = [
+                space for role, space in self._costs.spaces.items() if role in roles and role not in moved
+            ]
             fixed = sum(one.size_bytes for one in spaces if one.role is Role.LOG)
             files = sum(one.now_bytes for one in spaces if one.role is not Role.LOG)
             if files <= 0 or size_bytes <= 0:
@@ -281,12 +286,13 @@ class _Search:
             found.append(self._limit("space", held, (size_bytes - fixed) / files))
         return found
 
-    def _wear(self) -> list[GrowthLimit]:
-        """When writes wear a recorded drive out within its service life."""
+    def _wear(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
+        """When writes wear a recorded drive out within its service life; less what moved."""
         run, months = self._predictor.run, self._terms.years * _MONTHS_PER_YEAR
         said = self._terms.recorded_on
         known = {role: said.get(role, said.get(EVERYTHING)) for role in run.footprints}
         named = {role: device for role, device in known.items() if device} or recorded_profiles(run)
+        named = {role: device for role, device in named.items() if role not in moved}
         now = {role: load.written_bytes_per_s for role, load in self._predictor.as_recorded.io.items()}
         found = []
         for device, written in written_by_device(named, now).items():
@@ -343,16 +349,17 @@ class _Search:
 
     def _other_devices(self, first: GrowthLimit) -> GrowthAnswer:
         """The cheapest placement of the roles of a device with which it keeps up, alone."""
-        units = [unit for unit in self._units if set(unit) & set(first.roles)]
+        roles = [role for role in first.roles if role in self._placed or first.what == "space"]
         tried = []
-        for choice in product([RECORDED, *self._devices], repeat=len(units)):
+        parts = units(self._predictor.run.engine, roles)
+        for choice in product([RECORDED, *self._devices], repeat=len(parts)):
             placement = {
                 role: device
-                for unit, device in zip(units, choice, strict=True)
+                for unit, device in zip(parts, choice, strict=True)
                 for role in unit
                 if device != RECORDED
             }
-            if placement and self._costs.fits(placement):
+            if placement and self._costs.fits(placement) and self._relieves(first, placement):
                 tried.append((self._costs.cost_per_month(placement), placement))
         tried.sort(key=lambda one: (one[0], len(one[1])))
         for start in range(0, min(len(tried), _MOST_ANSWERS), _BATCH):
@@ -365,6 +372,11 @@ class _Search:
                 if not over:
                     return GrowthAnswer(placement=placement, cost_per_month=cost)
         return GrowthAnswer()
+
+    def _relieves(self, first: GrowthLimit, placement: Mapping[Role, str]) -> bool:
+        """Whether the files that stay are few enough for the space, or the endurance, of their device."""
+        left = {"space": self._space, "wear": self._wear}.get(first.what, lambda _: [])(placement.keys())
+        return all(one.factor is None or not set(one.roles) & set(first.roles) for one in left)
 
     def _keeps_up(self, case: _Case) -> bool:
         return not self._saturated([(case, self._factor)])[0]

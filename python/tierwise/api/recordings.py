@@ -102,7 +102,8 @@ class RecordedRun:
             place: roles to move and their devices; nothing moves if not given.
             machine: fields of :class:`~tierwise.predict.Scenario`, for example ``cores``, ``clients``,
                 ``memory`` (as ``48G``), ``rate_per_s``, ``growth``, ``settings`` (as
-                ``["synchronous_commit=off"]``), ``instance`` (a name or file, as ``m6i.large``).
+                ``["synchronous_commit=off"]``), ``instance`` (a name or file, as ``m6i.large``)
+                with ``recorded_on`` (as ``gp3``).
 
         Raises:
             TierwiseError: an unknown role or device, or a recording without work in it.

@@ -28,6 +28,8 @@ _MOST_INSTANCES = 1000
 
 Rate = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
@@ -79,7 +81,7 @@ class InstanceLimits(_Part):
 class Instance(InstanceLimits):
     """A machine with its name."""
 
-    name: str = Field(min_length=1, max_length=100)
+    name: Name
     """Its name, such as ``m6i.large``."""
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
     """Of its rent, a code of ISO 4217."""
@@ -90,7 +92,7 @@ class InstanceFile(_Part):
 
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
     """Of every rent in the file, a code of ISO 4217."""
-    instances: dict[str, InstanceLimits] = Field(min_length=1, max_length=_MOST_INSTANCES)
+    instances: dict[Name, InstanceLimits] = Field(min_length=1, max_length=_MOST_INSTANCES)
     """Name of a machine, such as ``m6i.large``, -> what it has."""
 
 
@@ -118,7 +120,7 @@ class _MemoryInfo(_Answer):
 
 
 class _InstanceType(_Answer):
-    InstanceType: str = Field(min_length=1, max_length=100)
+    InstanceType: Name
     EbsInfo: _EbsInfo
     VCpuInfo: _VCpuInfo
     MemoryInfo: _MemoryInfo

@@ -28,7 +28,7 @@ def on_instance(scenario: Scenario, work: WorkSummary) -> Scenario:
     The recorded memory is kept where the recording does not tell what another size changes.
     """
     instance = scenario.instance
-    if instance is None:
+    if instance is None or scenario.set_by_instance:
         return scenario
     changes: dict[str, Any] = {}
     if scenario.cores is None and instance.vcpus not in (None, work.cores):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from support.fake_replay import REQUESTS, FakeReplay, about
 from tierwise import _core
 from tierwise.advise import Advice, AdviceOptions, Terms, advise
 from tierwise.advise.growing import Growing, parse_factor
+from tierwise.cli import app
 from tierwise.device_models.instances import find_instances
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor
@@ -108,9 +111,23 @@ def test_space_ends_where_the_files_fill_their_device() -> None:
     disk = {"name": "sda", "major": 8, "minor": 0, "mount": "/db", "roles": ["log", "data", "index"]}
     sectors = (75 + 1) * 10**9 // 512
     disk |= {"shared": 0, "first_sector": 0, "sectors": sectors, "profile": None, "write_cache": False}
-    limits = grown(asked(Limited(), said=about(devices=[disk]))).limits
-    space = next(one for one in limits if one.what == "space")
+    found = grown(asked(Limited(), said=about(devices=[disk])))
+    space = found.first
+    assert space and space.what == "space" and found.answer and "data" in found.answer.placement
     assert space.factor == pytest.approx(1.5, rel=0.01), "50 GB of data and indexes, 1 GB of log"
+
+
+def test_a_drive_that_wears_out_is_told() -> None:
+    endured = Terms.parse(recorded_on="nvme-dc", years=50)
+    wear = next(one for one in grown(asked(Limited(), terms=endured)).limits if one.what == "wear")
+    assert wear.factor is not None and 1 <= wear.factor <= 3
+
+
+def test_the_page_and_tables_refuse_what_they_do_not_know(tmp_path: Path) -> None:
+    for options in (["--instance", "m6i.large", "-o", "a.html"], ["--by", "table", "--grow", "3x"]):
+        refused = CliRunner().invoke(app, ["advise", str(tmp_path), "--devices", "gp3", *options])
+        assert isinstance(refused.exception, TierwiseError) or refused.exit_code != 0
+        assert any(one in str(refused.exception) + refused.output for one in ("--instance", "--grow"))
 
 
 def test_work_done_once_is_refused() -> None:

@@ -82,6 +82,7 @@ def test_a_file_of_a_user_is_read(tmp_path: Path) -> None:
         ("own.toml", OWN + "burst = { iops = 10, mb_per_s = 300 }", "burst is below"),
         ("own.toml", OWN + "colour = 1", "instances.big.one.colour"),
         ("own.toml", "instances = {}", "instances"),
+        ("own.toml", OWN.replace("big.one", "\\u001b[2J"), "instances"),
         ("own.toml", "[", "own.toml"),
         ("own.json", "{", "no JSON"),
         ("own.json", "3", "the file"),

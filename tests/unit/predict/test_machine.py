@@ -30,6 +30,7 @@ def test_cores_and_memory_follow_unless_they_are_named() -> None:
     assert (named.cores, named.memory_bytes, named.set_by_instance) == (3, 5 * GB, [])
     same = on_instance(Scenario(instance=LARGE), can)
     assert (same.cores, same.memory_bytes) == (None, None), "8 GB are what 8 GiB leave"
+    assert on_instance(found, can) == found
     assert on_instance(Scenario(), can) == Scenario()
     assert on_instance(Scenario(instance=limits_only(XLARGE)), can).cores is None
 
@@ -64,6 +65,11 @@ def test_the_model_of_a_disk_tells_that_it_is_a_volume() -> None:
     recorded = real(devices=[disk | {"chain": chain}])
     found = limits(Scenario(instance=LARGE), recorded.work, recorded.about)
     assert found and found["recorded"] == [0]
+
+
+def test_waits_alone_cannot_answer() -> None:
+    answer = predictor(FakeReplay(from_waits=True)).predict([Scenario(instance=LARGE)])[0]
+    assert answer.refused and "waits only" in answer.refused.message
 
 
 def test_an_emulated_local_disk_gives_no_warning() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Wear
-from tierwise.advise.durability import lost_at_stop
+from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.advise.sources import UsedPrice
 from tierwise.model.printable import capitalized
@@ -95,8 +95,9 @@ def fastest_sentence(advice: Advice) -> str:
     if advice.decision.why == "goal":
         return f"{other}, gives {gain} {price}."
     why = f"Predictions err by {_margin()} in the median, so this is no reason to choose it."
-    if lost_at_stop(fastest.placement) and not lost_at_stop(option.placement):
-        why = "It keeps files where a power cut or a restart of the machine loses them."
+    memory = lost_at_stop(fastest.placement) and not ephemeral(fastest.placement)
+    if memory and not lost_at_stop(option.placement):
+        why = "It keeps files in memory, which a power cut or a restart loses."
     return f"{other}, has {numbers.ratio(step.value)} times that rate: {gain} {price}. {why}"
 
 

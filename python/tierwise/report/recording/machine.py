@@ -64,7 +64,7 @@ def growing_blocks(advice: Advice) -> list[Block]:
             figure(growing.rate_per_s * (limit.factor or 0) if is_rate else None, numbers.significant),
             tone=Tone.PLAIN if limit.factor is not None else Tone.QUIET,
         )
-    return [Text(sentence) for sentence in growing_sentences(advice, growing)] + [found]
+    return [*(Text(sentence) for sentence in growing_sentences(advice, growing)), found]
 
 
 def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
