@@ -13,6 +13,7 @@ mod stations;
 pub use api::commit_settings::{CommitSettings, DelayOption, UnflushedCommits};
 pub use api::demands::{Demands, WaitSummary};
 pub use api::error::ReplayError;
+pub use api::instance::{Instance, InstanceBurst};
 pub use api::joint_request::{JointAnswer, JointRequest};
 pub use api::outcome::{Latency, Outcome, RoleIo};
 pub use api::parallel::{Answer, replay, replay_all};

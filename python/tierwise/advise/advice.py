@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
 from tierwise.advise.decision import Decision, decide
-from tierwise.advise.durability import Durability, durability, in_memory
+from tierwise.advise.durability import Durability, durability, lost_at_stop
 from tierwise.advise.filling import Filling, filling
 from tierwise.advise.goal import Goal
+from tierwise.advise.growing import Growing, growing
+from tierwise.advise.machine_moves import MachineMove, machine_moves, machine_notes, machine_of
 from tierwise.advise.memory_moves import MemoryMove, memory_moves
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
@@ -22,6 +24,7 @@ from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.tables import TableAdvice
 from tierwise.advise.terms import Terms
+from tierwise.device_models.instances import Instance
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -51,7 +54,7 @@ class Advice(Record):
     """What every output recommends."""
     run: RecordedRun
     recorded: Prediction
-    """The recorded run as it is reproduced."""
+    """The recorded run as it is reproduced; with a machine, behind its limits."""
     devices: list[str]
     have: list[str]
     """Devices that are owned already and cost nothing."""
@@ -78,9 +81,16 @@ class Advice(Record):
     not tell which reads more memory answers."""
     memory_price: MemoryPrice | None = None
     """Its price; ``None`` if it is not known in the currency."""
+    instance: Instance | None = None
+    """The machine of the database, whose limits hold for every placement; ``None`` if none was named."""
+    machines: list[MachineMove] = []
+    """Other machines instead of a move."""
+    growing: Growing | None = None
+    """What breaks first when data and load grow; ``None`` if it was not asked."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
-    fewest moves. To stay is one; memory for files that must last is none if anything else helps."""
+    fewest moves. To stay is one; files that must last lie where a stop of the machine loses them only if
+    nothing else helps, or if the database can be rebuilt."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
@@ -122,6 +132,9 @@ def advise(
     goal: Goal | None = None,
     terms: Terms | None = None,
     may_lose_s: float | None = None,
+    *,
+    instances: Sequence[Instance] = (),
+    grow: float | None = None,
 ) -> Advice:
     """Advise on placing the recorded files on some devices beside those that they are on.
 
@@ -134,6 +147,9 @@ def advise(
         terms: of payment; the prices that ship, and nothing owned, if not given.
         may_lose_s: commits of how many seconds a crash may lose, so that a setting may be recommended; none
             is if not given.
+        instances: the machine of the database, whose limits hold for every placement, then others to compare
+            it with; by default the larger ones of its family that ship.
+        grow: a factor by which data and load may grow, to say what breaks first.
 
     Raises:
         TierwiseError: no device, an unknown one, one without a price, or a budget below 0.
@@ -147,17 +163,18 @@ def advise(
     costs = Costs.of(predictor, terms)
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
-    search = Search(predictor, names, costs, budget_per_month)
+    machine = machine_of(instances, terms.recorded_on)
+    search = Search(predictor, names, costs, budget_per_month, machine)
     ranking, fastest, simpler = search.ranking, search.fastest, search.simpler()
-    recorded, (_, placed) = predictor.as_recorded, by_load(predictor)
+    recorded, (_, placed) = search.staying.prediction, by_load(predictor)
     moves = single_moves(predictor, names, recorded, costs, budget_per_month, placed)
     reaching = search.cheapest(goal) if goal else None
     decision = decide(search, predictor.run, goal, reaching)
-    tried = setting_moves(predictor)
+    tried = setting_moves(predictor, recorded)
     if setting := instead(tried, decision.option, goal, may_lose_s):
         decision = decision.model_copy(update={"setting": setting.setting})
-    tried = with_placement(predictor, tried, decision.option.placement)
-    memory = bool(in_memory(decision.option.placement))
+    tried = with_placement(predictor, tried, decision.option.placement, recorded)
+    memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))
     ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
     options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]
     answers = [*(one.prediction for one in options), *(move.prediction for move in ladder)]
@@ -179,8 +196,11 @@ def advise(
         moves=moves,
         ladder=ladder,
         settings=tried,
-        memory=memory_moves(predictor, terms.prices),
+        memory=memory_moves(predictor, terms.prices, recorded),
         memory_price=terms.prices.memory,
+        machines=machine_moves(predictor, instances, recorded, decision.option, costs.currency),
+        instance=instances[0] if instances else None,
+        growing=growing(predictor, grow, names, terms, machine, instances) if grow else None,
         best=search.best,
         fastest=fastest,
         step_to_fastest=decision.option.step_to(fastest) if fastest else None,
@@ -193,7 +213,11 @@ def advise(
         exact=ranking.complete,
         tried=ranking.tried,
         prices=used_prices(priced, terms, datetime.date.today()),
-        notes=[*ranking.notes, *billing_notes(names, terms, costs.volumes)],
+        notes=[
+            *ranking.notes,
+            *billing_notes(names, terms, costs.volumes),
+            *machine_notes(instances, predictor.work.cores),
+        ],
         warnings=_merged(judged, _cautions(recorded.warnings, [(one, one.warnings) for one in answers])),
         cross_checks=_cautions(recorded.cross_checks, [(one, one.cross_checks) for one in answers]),
     )

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from tierwise.advise.durability import ephemeral
 from tierwise.advise.endurance import lifetime_months, written_by_device
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.space import RoleSpace, role_spaces
@@ -113,6 +114,11 @@ class Costs:
         return self._terms.prices.currency
 
     @property
+    def rebuildable(self) -> bool:
+        """Whether files may be lost with a stop of the machine."""
+        return self._terms.rebuildable
+
+    @property
     def now_per_month(self) -> float | None:
         """Rent of the recorded volumes that can be given up; ``None`` if none is known."""
         return sum(volume.rent_per_month for volume in self.volumes) if self.volumes else None
@@ -126,7 +132,9 @@ class Costs:
         return sizes
 
     def fits(self, placement: Mapping[Role, str]) -> bool:
-        """Whether each device can hold its files with headroom, and after their growth."""
+        """Whether each device can hold its files, with headroom and after their growth, and may hold them."""
+        if not self.rebuildable and ephemeral(placement):
+            return False
         return all(self.holds(device, size) for device, size in self.size_bytes(placement).items())
 
     def allows(self, placement: Mapping[Role, str], budget_per_month: float | None) -> bool:

@@ -23,8 +23,15 @@ ShownT = TypeVar("ShownT", bound=Record)
 
 SHOWN_FILE = DATA / "durability.json"
 NOT_TESTED = "not tested"
-_SOURCES = ("power_loss_protection", "write_cache", "flush_us", "flush_latency_us", "latency.flush_us")
-"""Keys of a profile's sources that speak of its cache, the most telling first."""
+_SOURCES = (
+    "ephemeral",
+    "power_loss_protection",
+    "write_cache",
+    "flush_us",
+    "flush_latency_us",
+    "latency.flush_us",
+)
+"""Keys of a profile's sources that speak of what lasts, the most telling first."""
 
 
 class ShownCuts(Record):
@@ -95,13 +102,29 @@ def durability(placement: Mapping[Role, str], engine: str | None = None) -> list
     ]
 
 
-def in_memory(placement: Mapping[Role, str]) -> list[Role]:
-    """The roles that a placement keeps in memory, temporary files aside: a power cut loses them."""
+def lost_at_stop(placement: Mapping[Role, str]) -> list[Role]:
+    """The roles that a placement keeps where a stop of the machine loses them, temporary files aside.
+
+    Memory loses them with the power or a restart, an instance store when its machine stops.
+    """
     return [
         role
         for role, device in placement.items()
-        if role is not Role.TEMP and device != RECORDED and resolve(device).profile.kind == "ram"
+        if role is not Role.TEMP and device != RECORDED and _is_volatile(resolve(device).profile)
     ]
+
+
+def ephemeral(placement: Mapping[Role, str]) -> list[Role]:
+    """Those of them on an instance store, which only a database that can be rebuilt may use."""
+    return [role for role in lost_at_stop(placement) if _is_ephemeral(resolve(placement[role]).profile)]
+
+
+def _is_ephemeral(profile: Profile) -> bool:
+    return bool((profile.member or profile).fields.get("ephemeral"))
+
+
+def _is_volatile(profile: Profile) -> bool:
+    return profile.kind == "ram" or _is_ephemeral(profile)
 
 
 def _durability(device: str, roles: list[Role], engine: str | None) -> Durability:
@@ -126,6 +149,8 @@ def _durability(device: str, roles: list[Role], engine: str | None) -> Durabilit
 def _fact(profile: Profile) -> str:
     if profile.kind == "ram":
         return "memory: nothing survives a power cut"
+    if _is_ephemeral(profile):
+        return "instance store: a stop of the machine, or its move to another host, takes all its files"
     if profile.write_cache:
         return "volatile write cache: completed writes may be lost until a flush"
     if profile.kind == "volume":
@@ -135,6 +160,8 @@ def _fact(profile: Profile) -> str:
 
 def _source(profile: Profile) -> str:
     """What the profile gives as the source, or its summary."""
+    if _is_ephemeral(profile):
+        return profile.summary
     return next((profile.sources[key] for key in _SOURCES if key in profile.sources), profile.summary)
 
 

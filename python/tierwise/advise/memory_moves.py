@@ -39,8 +39,14 @@ class MemoryMove(Record):
     """Whether its gain can be told from none, and the median latency gets no longer."""
 
 
-def memory_moves(predictor: Predictor, prices: Prices) -> list[MemoryMove]:
-    """Sizes of memory up to that of all tables and indexes, ascending; none if reads wait for no device."""
+def memory_moves(predictor: Predictor, prices: Prices, staying: Prediction) -> list[MemoryMove]:
+    """Sizes of memory up to that of all tables and indexes, ascending; none if reads wait for no device.
+
+    Args:
+        predictor: of the recording.
+        prices: with that of memory.
+        staying: what they are compared with.
+    """
     work = predictor.work
     if not work.can_change_memory or not work.memory_bytes or not sum(work.demands.reads.values()):
         return []
@@ -48,13 +54,13 @@ def memory_moves(predictor: Predictor, prices: Prices) -> list[MemoryMove]:
     buffer = work.page_cache.engine_bytes
     missing = files - (buffer or work.page_cache.likely_bytes)
     added = sorted({_whole(share * missing) for share in _SHARES}) if missing > 0 else []
-    scenarios = [
-        Scenario(memory_bytes=work.memory_bytes + more, buffer_bytes=buffer + more if buffer else None)
+    sizes = [
+        {"memory_bytes": work.memory_bytes + more, "buffer_bytes": buffer + more if buffer else None}
         for more in added
     ]
-    recorded = predictor.as_recorded
+    scenarios = [staying.scenario.model_copy(update=size) for size in sizes]
     moves = [
-        _move(scenario, answer, recorded, more, prices, holds_all=more >= missing)
+        _move(scenario, answer, staying, more, prices, holds_all=more >= missing)
         for scenario, answer, more in zip(scenarios, predictor.predict(scenarios), added, strict=True)
     ]
     return [move for move in moves if move is not None]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.durability import in_memory
+from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import lengthens_median, within_margin
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, estimates
@@ -113,7 +113,7 @@ def climb(
     rungs: list[Move] = []
     moves = list(first)
     while chosen := next(
-        (move for move in moves if move.worthwhile and (memory or not in_memory(move.moved))), None
+        (move for move in moves if move.worthwhile and (memory or not lost_at_stop(move.moved))), None
     ):
         rungs.append(chosen)
         moves = single_moves(predictor, devices, chosen.prediction, costs, budget_per_month, placed)

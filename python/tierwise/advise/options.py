@@ -8,7 +8,9 @@ from typing import Self
 
 from tierwise.advise.advice import Advice, advise
 from tierwise.advise.goal import Goal
+from tierwise.advise.growing import parse_factor
 from tierwise.advise.terms import Terms
+from tierwise.device_models.instances import Instance, find_instances
 from tierwise.model.money import parse_monthly
 from tierwise.model.suggestions import names_in
 from tierwise.model.units import parse_duration_s
@@ -26,6 +28,8 @@ class AdviceOptions:
         terms: of payment.
         fresh: whether new devices are in their factory state.
         may_lose_s: commits of how many seconds a crash may lose, if a setting may be recommended for it.
+        instances: the machine of the database, then others to compare it with.
+        grow: a factor by which data and load may grow.
     """
 
     devices: Sequence[str]
@@ -34,6 +38,8 @@ class AdviceOptions:
     terms: Terms = field(default_factory=Terms)
     fresh: bool = False
     may_lose_s: float | None = None
+    instances: Sequence[Instance] = ()
+    grow: float | None = None
 
     @classmethod
     def parse(
@@ -45,6 +51,8 @@ class AdviceOptions:
         *,
         fresh: bool,
         may_lose: str | None = None,
+        instances: Sequence[str] = (),
+        grow: str | None = None,
     ) -> Self:
         """Read the options of a command line: ``nvme-dc,gp3``, ``50/month``, ``p99=5ms`` and ``1s``.
 
@@ -60,8 +68,19 @@ class AdviceOptions:
             terms=terms,
             fresh=fresh,
             may_lose_s=None if may_lose is None else parse_duration_s(may_lose, "--may-lose"),
+            instances=find_instances(instances),
+            grow=None if grow is None else parse_factor(grow),
         )
 
     def advise(self, predictor: Predictor) -> Advice:
         """The advice for a recording; see :func:`tierwise.advise.advise`."""
-        return advise(predictor, self.devices, self.budget_per_month, self.goal, self.terms, self.may_lose_s)
+        return advise(
+            predictor,
+            self.devices,
+            self.budget_per_month,
+            self.goal,
+            self.terms,
+            self.may_lose_s,
+            instances=self.instances,
+            grow=self.grow,
+        )

@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.durability import in_memory
+from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.goal import VERDICTS, Goal, Verdict
 from tierwise.advise.option import MARGIN, Option, lengthens_median, option_of
 from tierwise.model.choice import price_order, recommended
+from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked, asking
@@ -40,6 +41,8 @@ class LeftOut(Record):
     device: str
     least_cost_per_month: float | None
     """Of the cheapest placement that uses it, above the budget; ``None`` if it holds no role's files."""
+    ephemeral: bool = False
+    """Whether it may hold none of them because a stop of the machine loses its files."""
 
 
 class Search:
@@ -50,6 +53,7 @@ class Search:
         devices: full names of those to choose from.
         costs: of placements.
         budget_per_month: most that a placement may cost; no limit if not given.
+        machine: what else changes for all of them, as the limits of their machine; nothing if not given.
     """
 
     def __init__(
@@ -58,19 +62,26 @@ class Search:
         devices: Sequence[str],
         costs: Costs,
         budget_per_month: float | None = None,
+        machine: Scenario | None = None,
     ) -> None:
         """Replay the placements that are allowed: all, or those that a search chooses."""
         self._predictor, self._devices, self._costs = predictor, devices, costs
+        self._machine = machine or Scenario()
         self._budget_per_month = budget_per_month
         self._least: dict[str, float] = {}
         self._used: set[str] = set()
         self._considered: set[str] = set()
         """Devices for which some role was a candidate."""
-        self.staying = option_of(predictor.as_recorded, costs, devices)
+        self.staying = option_of(staying(predictor, self._machine), costs, devices)
         """To leave every file where it is."""
         self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {(): self.staying}
         self.ranking: Ranking = rank(
-            predictor, [RECORDED, *devices], keep=self._keep, cost=self._cost_per_month, closer=0
+            predictor,
+            [RECORDED, *devices],
+            self._machine,
+            keep=self._keep,
+            cost=self._cost_per_month,
+            closer=0,
         )
         priced = [(self._cost_per_month(one), one) for one in self.ranking.ranked]
         self._priced = [one for one in priced if budget_per_month is None or one[0] <= budget_per_month]
@@ -85,13 +96,14 @@ class Search:
     def best(self) -> Option:
         """The recommended option: the cheapest of those as good as the fastest that may be recommended.
 
-        Files that must last are kept in memory only if no other placement can be told from staying.
+        Files that must last are kept where a stop of the machine loses them only if no other placement can be
+        told from staying, or if the database can be rebuilt.
         """
-        return self._as_good(_cheapest_first, self._lasting) or self.staying
+        return self._as_good(self._cheapest_first, self._lasting) or self.staying
 
     def simpler(self) -> Option | None:
         """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
-        found = self._as_good(_simplest_first, self._lasting)
+        found = self._as_good(self._simplest_first, self._lasting)
         return found if found and len(found.placement) < len(self.best.placement) else None
 
     def may_be_recommended(self, option: Option) -> bool:
@@ -104,7 +116,7 @@ class Search:
 
         Without one: the closest whose interval holds the goal. ``None`` if every interval lies beyond it.
         """
-        near = sorted((one for one in self._priced if goal.near(one[1])), key=_cheapest_first)
+        near = sorted((one for one in self._priced if goal.near(one[1])), key=self._cheapest_first)
         closest = sorted(self._priced, key=lambda priced: goal.distance(priced[1]))[:_AT_THE_TOP]
         found: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
         for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *closest]):
@@ -131,7 +143,11 @@ class Search:
     def left_out(self) -> list[LeftOut]:
         """Candidates that no placement uses, for their price or their size."""
         return [
-            LeftOut(device=device, least_cost_per_month=self._least.get(device))
+            LeftOut(
+                device=device,
+                least_cost_per_month=self._least.get(device),
+                ephemeral=not self._costs.rebuildable and bool(ephemeral({Role.DATA: device})),
+            )
             for device in self._devices
             if device in self._considered - self._used
         ]
@@ -175,8 +191,10 @@ class Search:
 
     @cached_property
     def _lasting(self) -> list[Priced]:
-        """Those that keep no file in memory which must last; all, if none of these helps."""
-        found = [one for one in self._recommendable if not in_memory(one[1].placement)]
+        """Those that keep each file which must last where it does; all, if none of these helps."""
+        if self._costs.rebuildable:
+            return self._recommendable
+        found = [one for one in self._recommendable if not lost_at_stop(one[1].placement)]
         fastest = self._fastest_to_recommend(found)
         helps = fastest is not None and not self.staying.as_good_as(fastest)
         return found if helps else self._recommendable
@@ -188,6 +206,20 @@ class Search:
             return max(tops, key=lambda option: _rate(option.prediction))
         others = self._in_batches(among[_AT_THE_TOP:_TRIED])
         return next(filter(self.may_be_recommended, others), None)
+
+    def _cheapest_first(self, priced: Priced) -> tuple[bool, float, int, float]:
+        """Sort key: the lowest cost, then the fewest moves, then the highest rate; what a stop loses last."""
+        cost, ranked = priced
+        return price_order(cost, _moves(ranked), ranked.rate_per_s, self._loses(ranked))
+
+    def _simplest_first(self, priced: Priced) -> tuple[bool, int, float, float]:
+        """Sort key: the fewest moves, then the lowest cost, then the highest rate; what a stop loses last."""
+        cost, ranked = priced
+        return self._loses(ranked), _moves(ranked), cost, -ranked.rate_per_s
+
+    def _loses(self, ranked: Ranked) -> bool:
+        """Whether a stop of the machine loses files that must last."""
+        return not self._costs.rebuildable and bool(lost_at_stop(ranked.placement))
 
     def _in_batches(self, priced: Sequence[Priced]) -> Iterator[Option]:
         """Options with intervals, in the same order, predicted a few at a time as they are asked for."""
@@ -202,7 +234,7 @@ class Search:
         ]
         keys = [tuple(sorted(place.items())) for place in places]
         new = [key for key in keys if key not in self._predicted]
-        answers = self._predictor.predict([asking(Scenario(), dict(key)) for key in new])
+        answers = self._predictor.predict([asking(self._machine, dict(key)) for key in new])
         for key, answer in zip(new, answers, strict=True):
             self._predicted[key] = (
                 option_of(answer, self._costs, self._devices) if answer.rate_per_s else None
@@ -210,10 +242,24 @@ class Search:
         return [option for key in keys if (option := self._predicted[key])]
 
 
+def staying(predictor: Predictor, machine: Scenario) -> Prediction:
+    """The prediction that every file stays where it is, on a machine.
+
+    Raises:
+        TierwiseError: the recording cannot answer it.
+    """
+    if not machine.changes:
+        return predictor.as_recorded
+    found = predictor.predict([machine])[0]
+    if found.refused:
+        raise TierwiseError(found.refused.message, found.refused.fix)
+    return found
+
+
 def _rising(priced: Sequence[Priced]) -> list[Priced]:
     """Placements that are faster than every cheaper one, the cheapest first."""
     found: list[Priced] = []
-    for one in sorted(priced, key=lambda one: _cheapest_first(one)[1:]):
+    for one in sorted(priced, key=lambda one: price_order(one[0], _moves(one[1]), one[1].rate_per_s)[1:]):
         if not found or one[1].rate_per_s > found[-1][1].rate_per_s:
             found.append(one)
     return found
@@ -231,15 +277,3 @@ def _miss(goal: Goal, option: Option) -> float:
 
 def _moves(ranked: Ranked) -> int:
     return sum(device != RECORDED for device in ranked.placement.values())
-
-
-def _cheapest_first(priced: Priced) -> tuple[bool, float, int, float]:
-    """Sort key: the lowest cost, then the fewest moves, then the highest rate; memory last."""
-    cost, ranked = priced
-    return price_order(cost, _moves(ranked), ranked.rate_per_s, bool(in_memory(ranked.placement)))
-
-
-def _simplest_first(priced: Priced) -> tuple[bool, int, float, float]:
-    """Sort key: the fewest moves, then the lowest cost, then the highest rate; memory last."""
-    cost, ranked = priced
-    return bool(in_memory(ranked.placement)), _moves(ranked), cost, -ranked.rate_per_s

@@ -9,7 +9,7 @@ from tierwise.advise.goal import Goal
 from tierwise.advise.option import MARGIN, Option, is_told
 from tierwise.model.binomial import share_interval
 from tierwise.model.roles import Role
-from tierwise.predict import Prediction, Predictor, Scenario, estimates, settings
+from tierwise.predict import Prediction, Predictor, estimates, settings
 from tierwise.predict.settings import ChosenSetting
 from tierwise.results.measurements import Record
 
@@ -58,23 +58,40 @@ class SettingMove(Record):
     """With the recommended placement; ``None`` if that is to stay."""
 
 
-def setting_moves(predictor: Predictor) -> list[SettingMove]:
-    """Each setting of the recorded engine that the recording can answer, the greatest gain first."""
+def setting_moves(predictor: Predictor, staying: Prediction | None = None) -> list[SettingMove]:
+    """Each setting of the recorded engine that the recording can answer, the greatest gain first.
+
+    Args:
+        predictor: of the recording.
+        staying: what they are compared with; the recorded run if not given.
+    """
     tried = settings.advised(predictor.about)
-    answers = predictor.predict([Scenario(settings=[one.text]) for one in tried])
-    recorded = predictor.as_recorded
+    recorded = staying or predictor.as_recorded
+    asked = [recorded.scenario.model_copy(update={"settings": [one.text]}) for one in tried]
+    answers = predictor.predict(asked)
     moves = [_move(one, answer, recorded) for one, answer in zip(tried, answers, strict=True)]
     return sorted((move for move in moves if move), key=lambda move: move.gain_per_s, reverse=True)
 
 
 def with_placement(
-    predictor: Predictor, moves: Sequence[SettingMove], placement: Mapping[Role, str]
+    predictor: Predictor,
+    moves: Sequence[SettingMove],
+    placement: Mapping[Role, str],
+    staying: Prediction,
 ) -> list[SettingMove]:
-    """The same settings, each with its answer for a placement; as they are for one that moves nothing."""
+    """The same settings, each with its answer for a placement; as they are for one that moves nothing.
+
+    Args:
+        predictor: of the recording.
+        moves: the settings.
+        placement: the recommended one.
+        staying: what they are compared with.
+    """
     if not placement:
         return list(moves)
     places = {role.value: device for role, device in placement.items()}
-    answers = predictor.predict([Scenario(placement=places, settings=[move.setting]) for move in moves])
+    asked = [{"placement": places, "settings": [move.setting]} for move in moves]
+    answers = predictor.predict([staying.scenario.model_copy(update=one) for one in asked])
     return [
         move.model_copy(update={"with_move": answer}) for move, answer in zip(moves, answers, strict=True)
     ]

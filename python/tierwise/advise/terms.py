@@ -32,6 +32,8 @@ class Terms:
         growth: of the files until the end of the period, as a share; a device has to hold them then.
         years: of service of a purchased device.
         recorded_on: role, or ``all``, -> full name of the device that the recorded one is.
+        rebuildable: whether the database can be rebuilt, as a replica can: its files may be lost with a stop
+            of the machine.
     """
 
     prices: Prices = field(default_factory=Prices.read)
@@ -40,6 +42,7 @@ class Terms:
     growth: float = 0.0
     years: float = YEARS
     recorded_on: Mapping[str, str] = field(default_factory=dict)
+    rebuildable: bool = False
 
     @classmethod
     def parse(
@@ -51,6 +54,7 @@ class Terms:
         years: float = YEARS,
         prices: Path | None = None,
         recorded_on: str = "",
+        rebuildable: bool = False,
     ) -> Self:
         """Read the terms as a user writes them, ``30%`` or ``log=io2,all=gp3``; an empty text is none of it.
 
@@ -65,7 +69,8 @@ class Terms:
             headroom=parse_share(headroom, "--headroom"),
             growth=_growth(growth),
             years=years,
-            recorded_on=_recorded_on(recorded_on),
+            recorded_on=parse_recorded_on(recorded_on),
+            rebuildable=rebuildable,
         )
 
     @property
@@ -97,8 +102,8 @@ def _growth(text: str) -> float:
     return factor - 1
 
 
-def _recorded_on(text: str) -> dict[str, str]:
-    """``gp3``, or ``log=io2,all=gp3``."""
+def parse_recorded_on(text: str) -> dict[str, str]:
+    """Role, or ``all``, to the full name of its device, in ``gp3`` or ``log=io2,all=gp3``."""
     if not text:
         return {}
     places = parse_place(text, "--recorded-on") if "=" in text else {EVERYTHING: text.strip()}

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tierwise.advise import Advice, Goal, Terms
-from tierwise.advise import advise as find_advice
+from tierwise.advise import Advice, AdviceOptions, Terms
 from tierwise.advise.tables import tables_beside
+from tierwise.advise.terms import parse_recorded_on
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.billing import YEARS
+from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import alt
-from tierwise.model.money import parse_monthly
 from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
-from tierwise.model.units import parse_duration_s, parse_size_bytes
+from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
+from tierwise.predict.machine import network_volumes
 from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, usability
 from tierwise.recording import TABLES, About, Observation, open_source
@@ -101,7 +103,8 @@ class RecordedRun:
             place: roles to move and their devices; nothing moves if not given.
             machine: fields of :class:`~tierwise.predict.Scenario`, for example ``cores``, ``clients``,
                 ``memory`` (as ``48G``), ``rate_per_s``, ``growth``, ``settings`` (as
-                ``["synchronous_commit=off"]``).
+                ``["synchronous_commit=off"]``), ``instance`` (a name or file, as ``m6i.large``)
+                with ``recorded_on`` (as ``gp3``).
 
         Raises:
             TierwiseError: an unknown role or device, or a recording without work in it.
@@ -141,6 +144,9 @@ class RecordedRun:
         recorded_on: str = "",
         may_lose: str | None = None,
         tables: bool = False,
+        instance: str | Path | Sequence[str] = (),
+        grow: str | None = None,
+        rebuildable: bool = False,
     ) -> AdviceView:
         """Advise what to move first.
 
@@ -156,6 +162,9 @@ class RecordedRun:
             recorded_on: what the recorded device is, for example ``gp3`` or ``log=io2,all=gp3``.
             may_lose: a setting may be recommended if a crash loses commits of this time at most, as ``1s``.
             tables: whether to answer for tables and indexes too, if the recording has their names.
+            instance: machine of the database, as ``m6i.large`` or a file; further ones are alternatives.
+            grow: say what breaks first when data and load grow so, as ``3x``.
+            rebuildable: the database can be rebuilt, as a replica: a stop of the machine may lose its files.
         """
         terms = Terms.parse(
             have=",".join(have),
@@ -164,15 +173,29 @@ class RecordedRun:
             years=years,
             prices=None if prices is None else Path(prices),
             recorded_on=recorded_on,
+            rebuildable=rebuildable,
         )
-        most = None if budget is None else parse_monthly(budget, "budget", terms.prices.currency)
-        wanted = None if goal is None else Goal.parse(goal)
-        loss_s = None if may_lose is None else parse_duration_s(may_lose, "may_lose")
-        advice = find_advice(self._predictor, list(devices), most, wanted, terms, loss_s)
+        options = AdviceOptions.parse(
+            "",
+            budget,
+            goal,
+            terms,
+            fresh=self._fresh,
+            may_lose=may_lose,
+            instances=[str(instance)] if isinstance(instance, (str, Path)) else instance,
+            grow=grow,
+        )
+        advice = replace(options, devices=list(devices)).advise(self._predictor)
         if tables:
             beside = tables_beside(self._predictor, advice.devices, terms)
             advice = advice.model_copy(update={"tables": beside})
-        return AdviceView(advice, lambda: subject(self._predictor, advice, terms, self._path, self._fresh))
+
+        def surveyed() -> Subject:
+            if advice.instance:
+                raise TierwiseError("instance: the page knows no machines", "advise without it")
+            return subject(self._predictor, advice, terms, self._path, self._fresh)
+
+        return AdviceView(advice, surveyed)
 
     @cached_property
     def _predictor(self) -> Predictor:
@@ -185,6 +208,10 @@ def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
         fields["memory_bytes"] = parse_size_bytes(fields.pop("memory"), "memory")
     if "buffer" in fields:
         fields["buffer_bytes"] = parse_size_bytes(fields.pop("buffer"), "buffer")
+    if isinstance(fields.get("instance"), (str, Path)):
+        fields["instance"] = find_instance(str(fields["instance"]))
+    if isinstance(fields.get("recorded_on"), str):
+        fields["recorded_volumes"] = network_volumes(parse_recorded_on(fields.pop("recorded_on")))
     return Scenario(placement=parse_place(place) if isinstance(place, str) else dict(place), **fields)
 
 

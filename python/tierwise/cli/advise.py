@@ -18,12 +18,15 @@ from tierwise.cli.options import (
     Devices,
     Fresh,
     GoalText,
+    Grow,
     Growth,
     Have,
     Headroom,
+    Instances,
     MayLose,
     Names,
     PricesFile,
+    Rebuildable,
     RecordedOn,
     Scheduler,
     TrustScheduler,
@@ -63,9 +66,12 @@ def advise(
     may_lose: MayLose = None,
     headroom: Headroom = "",
     growth: Growth = "",
+    instance: Instances = None,
+    grow: Grow = None,
     years: Years = YEARS,
     prices: PricesFile = None,
     recorded_on: RecordedOn = "",
+    rebuildable: Rebuildable = False,
     by: Annotated[
         By | None, typer.Option(help="table: which tables and indexes to move to each device")
     ] = None,
@@ -95,22 +101,34 @@ def advise(
     emitted, output = (output, None) if emit is not None else (None, output)
     if output is not None and output.suffix != ".html":
         raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
+    if output is not None and instance:
+        raise TierwiseError("--instance: the page knows no machines", "leave out --output or --instance")
     if output is not None and Day.is_at(recording):
         require("report", "--output of a day")  # its timeline is drawn
     terms = Terms.parse(
-        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+        have=have,
+        headroom=headroom,
+        growth=growth,
+        years=years,
+        prices=prices,
+        recorded_on=recorded_on,
+        rebuildable=rebuildable,
     )
     if by is not None:
-        others: dict[str, object] = {"--budget": budget, "--goal": goal, "--may-lose": may_lose}
-        others |= {"--recorded-on": recorded_on, "--output": output or emitted, "--emit": emit}
-        others |= {"--scheduler": scheduler, "--workers": workers}
+        others: dict[str, object] = {
+            **{"--budget": budget, "--goal": goal, "--may-lose": may_lose, "--recorded-on": recorded_on},
+            **{"--output": output or emitted, "--emit": emit, "--instance": instance, "--grow": grow},
+            **{"--scheduler": scheduler, "--workers": workers, "--rebuildable": rebuildable},
+        }
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
         show_table_advice(recording, devices, capacity, names, terms, seeds=seeds, fresh=fresh, format=format)
         return
     if capacity is not None:
         raise TierwiseError("--capacity is of tables", "add --by table")
-    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh, may_lose=may_lose)
+    options = AdviceOptions.parse(
+        devices, budget, goal, terms, fresh=fresh, may_lose=may_lose, instances=instance or [], grow=grow
+    )
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         opened: dict[Path, Predictor] = {}
 

@@ -114,6 +114,36 @@ RecordedOn = Annotated[
         help="what the recorded device is, for example gp3 or log=io2,all=gp3",
     ),
 ]
+InstanceName = Annotated[
+    str | None,
+    typer.Option(
+        "--instance",
+        metavar="NAME|FILE",
+        help="machine with limits for all its network volumes, its cores and memory: m6i.large, or a file",
+    ),
+]
+Instances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--instance",
+        metavar="NAME|FILE",
+        help="machine of the database, with limits for its network volumes, cores and memory: m6i.large, "
+        "or a file. Further ones are alternatives",
+    ),
+]
+Rebuildable = Annotated[
+    bool,
+    typer.Option(
+        "--rebuildable",
+        help="the database can be rebuilt, as a replica: a machine's stop may lose files",
+    ),
+]
+Grow = Annotated[
+    str | None,
+    typer.Option(
+        "--grow", metavar="FACTOR", help="what breaks first when data and load grow, for example 3x"
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")]
 Names = Annotated[
     Path | None,

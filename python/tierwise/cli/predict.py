@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.cli.options import Names, Png, Scheduler, TrustScheduler, Workers
+from tierwise.advise.terms import parse_recorded_on
+from tierwise.cli.options import InstanceName, Names, Png, RecordedOn, Scheduler, TrustScheduler, Workers
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.predict_joint import predict_joint
 from tierwise.cli.printing import echo
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
+from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.placement import parse_place
@@ -21,6 +23,7 @@ from tierwise.model.suggestions import names_in
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Scenario, rank
 from tierwise.predict.counting import parse_unit
+from tierwise.predict.machine import network_volumes
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.usability import usability
@@ -91,6 +94,8 @@ def predict(
         float | None,
         typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow"),
     ] = None,
+    instance: InstanceName = None,
+    recorded_on: RecordedOn = "",
     emulated: Annotated[
         bool, typer.Option(help="predict emulated disks, which are no faster than their path")
     ] = False,
@@ -122,8 +127,14 @@ def predict(
         rate_per_s=rate,
         growth=growth,
         settings=set_ or [],
+        instance=find_instance(instance) if instance else None,
+        recorded_volumes=network_volumes(parse_recorded_on(recorded_on)),
         emulated=emulated,
     )
+    if recorded_on and instance is None:
+        raise TierwiseError(
+            "--recorded-on: only the limits of a machine need it", "add --instance, or leave it out"
+        )
     if devices is not None and set_:
         raise TierwiseError(
             "--set: placements are ranked with the recorded settings", "name one with --place"

@@ -102,6 +102,7 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
     "workload": _of("workloads.spec", "WorkloadSpec"),
     "prices": _of("device_models.prices", "PriceFile"),
+    "instances": _of("device_models.instances", "InstanceFile"),
     "weights": _of("fleet", "WeightsFile"),
     "device-profile": _device_profile,
     "result": _of("results", "RunResult"),

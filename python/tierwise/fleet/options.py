@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tierwise.advise import Costs, Goal, Option, Terms
-from tierwise.advise.durability import in_memory
+from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.endurance import written_by_device
 from tierwise.advise.goal import Verdict
 from tierwise.advise.search import Search
@@ -156,7 +156,7 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
     others = [option for option in search.front(task.goal) if not option.stays and option.prediction.speedup]
     needed = [one for one in others if task.goal and task.goal.verdict(one.prediction).endswith("reached")]
     allowed = [one for one in others if search.may_be_recommended(one)]
-    lasting = [one for one in allowed if not in_memory(one.placement)]
+    lasting = [one for one in allowed if not lost_at_stop(one.placement)]
     rungs = worthwhile(recorded, lasting) or worthwhile(recorded, allowed)
     kept = [one for one in others if one in rungs or one in needed]
     answers = [one.prediction for one in (recorded, *kept)]

@@ -79,7 +79,7 @@ class Answers:
     def rates(self, scenario: Scenario, outcome: Outcome) -> list[float]:
         """The same over the reproduced run's error, then under every other assumption."""
         arrivals = self._work.arrivals_per_s(scenario)
-        if arrivals and not _is_saturated(arrivals, outcome):
+        if arrivals and not is_saturated(arrivals, outcome):
             return [self.rate_of(outcome) if scenario.rate_per_s else arrivals]
         found = self.rate_of(outcome) / self._over_recorded
         return [found, *(found * times for times in outcome.alternatives)]
@@ -113,7 +113,7 @@ class Answers:
         ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
         gained = self._gained(outcomes)
         arrivals = self._work.arrivals_per_s(scenario)
-        saturated = any(_is_saturated(arrivals, outcome) for outcome in outcomes)
+        saturated = any(is_saturated(arrivals, outcome) for outcome in outcomes)
         widths = [*uncertainty.half_widths, *self._half_widths(scenario, "rate", gained)]
         if arrivals and not saturated:
             # The recorded rate of arrivals is of a sample.
@@ -272,7 +272,7 @@ def _moved(series: Sequence[float], ends: Sequence[float]) -> list[list[float]]:
     return [[figure * end / series[0] for figure in series] for end in ends if series[0] > 0]
 
 
-def _is_saturated(arrivals_per_s: float | None, outcome: Outcome) -> bool:
+def is_saturated(arrivals_per_s: float | None, outcome: Outcome) -> bool:
     """Whether more transactions wait for a session than chance explains."""
     arrived = (arrivals_per_s or 0.0) * outcome.elapsed_s
     return outcome.waiting > _LEAST_WAITING + _MOST_WAITING_SHARE * arrived

@@ -31,10 +31,13 @@ def grown(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> Scenario:
     changes: dict[str, object] = {}
     if scenario.rate_per_s is None and scenario.clients is None:
         changes["rate_per_s"] = run.rate_per_s * scenario.growth
-    if scenario.memory_bytes is None and work.can_change_memory:
+    is_named = scenario.memory_bytes is not None and "memory_bytes" not in scenario.set_by_instance
+    if not is_named and work.can_change_memory:
         cache = work.page_cache
-        less_bytes = round(cache.likely_bytes * (1 - 1 / scenario.growth))
-        changes["memory_bytes"] = max(work.memory_bytes - less_bytes, cache.engine_bytes + _LEAST_CACHE)
+        memory_bytes = scenario.memory_bytes or work.memory_bytes
+        cache_bytes = max(cache.likely_bytes + memory_bytes - work.memory_bytes, 0)
+        less_bytes = round(cache_bytes * (1 - 1 / scenario.growth))
+        changes["memory_bytes"] = max(memory_bytes - less_bytes, cache.engine_bytes + _LEAST_CACHE)
     return scenario.model_copy(update={**changes, "set_by_growth": sorted(changes)})
 
 

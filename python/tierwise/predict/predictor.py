@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import counting, growth, memory, settings, uncertainty
+from tierwise.predict import counting, growth, machine, memory, settings, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
@@ -237,7 +237,10 @@ class Predictor:
     def _predict(self, scenarios: Sequence[Scenario], seeds: int | None) -> list[Prediction]:
         """Answer scenarios with the same selected tables."""
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
-        scenarios = [growth.grown(scenario, self.run, self.work) for scenario in scenarios]
+        scenarios = [
+            growth.grown(machine.on_instance(scenario, self.work), self.run, self.work)
+            for scenario in scenarios
+        ]
         refused = [self.refusal(scenario) for scenario in scenarios]
         open_ = [scenario for scenario, answer in zip(scenarios, refused, strict=True) if answer is None]
         asked = [self.requests(scenario, numbers) for scenario in open_]
@@ -299,6 +302,7 @@ class Predictor:
         ends = [outcome for one, outcome in pairs if one.end]
         unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
         unsure.warnings += settings.warnings(scenario.settings, self.about)
+        unsure.warnings += machine.warnings(scenario, self.work, self.about)
         memory.widen(scenario, self.work, bounds, self.answers.rate_of(likely[0]), unsure)
         return self.answers.prediction(scenario, likely, unsure, ends)
 

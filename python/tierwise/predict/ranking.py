@@ -17,6 +17,7 @@ from tierwise.model.roles import Role
 from tierwise.model.units import significant
 from tierwise.predict import front_search
 from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.machine import on_instance
 from tierwise.predict.prediction import Prediction, Refusal
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.replayed import Outcome
@@ -113,7 +114,7 @@ def rank(
     if not names:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
     idle, placed = by_load(predictor)
-    base = other or Scenario()
+    base = on_instance(other or Scenario(), predictor.work)
 
     count = len(names) ** len(placed)
 

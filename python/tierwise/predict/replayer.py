@@ -15,7 +15,7 @@ from tierwise.device_models import profiles
 from tierwise.device_models.profiles import End, Profile
 from tierwise.model import processors
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import settings
+from tierwise.predict import machine, settings
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.memory import LIKELY
 from tierwise.predict.prediction import Refusal
@@ -208,6 +208,7 @@ class Replayer:
         scenario = asked.scenario
         shared = scenario.numbered(self.work.footprints) if together else set()
         set_ = settings.changes(scenario.settings, self.about) if self.about else {}
+        instance = machine.limits(scenario, self.work, self.about)
         return {
             "placement": {
                 role.value: {
@@ -229,6 +230,7 @@ class Replayer:
             "live": {} if scenario.emulated else None,
             "worn": not (self.fresh or scenario.emulated),
             **({"commits": set_} if set_ else {}),
+            **({"instance": instance} if instance else {}),
         }
 
     def _shelved(self, device: str, end: End | None, shelf: dict[str, tuple[int, Profile]]) -> int:

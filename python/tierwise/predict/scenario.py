@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from tierwise.device_models.instances import Instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, is_relation, require_role
 from tierwise.model.roles import Role
@@ -44,6 +45,13 @@ class Scenario(Record):
     :mod:`tierwise.predict.settings`."""
     growth: float | None = Field(default=None, ge=0.01, le=1000.0)
     """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""
+    instance: Instance | None = None
+    """The machine: its limits hold for all its network volumes together, and it has cores and memory of its
+    own; see :mod:`tierwise.predict.machine`."""
+    recorded_volumes: list[Role] = []  # noqa: RUF012  (pydantic copies defaults)
+    """Roles whose recorded device is a network volume, by what the user says of it."""
+    set_by_instance: list[Literal["cores", "memory_bytes"]] = []  # noqa: RUF012  (pydantic copies defaults)
+    """Fields whose values follow from ``instance``."""
     set_by_growth: list[Literal["memory_bytes", "rate_per_s"]] = []  # noqa: RUF012  (pydantic copies defaults)
     """Fields whose values follow from ``growth``."""
     emulated: bool = False
@@ -70,7 +78,7 @@ class Scenario(Record):
 
     @property
     def changes(self) -> list[str]:
-        """Fields that differ from the recorded, such as ``placement``, ``cores`` or ``settings``."""
+        """What differs from the recorded, such as ``placement``, ``cores``, ``settings`` or ``instance``."""
         asked = {
             "placement": any(device != RECORDED for device in self.placement.values()),
             "memory": self.memory_bytes is not None,
@@ -79,6 +87,7 @@ class Scenario(Record):
             "cpu_speed": self.cpu_speed != 1.0,
             "clients": self.clients is not None,
             "rate": self.rate_per_s is not None,
+            "instance": self.instance is not None,
             "settings": bool(self.settings),
         }
         return [name for name, is_asked in asked.items() if is_asked]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tierwise.model.roles import Role
 from tierwise.model.units import significant
-from tierwise.predict import growth
+from tierwise.predict import growth, machine
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
 from tierwise.predict.replayed import Outcome, WorkSummary
@@ -37,6 +37,7 @@ def notes(
     said = [growth.assumed(scenario, run, work)]
     if not work.from_waits:
         said += [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
+    said.append(machine.note(scenario, fresh))
     if devices := _devices(scenario, work):
         state = "as new" if fresh or scenario.emulated else "after long use"
         said.append(f"devices {state}: {', '.join(devices)}")

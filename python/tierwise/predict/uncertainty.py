@@ -66,6 +66,11 @@ def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
         return Refusal(
             message="settings cannot be answered from waits only", fix="leave them out, or use a recording"
         )
+    if scenario.instance and work.from_waits:
+        return Refusal(
+            message="the limits of a machine cannot be answered from waits only",
+            fix="leave out --instance, or use a recording",
+        )
     return _too_small(scenario, work)
 
 

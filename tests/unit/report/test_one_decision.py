@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from support.fake_replay import SERVICE_US, FakeReplay, about
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
-from tierwise.advise.durability import in_memory
+from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.search import Search
 from tierwise.cli import app
 from tierwise.predict import Predictor
@@ -98,12 +98,12 @@ def test_memory_is_advised_only_where_nothing_that_lasts_helps(
     """A restart loses what is in RAM, however fast and cheap it is."""
     monkeypatch.setitem(SERVICE_US, "ram", 1.0)
     advice = advise(predictor(engine), ["ram", "gp3"])
-    assert advice.fastest and in_memory(advice.fastest.placement)
+    assert advice.fastest and lost_at_stop(advice.fastest.placement)
     assert "which a power cut or a restart loses" in " ".join(further_sentences(advice))
-    assert not in_memory(advice.decision.option.placement) and not advice.decision.stays
-    assert not any(in_memory(move.moved) for move in advice.ladder)
+    assert not lost_at_stop(advice.decision.option.placement) and not advice.decision.stays
+    assert not any(lost_at_stop(move.moved) for move in advice.ladder)
     alone = advise(predictor(engine), ["ram"])
-    assert in_memory(alone.decision.option.placement)
+    assert lost_at_stop(alone.decision.option.placement)
     said = [block.text for block in advice_document(alone) if isinstance(block, Text)]
     assert said[1] == volatile_sentence(alone) and "loses the data, the indexes and the log" in said[1]
 

@@ -101,6 +101,7 @@ impl Profile {
         price::check(&mut root)?;
         range::check(&mut root, &table)?;
         let endurance_tb_written = read_endurance(&mut root)?;
+        root.flag_or("ephemeral", false)?; // who places files reads it from the fields
         root.texts("source", source::SHORTEST)?;
         root.finish()?;
         Ok(Self {
@@ -177,6 +178,15 @@ impl Profile {
             Params::Hdd(_) => true,
             Params::Array(params) => params.member.is_rotating(),
             Params::Ssd(_) | Params::Ram(_) | Params::Volume(_) => false,
+        }
+    }
+
+    /// Whether requests reach it over a network: a volume, or an array of volumes.
+    pub fn is_network_volume(&self) -> bool {
+        match &self.params {
+            Params::Volume(_) => true,
+            Params::Array(params) => params.member.is_network_volume(),
+            Params::Hdd(_) | Params::Ssd(_) | Params::Ram(_) => false,
         }
     }
 

@@ -3,16 +3,18 @@
 //! Models: latency drawn from a log-normal distribution; limits of I/Os and of throughput as token buckets;
 //! credits for throughput above a baseline; splitting and merging of requests as the provider counts them;
 //! limits that follow the size; requests served at the same time. A write is durable when it is reported.
-//! Does not model: limits of the instance that the volume is attached to; other tenants; latency that grows near the
-//! limits other than by waiting; first reads of a volume made from a snapshot; resizing.
+//! Does not model: other tenants; latency that grows near the limits other than by waiting; first reads of a volume
+//! made from a snapshot; resizing. Limits of the machine that volumes are attached to are apart: [`InstanceGate`].
 
 mod bucket;
+mod instance;
 mod latency;
 mod limits;
 mod params;
 mod run;
 mod slots;
 
+pub use instance::{InstanceGate, InstanceLimits, InstanceRates};
 pub use latency::LatencyParams;
 pub use params::{CountParams, CreditParams, VolumeParams};
 

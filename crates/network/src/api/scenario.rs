@@ -9,6 +9,7 @@ use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
 use crate::api::error::ReplayError;
+use crate::api::instance::Instance;
 use crate::program::Program;
 
 /// Up to this share of foreign processor time, emulated devices keep to their models' times.
@@ -86,6 +87,8 @@ pub struct Scenario {
     pub rate_per_s: Option<f64>,
     /// What settings of the engine change of commits.
     pub commits: CommitSettings,
+    /// Limits of the machine for its network volumes together; none for no such limits.
+    pub instance: Option<Instance>,
     /// Whether work repeats or is done once.
     pub mode: Mode,
     /// Ends the measurement of steady work after this many transactions; none for the whole span. The warm-up
@@ -97,8 +100,8 @@ pub struct Scenario {
     pub empirical_devices: bool,
     /// The path to emulated live disks, if runs on such disks are predicted.
     pub live: Option<EmulatedPath>,
-    /// Whether devices that were not recorded are in the state of long use: SSDs overwritten at random, volumes out
-    /// of credit. Recorded ones are as they were emulated.
+    /// Whether devices that were not recorded are in the state of long use: SSDs overwritten at random, volumes and
+    /// their machine out of credit. Recorded ones are as they were emulated.
     pub worn: bool,
 }
 
@@ -119,6 +122,7 @@ impl Scenario {
             clients: None,
             rate_per_s: None,
             commits: CommitSettings::default(),
+            instance: None,
             mode,
             enough: None,
             seed,

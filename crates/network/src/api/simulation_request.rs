@@ -9,6 +9,7 @@ use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
 use crate::api::error::ReplayError;
+use crate::api::instance::Instance;
 use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
 use crate::program::Program;
 
@@ -75,6 +76,9 @@ pub struct SimulationRequest {
     /// What settings of the engine change of commits; nothing by default.
     #[serde(default)]
     pub commits: CommitSettings,
+    /// Limits of the machine for its network volumes together; none for no such limits.
+    #[serde(default)]
+    pub instance: Option<Instance>,
     /// For how long.
     pub mode: RunLength,
     /// Ends the measurement after this many transactions; none to measure the whole span.
@@ -139,6 +143,7 @@ impl SimulationRequest {
             clients: self.clients,
             rate_per_s: self.rate_per_s,
             commits: self.commits,
+            instance: self.instance.clone(),
             mode: self.mode.mode()?,
             enough: self.enough,
             seed: self.seed,

@@ -4,16 +4,20 @@
 //! Models: a request to an emulated disk takes the path's latency, or the device's time if that is longer. Source:
 //! crates/disk/src/pacer.rs: the emulation completes a request earlier by its path's latency, but never before the
 //! request arrived. So the model's clock runs ahead of virtual time by at most that latency, and only to a due event.
+//! Reads and writes of network volumes pass the gate of their machine first, all in one queue; what waits there is not at
+//! its device yet.
 //! Leaves out: processor time of the emulation, and of a real device's interrupts.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Completion, Device, Nanos, Precondition, Profile, Request};
+use tierwise_device::volume::InstanceGate;
+use tierwise_device::{Completion, Device, Nanos, Op, Precondition, Profile, Request};
 use tierwise_work::{Mechanism, RecordedDevice};
 
+use crate::api::error::ReplayError;
 use crate::api::scenario::Scenario;
 use crate::block::empirical_device::EmpiricalDevice;
 use crate::kernel::clock::RequestId;
@@ -34,9 +38,24 @@ enum DeviceModel {
     Shared(SharedDevice),
 }
 
+/// The gate of a scenario's machine, which its network volumes share.
+#[derive(Clone)]
+struct MachineGate(Rc<RefCell<InstanceGate>>);
+
+/// A request that its machine's gate holds back.
+struct Held {
+    at: Nanos,
+    id: RequestId,
+    request: Request,
+    log: bool,
+}
+
 /// A device and its clock.
 pub(crate) struct DeviceQueue {
     device: DeviceModel,
+    /// Of a network volume, if its machine has limits.
+    gate: Option<MachineGate>,
+    held: VecDeque<Held>,
     clock: Nanos,
     next: Nanos,
     /// Latency of the path to an emulated disk; 0 for other devices.
@@ -52,13 +71,31 @@ impl DeviceQueue {
     /// Submits a request that has arrived; `log`: for a file of the log.
     pub(crate) fn submit(&mut self, now: Nanos, id: RequestId, request: Request, log: bool) {
         self.clock = self.clock.max(now);
+        let gate = self.gate.as_ref();
+        let gate = gate.filter(|_| matches!(request.op, Op::Read | Op::Write));
+        let at = gate.map_or(0, |gate| {
+            gate.0.borrow_mut().pass(self.clock, request.sectors)
+        });
+        if at > self.clock || !self.held.is_empty() {
+            self.held.push_back(Held {
+                at,
+                id,
+                request,
+                log,
+            });
+        } else {
+            self.submit_now(id, request, log);
+        }
+        self.look();
+    }
+
+    fn submit_now(&mut self, id: RequestId, request: Request, log: bool) {
         let number = u64::from(id.0);
         match &mut self.device {
             DeviceModel::Profile(device) => device.submit(self.clock, number, request),
             DeviceModel::Empirical(device) => device.submit(self.clock, number, request, log),
             DeviceModel::Shared(device) => device.submit(self.clock, number, request),
         }
-        self.look();
     }
 
     /// Completes requests that are due.
@@ -66,6 +103,12 @@ impl DeviceQueue {
         let until = now + self.path_ns;
         while let Some(event) = self.next_event().filter(|event| *event <= until) {
             self.clock = self.clock.max(event);
+            if self.device_event().is_none_or(|at| at > event) {
+                if let Some(held) = self.held.pop_front() {
+                    self.submit_now(held.id, held.request, held.log);
+                }
+                continue;
+            }
             match &mut self.device {
                 DeviceModel::Profile(device) => device.advance(self.clock, completions),
                 DeviceModel::Empirical(device) => device.advance(self.clock, completions),
@@ -88,7 +131,13 @@ impl DeviceQueue {
         self.next = event.map_or(Nanos::MAX, |at| at.saturating_sub(self.path_ns));
     }
 
+    /// Time of the next event of the device, or of a request that passes the gate.
     fn next_event(&self) -> Option<Nanos> {
+        let passes = self.held.front().map(|held| held.at);
+        self.device_event().into_iter().chain(passes).min()
+    }
+
+    fn device_event(&self) -> Option<Nanos> {
         match &self.device {
             DeviceModel::Profile(device) => device.next_event(),
             DeviceModel::Empirical(device) => device.next_event(),
@@ -102,7 +151,12 @@ pub(crate) fn scenario_devices(
     program: &Program,
     scenario: &Scenario,
     shared: &mut SharedDevices,
-) -> Vec<DeviceQueue> {
+) -> Result<Vec<DeviceQueue>, ReplayError> {
+    let gate = match &scenario.instance {
+        Some(instance) => Some(instance.gate(scenario.worn)?),
+        None => None,
+    };
+    let gate = gate.map(|gate| MachineGate(Rc::new(RefCell::new(gate))));
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
     let mut queue = |(index, profile): (usize, &Option<Profile>)| {
         let seed = seeds.draw();
@@ -126,17 +180,28 @@ pub(crate) fn scenario_devices(
         };
         DeviceQueue {
             device,
+            gate: gate
+                .clone()
+                .filter(|_| is_behind_gate(program, scenario, index)),
+            held: VecDeque::new(),
             clock: 0,
             next: Nanos::MAX,
             path_ns: path_ns(program, scenario, index),
         }
     };
-    scenario
-        .devices
-        .iter()
-        .enumerate()
-        .map(&mut queue)
-        .collect()
+    let devices = scenario.devices.iter().enumerate();
+    Ok(devices.map(&mut queue).collect())
+}
+
+/// Whether the device with this index is a network volume: by its profile, or because the scenario says so.
+fn is_behind_gate(program: &Program, scenario: &Scenario, index: usize) -> bool {
+    let own_profile = program.profiles.get(index).and_then(Option::as_ref);
+    let profile = scenario.devices[index].as_ref().or(own_profile);
+    profile.is_some_and(Profile::is_network_volume)
+        || scenario
+            .instance
+            .as_ref()
+            .is_some_and(|instance| instance.recorded.contains(&index))
 }
 
 /// Latency of the path to the device with this index: roles that stay on their emulated disk keep its path, even if

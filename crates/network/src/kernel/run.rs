@@ -55,7 +55,7 @@ pub(crate) fn prepare<'a>(
     let devices = 0..scenario.devices.len();
     let starts = devices.map(|device| shared.end(scenario.shared.get(&device)));
     let layout = Layout::new(program, scenario, starts.collect())?;
-    let devices = scenario_devices(program, scenario, shared);
+    let devices = scenario_devices(program, scenario, shared)?;
     for (device, key) in &scenario.shared {
         shared.set_end(*key, layout.end(*device));
     }

@@ -7,6 +7,7 @@ mod clients;
 mod commit_delay;
 mod commit_settings;
 mod cores;
+mod instance;
 mod joint;
 mod length;
 mod log;

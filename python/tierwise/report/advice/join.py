@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierwise.advise import Advice, Move, Option, Terms, Wear
 from tierwise.advise.costs import Bill, Costs
-from tierwise.advise.durability import in_memory
+from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.endurance import wear
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.model.money import SYMBOLS
@@ -103,7 +103,7 @@ class Subject:
         """Whether a placement can be told from staying, lengthens no median latency and, if the advice does
         not either, keeps nothing in memory that must last.
         """
-        memory = in_memory(placement_of(prediction)) and not in_memory(self.placement)
+        memory = lost_at_stop(placement_of(prediction)) and not lost_at_stop(self.placement)
         return not memory and is_told(prediction, self.advice.recorded)
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tierwise.advise.deaths import deaths_shown
-from tierwise.advise.durability import NOT_TESTED, durability
+from tierwise.advise.durability import NOT_TESTED, durability, lost_at_stop
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
 
@@ -55,7 +55,8 @@ def risk(device: str, engine: str = "", roles: Collection[Role] = ()) -> Risk:
     if device == RECORDED:
         return Risk("unknown", power_cut, tested, "not known", False)
     profile = resolve(device).profile
-    state: State = "lost" if profile.kind == "ram" else "flush" if profile.write_cache else "kept"
+    lost = bool(lost_at_stop({Role.LOG: device}))
+    state: State = "lost" if lost else "flush" if profile.write_cache else "kept"
     death, alone = _death(profile.kind, profile.fields)
     if alone:
         shown = deaths_shown(engine, roles)

@@ -16,6 +16,7 @@ from tierwise.report.recording.advice_words import (
 from tierwise.report.recording.bills import bill_table, price_texts
 from tierwise.report.recording.cautions import advice_cautions
 from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.machine import growing_blocks, machine_blocks
 from tierwise.report.recording.memory import memory_blocks
 from tierwise.report.recording.money_words import cents, months
 from tierwise.report.recording.prediction import notes
@@ -41,8 +42,8 @@ def advice_document(advice: Advice) -> list[Block]:
         more = len(advice.moves) - len(shown)
         blocks.append(_moves("Each move alone", shown, advice.currency, False))
         blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
-    blocks += setting_blocks(advice)
-    blocks += memory_blocks(advice)
+    blocks += [*setting_blocks(advice), *memory_blocks(advice), *machine_blocks(advice)]
+    blocks += growing_blocks(advice)
     blocks += tables_blocks(advice.tables) if advice.tables else []
     options = {"The recommended placement": decision.option}
     if advice.reaching and advice.reaching.placement != decision.option.placement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Wear
-from tierwise.advise.durability import in_memory
+from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.advise.sources import UsedPrice
 from tierwise.model.printable import capitalized
@@ -95,7 +95,8 @@ def fastest_sentence(advice: Advice) -> str:
     if advice.decision.why == "goal":
         return f"{other}, gives {gain} {price}."
     why = f"Predictions err by {_margin()} in the median, so this is no reason to choose it."
-    if in_memory(fastest.placement) and not in_memory(option.placement):
+    memory = lost_at_stop(fastest.placement) and not ephemeral(fastest.placement)
+    if memory and not lost_at_stop(option.placement):
         why = "It keeps files in memory, which a power cut or a restart loses."
     return f"{other}, has {numbers.ratio(step.value)} times that rate: {gain} {price}. {why}"
 
@@ -150,12 +151,22 @@ def left_out_sentences(advice: Advice) -> list[str]:
         for one in advice.left_out
         if one.least_cost_per_month is not None
     ]
-    small = [one.device for one in advice.left_out if one.least_cost_per_month is None]
+    none = [one for one in advice.left_out if one.least_cost_per_month is None]
+    small = [one.device for one in none if not one.ephemeral]
+    lost = [one.device for one in none if one.ephemeral]
     return [
         *([f"Left out, since the budget pays for no placement with them: {join(dear)}."] if dear else []),
         *(
             [f"Left out, since they hold the files of no role with the room asked for: {join(small)}."]
             if small
+            else []
+        ),
+        *(
+            [
+                f"Left out, since a stop of the machine takes all files: {join(lost)}. --rebuildable allows "
+                "that of a replica, or of a database that can be rebuilt."
+            ]
+            if lost
             else []
         ),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tierwise.advise import Advice, Decision, Option
 from tierwise.advise.decision import TimeShare
-from tierwise.advise.durability import in_memory
+from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.setting_moves import SettingMove
 from tierwise.model.printable import capitalized
 from tierwise.model.roles import Role
@@ -107,10 +107,12 @@ def together_sentences(decision: Decision) -> list[str]:
 def volatile_sentence(advice: Advice) -> str:
     """That a recommended device keeps nothing without power; empty if none is like that."""
     placement = advice.decision.option.placement
-    lost = in_memory(placement)
+    lost = lost_at_stop(placement)
     if not lost:
         return ""
     names = join(list(dict.fromkeys(placement[role] for role in lost)))
+    if ephemeral(placement):
+        return f"Caution: a stop of the machine loses {_names(lost)} on {names}: rebuild them when it starts."
     return f"Caution: a power cut or a restart of the machine loses {_names(lost)}, since {names} is memory."
 
 

@@ -71,21 +71,28 @@ def scenario_parts(scenario: Scenario) -> list[str]:
     """Changes of a scenario, one line each."""
     parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(scenario.placement).items()]
     parts += scenario.settings
+    if scenario.instance is not None:
+        parts.append(f"machine {scenario.instance.name}")
     if scenario.growth is not None:
         parts.append(f"{scenario.growth:g} times the data and the load")
-    if scenario.memory_bytes is not None and "memory_bytes" not in scenario.set_by_growth:
+    if scenario.memory_bytes is not None and not _follows(scenario, "memory_bytes"):
         parts.append(f"{numbers.size(scenario.memory_bytes)} of memory")
     if scenario.buffer_bytes is not None:
         parts.append(f"a buffer of {numbers.size(scenario.buffer_bytes)}")
-    if scenario.cores is not None:
+    if scenario.cores is not None and not _follows(scenario, "cores"):
         parts.append(f"{scenario.cores} core{'s' if scenario.cores != 1 else ''}")
     if scenario.cpu_speed != 1:
         parts.append(f"cores {scenario.cpu_speed:g} times as fast")
     if scenario.clients is not None:
         parts.append(f"{scenario.clients} client{'s' if scenario.clients != 1 else ''}")
-    if scenario.rate_per_s is not None and "rate_per_s" not in scenario.set_by_growth:
+    if scenario.rate_per_s is not None and not _follows(scenario, "rate_per_s"):
         parts.append(f"{numbers.significant(scenario.rate_per_s)} transactions a second arriving")
     return parts or ["as recorded"]
+
+
+def _follows(scenario: Scenario, field: str) -> bool:
+    """Whether the value of a field follows from growth or from the machine."""
+    return field in scenario.set_by_growth or field in scenario.set_by_instance
 
 
 def moving(placement: Mapping[Role, str] | Mapping[str, str]) -> str:

@@ -1,0 +1,205 @@
+//! Limits that a machine sets for all network volumes attached to it: one gate that their requests pass.
+//!
+//! Models: I/Os and throughput as token buckets, as of a volume; a baseline and a burst that lasts for a time, as
+//! credits that come in at the baseline. A request counts as one I/O. Source: Amazon EC2 user guide, "EBS-optimized
+//! instance types"; Microsoft Learn, "Virtual machine and disk performance"; Google Cloud, "Performance limits" of
+//! disks.
+//! Does not model: requests that a provider splits or merges; separate limits for reads and writes; other tenants.
+
+use super::bucket::Bucket;
+use super::limits::RATE;
+use crate::problem::{Problem, SectionResult, require};
+use crate::{Nanos, ParamsError, SECTOR_BYTES};
+
+/// Time whose share of the limits an idle machine saves up, in seconds: as in the profiles of volumes.
+const WINDOW_S: f64 = 0.1;
+/// Longest burst, in seconds: a day.
+const BURST_S: std::ops::RangeInclusive<f64> = 1e-3..=86_400.0;
+
+/// Limits of I/Os and throughput.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceRates {
+    /// I/Os per second.
+    pub iops: f64,
+    /// 10⁶ bytes per second.
+    pub mb_per_s: f64,
+}
+
+/// Limits of a machine for all its network volumes together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceLimits {
+    /// What the machine sustains.
+    pub baseline: InstanceRates,
+    /// What it reaches for a time, and that time in seconds, from a full bucket; `None` if it has no burst.
+    pub burst: Option<(InstanceRates, f64)>,
+}
+
+/// The gate: requests to all network volumes of a machine pass it in order of arrival.
+#[derive(Clone, Debug)]
+pub struct InstanceGate {
+    /// Of I/Os, then of sectors: the limit at any time, and credits if there is a burst.
+    buckets: [(Bucket, Option<Bucket>); 2],
+    /// When the last request passed.
+    passed: Nanos,
+}
+
+impl InstanceLimits {
+    /// Checks that the limits are possible.
+    ///
+    /// # Errors
+    /// A rate that is out of range, or a burst below the baseline.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        Ok(self.checked()?)
+    }
+
+    fn checked(&self) -> SectionResult<()> {
+        require("instance.iops", self.baseline.iops, RATE)?;
+        require("instance.mb_per_s", self.baseline.mb_per_s, RATE)?;
+        let Some((rates, burst_s)) = &self.burst else {
+            return Ok(());
+        };
+        require("instance.burst.iops", rates.iops, RATE)?;
+        require("instance.burst.mb_per_s", rates.mb_per_s, RATE)?;
+        require("instance.burst.time_s", *burst_s, BURST_S)?;
+        if rates.iops < self.baseline.iops || rates.mb_per_s < self.baseline.mb_per_s {
+            return Err(Problem::new(
+                "a burst of the instance is below its baseline",
+                "give the higher rates as the burst",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl InstanceGate {
+    /// A gate whose buckets are full; `spent`: whose credits for a burst are spent.
+    ///
+    /// # Errors
+    /// As [`InstanceLimits::check`].
+    pub fn new(limits: &InstanceLimits, spent: bool) -> Result<Self, ParamsError> {
+        limits.check()?;
+        let sectors = |rates: InstanceRates| rates.mb_per_s * 1e6 / SECTOR_BYTES as f64;
+        let bucket = |baseline: f64, burst: Option<(f64, f64)>| {
+            let most = burst.map_or(baseline, |(rate, _)| rate);
+            let credits = burst.map(|(rate, time_s)| {
+                // Never less than one window, or a burst equal to the baseline would let nothing pass.
+                let depth = ((rate - baseline) * time_s).max(baseline * WINDOW_S);
+                let mut credits = Bucket::new(baseline, depth);
+                if spent {
+                    credits.empty(0);
+                }
+                credits
+            });
+            (Bucket::new(most, most * WINDOW_S), credits)
+        };
+        let base = limits.baseline;
+        let burst =
+            |of: fn(InstanceRates) -> f64| limits.burst.map(|(rates, time_s)| (of(rates), time_s));
+        Ok(Self {
+            buckets: [
+                bucket(base.iops, burst(|rates| rates.iops)),
+                bucket(
+                    sectors(base),
+                    burst(|rates| rates.mb_per_s * 1e6 / SECTOR_BYTES as f64),
+                ),
+            ],
+            passed: 0,
+        })
+    }
+
+    /// When a read or write of so many sectors passes that arrives at `now`; it is charged.
+    pub fn pass(&mut self, now: Nanos, sectors: u32) -> Nanos {
+        let tokens = [1, u64::from(sectors)];
+        let mut at = now.max(self.passed);
+        for ((limit, credits), tokens) in self.buckets.iter().zip(tokens) {
+            at = at.max(limit.ready_at(tokens));
+            at = at.max(
+                credits
+                    .as_ref()
+                    .map_or(0, |credits| credits.ready_at(tokens)),
+            );
+        }
+        for ((limit, credits), tokens) in self.buckets.iter_mut().zip(tokens) {
+            limit.take(at, tokens);
+            if let Some(credits) = credits {
+                credits.take(at, tokens);
+            }
+        }
+        self.passed = at;
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATES: InstanceRates = InstanceRates {
+        iops: 4000.0,
+        mb_per_s: 100.0,
+    };
+
+    /// Requests that pass in a second from `from_s` on, if there are always more.
+    fn per_second(gate: &mut InstanceGate, from_s: u64, sectors: u32) -> usize {
+        let (start, end) = (from_s * 1_000_000_000, (from_s + 1) * 1_000_000_000);
+        std::iter::repeat_with(|| gate.pass(start, sectors))
+            .take_while(|at| *at < end)
+            .count()
+    }
+
+    #[test]
+    fn a_burst_lasts_as_long_as_its_credits() {
+        let twice = InstanceRates {
+            iops: 8000.0,
+            mb_per_s: 200.0,
+        };
+        let limits = InstanceLimits {
+            baseline: RATES,
+            burst: Some((twice, 3.0)),
+        };
+        let mut gate = InstanceGate::new(&limits, false).expect("sound limits");
+        let rates: Vec<usize> = (0..6)
+            .map(|second| per_second(&mut gate, second, 8))
+            .collect();
+        assert!(rates[1] > 7900, "{rates:?}");
+        assert!(
+            rates[..3].iter().sum::<usize>().abs_diff(24_000) < 10,
+            "{rates:?}"
+        );
+        assert!((3990..4010).contains(&rates[3]), "{rates:?}");
+        let mut spent = InstanceGate::new(&limits, true).expect("sound limits");
+        let _first = per_second(&mut spent, 0, 8);
+        assert!((3990..4010).contains(&per_second(&mut spent, 1, 8)));
+    }
+
+    #[test]
+    fn large_requests_are_limited_by_throughput() {
+        let limits = InstanceLimits {
+            baseline: RATES,
+            burst: None,
+        };
+        let mut gate = InstanceGate::new(&limits, true).expect("sound limits");
+        let _saved = per_second(&mut gate, 0, 2048);
+        let found = per_second(&mut gate, 1, 2048); // 1 MiB each
+        assert!((94..=96).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn impossible_limits_are_refused() {
+        let none = InstanceLimits {
+            baseline: InstanceRates { iops: 0.0, ..RATES },
+            burst: None,
+        };
+        let lower = InstanceRates {
+            iops: 1.0,
+            mb_per_s: 100.0,
+        };
+        let below = InstanceLimits {
+            baseline: RATES,
+            burst: Some((lower, 60.0)),
+        };
+        for limits in [none, below] {
+            assert!(InstanceGate::new(&limits, true).is_err());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+"""Machines of clouds: limits for all their network volumes together, processors and memory.
+
+From a TOML file as ``data/instances.toml``, or from JSON as ``aws ec2 describe-instance-types`` prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tierwise.device_models.prices import Date
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import parse_json, parse_toml, read_text
+from tierwise.model.shipped import DATA
+from tierwise.model.suggestions import one_of
+
+SHIPPED = DATA / "instances.toml"
+AWS_BURST_MINUTES = 30.0
+"""Amazon EC2 user guide, EBS-optimized instance types: an instance supports its maximum for 30 minutes at
+least once a day, then its baseline (from memory)."""
+_FIX = "mend that field; see docs/how-to/machine.md"
+_READABLE = "give a readable file of the form that docs/how-to/machine.md describes"
+_MOST_INSTANCES = 1000
+
+Rate = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class InstanceBurst(_Part):
+    """What a machine reaches for a time."""
+
+    iops: Rate
+    """I/Os per second."""
+    mb_per_s: Rate
+    """10⁶ bytes per second."""
+    minutes: float = Field(default=AWS_BURST_MINUTES, ge=1e-3, le=1440)
+    """How long it lasts from full credits, which come in at the baseline."""
+
+
+class InstanceLimits(_Part):
+    """A machine as one entry of a file describes it."""
+
+    family: str = ""
+    """Machines with the same family differ in size alone."""
+    vcpus: int | None = Field(default=None, ge=1, le=1024)
+    """Processors that the operating system sees."""
+    memory_gib: float | None = Field(default=None, ge=0.01, le=1e6, allow_inf_nan=False)
+    """Memory, in GiB."""
+    iops: Rate
+    """I/Os per second that it sustains to all network volumes together."""
+    mb_per_s: Rate
+    """10⁶ bytes per second that it sustains to all network volumes together."""
+    burst: InstanceBurst | None = None
+    """What it reaches for a time; ``None`` if it has no burst."""
+    per_month: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
+    """Rent a month, in the currency of the file."""
+    source: str = Field(min_length=12)
+    """Where the numbers come from."""
+    date: Date | None = None
+    """Day, month or year of the numbers."""
+    checked: bool = True
+    """Whether somebody compared them with the source."""
+
+    @model_validator(mode="after")
+    def _burst_is_more(self) -> InstanceLimits:
+        burst = self.burst
+        if burst and (burst.iops < self.iops or burst.mb_per_s < self.mb_per_s):
+            raise ValueError("burst is below iops or mb_per_s, which are what the machine sustains")
+        return self
+
+
+class Instance(InstanceLimits):
+    """A machine with its name."""
+
+    name: Name
+    """Its name, such as ``m6i.large``."""
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
+    """Of its rent, a code of ISO 4217."""
+
+
+class InstanceFile(_Part):
+    """The fields of a TOML file of machines, such as ``data/instances.toml``."""
+
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
+    """Of every rent in the file, a code of ISO 4217."""
+    instances: dict[Name, InstanceLimits] = Field(min_length=1, max_length=_MOST_INSTANCES)
+    """Name of a machine, such as ``m6i.large``, -> what it has."""
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _EbsOptimizedInfo(_Answer):
+    BaselineIops: Rate
+    BaselineThroughputInMBps: Rate
+    MaximumIops: Rate
+    MaximumThroughputInMBps: Rate
+
+
+class _EbsInfo(_Answer):
+    EbsOptimizedInfo: _EbsOptimizedInfo
+
+
+class _VCpuInfo(_Answer):
+    DefaultVCpus: int = Field(ge=1, le=1024)
+
+
+class _MemoryInfo(_Answer):
+    SizeInMiB: float = Field(ge=10, le=1e9)
+
+
+class _InstanceType(_Answer):
+    InstanceType: Name
+    EbsInfo: _EbsInfo
+    VCpuInfo: _VCpuInfo
+    MemoryInfo: _MemoryInfo
+
+    def instance(self, file: Path) -> Instance:
+        limits = self.EbsInfo.EbsOptimizedInfo
+        most = limits.MaximumIops, limits.MaximumThroughputInMBps
+        base = limits.BaselineIops, limits.BaselineThroughputInMBps
+        return Instance(
+            name=self.InstanceType,
+            family=self.InstanceType.partition(".")[0],
+            vcpus=self.VCpuInfo.DefaultVCpus,
+            memory_gib=self.MemoryInfo.SizeInMiB / 1024,
+            iops=base[0],
+            mb_per_s=base[1],
+            burst=InstanceBurst(iops=most[0], mb_per_s=most[1]) if most != base else None,
+            source=f"{file.name}: aws ec2 describe-instance-types",
+        )
+
+
+class _Described(_Answer):
+    InstanceTypes: list[_InstanceType] = Field(min_length=1, max_length=_MOST_INSTANCES)
+
+
+def find_instances(names: Sequence[str]) -> list[Instance]:
+    """The machines that a user names: shipped ones by name, or all those of a file.
+
+    Args:
+        names: names, or paths of files.
+
+    Raises:
+        TierwiseError: an unknown name, or a file that is not valid, naming file and field.
+    """
+    return [one for name in names for one in (_read(Path(name)) if _is_file(name) else [_shipped(name)])]
+
+
+def find_instance(name: str) -> Instance:
+    """The one machine that a name or a file stands for.
+
+    Raises:
+        TierwiseError: as :func:`find_instances`; a file with several machines.
+    """
+    found = find_instances([name])
+    if len(found) > 1:
+        raise TierwiseError(
+            f"{name} describes {len(found)} machines: {', '.join(one.name for one in found[:3])} …",
+            "give a file with one of them",
+        )
+    return found[0]
+
+
+def larger(instance: Instance) -> list[Instance]:
+    """The shipped machines of the same family that are larger, the smallest first."""
+    sizes = _all_shipped().values()
+    family = [one for one in sizes if one.family and one.family == instance.family]
+    return sorted(
+        (one for one in family if (one.vcpus or 0) > (instance.vcpus or 0)), key=lambda one: one.vcpus or 0
+    )
+
+
+def limits_only(instance: Instance) -> Instance:
+    """The machine without its processors and memory: a scenario with it keeps the recorded ones."""
+    return instance.model_copy(update={"vcpus": None, "memory_gib": None})
+
+
+def _is_file(name: str) -> bool:
+    path = Path(name)
+    return path.suffix in (".toml", ".json") or len(path.parts) > 1
+
+
+def _shipped(name: str) -> Instance:
+    known = _all_shipped()
+    if name not in known:
+        raise TierwiseError(f"--instance: {name!r} is not known", f"{one_of(name, known)}, or give a file")
+    return known[name]
+
+
+@cache
+def _all_shipped() -> dict[str, Instance]:
+    return {one.name: one for one in _read(SHIPPED)}
+
+
+def _read(file: Path) -> list[Instance]:
+    text = read_text(file, _READABLE)
+    try:
+        if file.suffix == ".json":
+            return [one.instance(file) for one in _described(parse_json(text, str(file), _READABLE))]
+        found = InstanceFile.model_validate(parse_toml(text, str(file)))
+        return [
+            Instance(name=name, currency=found.currency, **dict(one)) for name, one in found.instances.items()
+        ]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        message = first["msg"].removeprefix("Value error, ")
+        raise TierwiseError(f"{file}: {where}: {message}", _FIX) from None
+
+
+def _described(answer: Any) -> list[_InstanceType]:
+    """The types of the provider's answer: the whole of it, its list, or one type alone."""
+    if isinstance(answer, list):
+        answer = {"InstanceTypes": answer}
+    elif isinstance(answer, dict) and "InstanceType" in answer:
+        answer = {"InstanceTypes": [answer]}
+    return _Described.model_validate(answer).InstanceTypes

@@ -1,0 +1,146 @@
+"""A scenario's machine: the cores and memory that follow from it, and its limits for network volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tierwise.device_models.instances import Instance
+from tierwise.device_models.profiles import Profile
+from tierwise.model.placement import EVERYTHING
+from tierwise.model.roles import Role
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.scenario import Scenario
+from tierwise.recording import About
+
+_GIB = 1 << 30
+_SAME = 0.1
+"""Part of a machine's memory that firmware and kernel may keep: up to it, the recorded size is the same."""
+_VOLUME_MODELS = ("Amazon Elastic Block Store", "nvme_card-pd", "PersistentDisk", "MSFT NVMe Accelerator")
+"""Models that network volumes of AWS, Google Cloud and Azure report to the kernel (their documentation of
+NVMe and SCSI devices, from memory)."""
+
+
+def on_instance(scenario: Scenario, work: WorkSummary) -> Scenario:
+    """The scenario with the cores and the memory of its instance, unless it names its own.
+
+    The recorded memory is kept where the recording does not tell what another size changes.
+    """
+    instance = scenario.instance
+    if instance is None or scenario.set_by_instance:
+        return scenario
+    changes: dict[str, Any] = {}
+    if scenario.cores is None and instance.vcpus not in (None, work.cores):
+        changes["cores"] = instance.vcpus
+    if scenario.memory_bytes is None and _other_memory(instance, work) and work.can_change_memory:
+        changes["memory_bytes"] = round((instance.memory_gib or 0) * _GIB)
+    return scenario.model_copy(update={**changes, "set_by_instance": sorted(changes)})
+
+
+def limits(scenario: Scenario, work: WorkSummary, about: About | None) -> dict[str, Any] | None:
+    """The limits in the simulator's form; ``None`` without an instance."""
+    instance = scenario.instance
+    if instance is None:
+        return None
+    burst = instance.burst
+    known = _known_volumes(scenario, about)
+    return {
+        "iops": instance.iops,
+        "mb_per_s": instance.mb_per_s,
+        "burst": burst and {"iops": burst.iops, "mb_per_s": burst.mb_per_s, "time_s": burst.minutes * 60},
+        "recorded": [
+            number
+            for number, device in enumerate(work.devices)
+            if device.profile is None and known & set(device.roles)
+        ],
+    }
+
+
+def note(scenario: Scenario, fresh: bool) -> str:
+    """The limits that the answer holds for, as a sentence; empty without an instance."""
+    instance = scenario.instance
+    if instance is None:
+        return ""
+    burst = instance.burst
+    said = ""
+    if burst and fresh:
+        said = (
+            f"; its burst of {burst.iops:,.0f} I/Os a second and {burst.mb_per_s:,.4g} MB/s, which lasts "
+            f"{burst.minutes:g} min, is there"
+        )
+    elif burst:
+        said = f"; its burst of {burst.minutes:g} min is spent, as under steady load"
+    return (
+        f"machine: {instance.name} sustains {instance.iops:,.0f} I/Os a second and "
+        f"{instance.mb_per_s:,.4g} MB/s to all its network volumes together{said}"
+    )
+
+
+def warnings(scenario: Scenario, work: WorkSummary, about: About | None) -> list[str]:
+    """What limits the trust in an answer for an instance, as sentences."""
+    instance = scenario.instance
+    if instance is None:
+        return []
+    said = []
+    known = _known_volumes(scenario, about)
+    stays = [role for role, device in scenario.devices_of(work.footprints).items() if device == RECORDED]
+    unknown = [
+        role
+        for device in work.devices
+        if device.profile is None
+        for role in device.roles
+        if role in stays and role not in known
+    ]
+    if unknown:
+        said.append(
+            f"the recorded device of {', '.join(unknown)} is not known to be a network volume, so the limits "
+            f"of {instance.name} do not hold for it: --recorded-on names it"
+        )
+    if _other_memory(instance, work) and not work.can_change_memory and scenario.memory_bytes is None:
+        said.append(
+            f"memory stays as recorded, {work.memory_bytes / _GIB:,.3g} GiB where {instance.name} has "
+            f"{instance.memory_gib:,.4g}: {work.memory_reason}"
+        )
+    if "cores" in scenario.set_by_instance and scenario.cpu_speed == 1.0:
+        said.append(
+            f"a core of {instance.name} is taken to be as fast as a recorded one: --cpu-speed of "
+            "tierwise predict says otherwise"
+        )
+    if not instance.checked:
+        said.append(
+            f"nobody checked the limits of {instance.name} against their source: --instance FILE takes the "
+            "provider's own description"
+        )
+    return said
+
+
+def _other_memory(instance: Instance, work: WorkSummary) -> bool:
+    if instance.memory_gib is None:
+        return False
+    whole_bytes = instance.memory_gib * _GIB
+    return not (1 - _SAME) * whole_bytes <= work.memory_bytes <= whole_bytes
+
+
+def _known_volumes(scenario: Scenario, about: About | None) -> set[Role]:
+    """Roles whose recorded device is a network volume: by the scenario, or by the model of its disk."""
+    found = set(scenario.recorded_volumes)
+    for one in about.devices if about else []:
+        labels = [link.label or "" for link in one.chain]
+        if any(model in label for label in labels for model in _VOLUME_MODELS):
+            found |= set(one.roles)
+    return found
+
+
+def network_volumes(recorded_on: Mapping[str, str]) -> list[Role]:
+    """The roles that were recorded on a network volume, by what their devices are said to be.
+
+    Args:
+        recorded_on: role, or ``all``, -> name of a device.
+    """
+    named = {role: recorded_on.get(role, recorded_on.get(EVERYTHING)) for role in Role}
+    return [role for role, device in named.items() if device and _is_volume(resolve(device).profile)]
+
+
+def _is_volume(profile: Profile) -> bool:
+    return (profile.member or profile).kind == "volume"

@@ -1,0 +1,77 @@
+"""A scenario's machine: the cores, memory and limits that follow from it, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.fake_replay import GB, FakeReplay, about, predictor
+from tierwise.device_models.instances import find_instance, limits_only
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor, Scenario
+from tierwise.predict.machine import limits, network_volumes, on_instance
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+
+LARGE, XLARGE = find_instance("m6i.large"), find_instance("m6i.xlarge")
+REAL: dict[str, Any] = {"devices": [{"profile": None, "roles": ["log", "data"]}]}
+
+
+def real(**known: Any) -> Predictor:
+    said = about(**known)
+    return Predictor(said, [], Replayer(FakeReplay(**REAL)), model_error=ModelError())
+
+
+def test_cores_and_memory_follow_unless_they_are_named() -> None:
+    can = predictor(FakeReplay(can_change_memory=True)).work
+    found = on_instance(Scenario(instance=XLARGE), can)
+    assert (found.cores, found.memory_bytes) == (4, 16 << 30)
+    assert found.set_by_instance == ["cores", "memory_bytes"]
+    named = on_instance(Scenario(instance=XLARGE, cores=3, memory_bytes=5 * GB), can)
+    assert (named.cores, named.memory_bytes, named.set_by_instance) == (3, 5 * GB, [])
+    same = on_instance(Scenario(instance=LARGE), can)
+    assert (same.cores, same.memory_bytes) == (None, None), "8 GB are what 8 GiB leave"
+    assert on_instance(found, can) == found
+    assert on_instance(Scenario(), can) == Scenario()
+    assert on_instance(Scenario(instance=limits_only(XLARGE)), can).cores is None
+
+
+def test_memory_stays_where_the_recording_tells_nothing_of_another_size() -> None:
+    answer = predictor().predict([Scenario(instance=XLARGE)])[0]
+    assert answer.refused is None and answer.scenario.memory_bytes is None and answer.scenario.cores == 4
+    said = " ".join(answer.warnings)
+    assert "memory stays as recorded" in said and "as fast as a recorded one" in said
+    assert "nobody checked the limits of m6i.xlarge" in said
+    assert any(note.startswith("machine: m6i.xlarge sustains 6,000 I/Os") for note in answer.notes)
+
+
+def test_a_recorded_device_is_behind_the_limits_if_it_is_known_as_a_volume() -> None:
+    recorded = real()
+    unknown = Scenario(instance=LARGE)
+    found = limits(unknown, recorded.work, recorded.about)
+    assert found and found["recorded"] == [] and found["iops"] == 3600 and found["burst"]["time_s"] == 1800
+    assert "not known to be a network volume" in " ".join(recorded.predict([unknown])[0].warnings)
+    told = Scenario(instance=LARGE, recorded_volumes=network_volumes({"all": "gp3"}))
+    found = limits(told, recorded.work, recorded.about)
+    assert found and found["recorded"] == [0]
+    assert "not known to be" not in " ".join(recorded.predict([told])[0].warnings)
+    assert network_volumes({"log": "gp3", "data": "nvme-dc"}) == [Role.LOG]
+    assert limits(Scenario(), recorded.work, recorded.about) is None
+
+
+def test_the_model_of_a_disk_tells_that_it_is_a_volume() -> None:
+    chain = [{"depth": 1, "kind": "disk", "name": "nvme1n1", "label": "Amazon Elastic Block Store"}]
+    disk = {"name": "nvme1n1", "major": 259, "minor": 0, "mount": "/db", "roles": ["log", "data"]}
+    disk |= {"shared": 0, "first_sector": 0, "sectors": 1 << 21, "profile": None, "write_cache": False}
+    recorded = real(devices=[disk | {"chain": chain}])
+    found = limits(Scenario(instance=LARGE), recorded.work, recorded.about)
+    assert found and found["recorded"] == [0]
+
+
+def test_waits_alone_cannot_answer() -> None:
+    answer = predictor(FakeReplay(from_waits=True)).predict([Scenario(instance=LARGE)])[0]
+    assert answer.refused and "waits only" in answer.refused.message
+
+
+def test_an_emulated_local_disk_gives_no_warning() -> None:
+    answer = predictor().predict([Scenario(instance=LARGE)])[0]
+    assert "not known to be a network volume" not in " ".join(answer.warnings)
