@@ -35,7 +35,7 @@ from tierwise.engines.base import Clients
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
 from tierwise.predict.estimates import estimate
 from tierwise.recording import Observation, write_observation

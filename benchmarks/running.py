@@ -14,7 +14,7 @@ from tierwise.engines.base import Clients, Limits
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.session import CLIENT
 from tierwise.host.memory_limit import MemoryLimit
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.studies import parse
 from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.recorded import RunRecording, recording_target

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tierwise.api.studies import load_study, open_results
     from tierwise.api.verify import verify
     from tierwise.model.errors import HostError, TierwiseError
-    from tierwise.model.roles import Role
+    from tierwise.model.placement import Role
     from tierwise.predict.scenario import Scenario
 
 __all__ = [

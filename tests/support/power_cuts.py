@@ -11,7 +11,7 @@ from tierwise.device_models import profiles
 from tierwise.engines.base import Engine
 from tierwise.host.disk.config import WRITE_BACK_S
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.studies.runner.power_cuts import CutBed
 
 CLIENTS = 4

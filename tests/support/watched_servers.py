@@ -17,7 +17,7 @@ from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 SECRET = "planted-9f3a"
 """Password of both accounts."""

@@ -21,7 +21,7 @@ from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.usability import Remark, Usability, usability

@@ -9,9 +9,8 @@ from typing import Self
 from tierwise.advise.advice import Advice, advise
 from tierwise.advise.goal import Goal
 from tierwise.advise.terms import Terms
-from tierwise.model.money import parse_monthly
-from tierwise.model.suggestions import names_in
-from tierwise.model.units import parse_duration_s
+from tierwise.model.names import names_in
+from tierwise.model.units import parse_duration_s, parse_monthly
 from tierwise.predict import Predictor
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from tierwise.api.views import Rows
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
-from tierwise.device_models.simulation import Job, Simulation, simulate
-from tierwise.device_models.summary import DeviceSummary, summarize
+from tierwise.device_models.simulation import DeviceSummary, Job, Simulation, simulate, summarize
 from tierwise.report.devices import devices_document
 
 

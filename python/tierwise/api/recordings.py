@@ -10,13 +10,12 @@ from typing import Any
 from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
 from tierwise.api.views import Rows, TableView, View
-from tierwise.device_models.billing import YEARS
+from tierwise.device_models.prices import YEARS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import alt
-from tierwise.model.money import parse_monthly
 from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
-from tierwise.model.units import parse_duration_s, parse_size_bytes
+from tierwise.model.units import parse_duration_s, parse_monthly, parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, usability

@@ -8,7 +8,7 @@ from typing import Any
 from tierwise import studies
 from tierwise.api.views import Rows
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyInfo

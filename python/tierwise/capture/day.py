@@ -21,7 +21,7 @@ from tierwise.capture.session import Session
 from tierwise.capture.target import Target
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.recording import make_folder, remove_recording
 
 _SEED = 1

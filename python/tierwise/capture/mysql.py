@@ -17,7 +17,7 @@ from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError,
 from tierwise.engines.mariadb.waits import COMMITS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _TIMEOUT_S = 5
 _PORT = 3306

@@ -11,7 +11,7 @@ from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError,
 from tierwise.engines.postgres.waits import classify
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import WaitClass
 
 APPLICATION = "tierwise observe"

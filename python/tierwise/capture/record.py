@@ -20,7 +20,7 @@ from tierwise.capture.session import Session
 from tierwise.capture.target import Target
 from tierwise.host import cpu, ledger, priority, processes
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 
 _STANDARD_ERROR = 2
 _WINDOW_S = 60.0

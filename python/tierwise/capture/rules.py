@@ -10,9 +10,8 @@ from tierwise import _core
 from tierwise._core import Rules
 from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
-from tierwise.model.shipped import DATA
-from tierwise.model.suggestions import one_of
+from tierwise.model.input_files import DATA, read_text
+from tierwise.model.names import one_of
 
 _SHIPPED = DATA / "rules"
 _SUFFIX = ".toml"

@@ -22,7 +22,7 @@ from tierwise.host import ledger, machine
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.recording import make_folder
 
 _BUFFER_MB = 32

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tierwise import _core
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import WaitClass
 
 

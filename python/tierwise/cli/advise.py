@@ -34,7 +34,7 @@ from tierwise.cli.printing import echo
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
-from tierwise.device_models.billing import YEARS
+from tierwise.device_models.prices import YEARS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.predict import Predictor

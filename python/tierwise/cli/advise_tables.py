@@ -9,7 +9,7 @@ from tierwise.cli.output import Format, show
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import names_in
+from tierwise.model.names import names_in
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Predictor
 from tierwise.predict.usability import usability

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from tierwise.cli.printing import printable_usage
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import names_in
+from tierwise.model.names import names_in
 
 _COMMANDS = {
     "demo": ("study:demo", "Answer here and now: does the log deserve the fast device?"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
 
 MEANINGS_FILE = DATA / "field_meanings.toml"
 """``fields``: meaning of a field by its name; a table with the name of a type: its exceptions."""

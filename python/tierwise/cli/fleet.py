@@ -27,7 +27,7 @@ from tierwise.cli.printing import echo
 from tierwise.cli.progress import counted
 from tierwise.cli.settings import progress_console
 from tierwise.cluster.dask_executor import executor
-from tierwise.device_models.billing import YEARS
+from tierwise.device_models.prices import YEARS
 from tierwise.fleet import Results, ShareLimits, Weights, advise_fleet, catalogue
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS

@@ -13,8 +13,7 @@ from tierwise.cli.output import print_document
 from tierwise.cli.printing import echo
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, parse_place
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import parse_duration_s
 from tierwise.predict import resolve
 from tierwise.report.recording.observation import observation_document

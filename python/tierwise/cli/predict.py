@@ -16,8 +16,8 @@ from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.names import names_in
 from tierwise.model.placement import parse_place
-from tierwise.model.suggestions import names_in
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Scenario, rank
 from tierwise.predict.counting import parse_unit

@@ -16,7 +16,7 @@ from tierwise.cli.profile_day import profile_day
 from tierwise.cli.profile_metrics import ProfileFormat, latest_of, metrics_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.savings import Savings, savings, savings_by_relation
 from tierwise.predict.usability import Usability, not_replayed, usability

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, create_model
 from tierwise.cli.field_meanings import described
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
-from tierwise.model.output_version import SCHEMA_VERSION
-from tierwise.model.suggestions import one_of
+from tierwise.model.names import one_of
+from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.results.measurements import Record
 
 

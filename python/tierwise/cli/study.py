@@ -21,8 +21,8 @@ from tierwise.cluster import dask_hosts
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+from tierwise.model.names import names_in
 from tierwise.model.output_files import own_folder
-from tierwise.model.suggestions import names_in
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
 from tierwise.studies import runner, sweep

@@ -13,7 +13,7 @@ from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
 from tierwise.report.document import table
 from tierwise.report.workload_check import check_document
-from tierwise.results.workload_check import WorkloadCheck
+from tierwise.results.records import WorkloadCheck
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload, names
 from tierwise.workloads import template as workload_template

@@ -20,9 +20,8 @@ from tierwise import _core
 from tierwise.cluster import scheduler_address
 from tierwise.cluster.call import Call
 from tierwise.host import ledger
-from tierwise.model import processors
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.executor import Executor, Lost, Threads
+from tierwise.model.executor import Executor, Lost, Threads, granted, usable
 from tierwise.model.extras import require
 
 T = TypeVar("T")
@@ -68,7 +67,7 @@ def executor(scheduler: str | None, workers: int | None, *, trusted: bool = Fals
     with ExitStack() as stack:
         stack.enter_context(quiet())
         if scheduler in (None, LOCAL):
-            cluster = stack.enter_context(_local(workers or processors.usable()))
+            cluster = stack.enter_context(_local(workers or usable()))
             yield Dask(stack.enter_context(connected(cluster.scheduler_address, cluster.security)))
         else:
             yield Dask(stack.enter_context(connected(scheduler, None)))
@@ -129,7 +128,7 @@ class Dask:
 
 
 def _on_worker(call: Call[Any, R]) -> R:
-    with processors.granted(1):
+    with granted(1):
         return call()
 
 

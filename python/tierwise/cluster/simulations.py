@@ -15,7 +15,7 @@ from tierwise.cluster.open_recordings import OpenRecordings
 from tierwise.device_models.profiles import ProfileTexts, compiled, texts_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor, Lost
-from tierwise.model.file_names import resolved
+from tierwise.model.names import resolved
 from tierwise.predict.replayer import Core, Distribute, Progress, Replayer
 
 _MOST_REQUESTS = 8

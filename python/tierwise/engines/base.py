@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.cold_start import ColdStart
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.conditions import ColdStart
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 
 if TYPE_CHECKING:
     from tierwise.engines.commits import CommitLedger, Found

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tierwise.host import ledger, users
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 class ServerDirectories:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from tierwise.engines.base import Engine
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 FILE = "salvage.toml"
 

@@ -15,7 +15,7 @@ from tierwise.engines.salvage import Salvage
 from tierwise.engines.server_process import ServerProcess
 from tierwise.host import page_cache, users
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 ServerT = TypeVar("ServerT", bound=ServerProcess)
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import did_you_mean
+from tierwise.model.names import did_you_mean
 
 FILE = "settings.toml"
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.engines.system_calls import Call, call_of
-from tierwise.model.roles import Role
-from tierwise.results.counters import WaitClass
+from tierwise.model.placement import Role
+from tierwise.results.measurements import WaitClass
 
 CLIENT_THREAD = "tierwise-client"
 """Name of the threads that run clients, which distinguishes them from a library's own."""

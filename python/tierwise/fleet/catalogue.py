@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tierwise.cluster import remote
 from tierwise.model.errors import TierwiseError
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 from tierwise.results.measurements import Record
 
 

@@ -11,7 +11,7 @@ from tierwise.fleet.catalogue import RecordingAt
 from tierwise.fleet.options import FleetOption
 from tierwise.fleet.records import FleetDatabase
 from tierwise.fleet.sharing_records import SharedDatabase
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario, predict_together
 from tierwise.predict.devices import given
 from tierwise.predict.model_error import ModelError

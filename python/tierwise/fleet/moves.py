@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results.measurements import Record
 
 

@@ -18,8 +18,8 @@ from tierwise.cluster.remote import opened
 from tierwise.device_models.profiles import Profile
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.printable import printable
-from tierwise.model.roles import Role
+from tierwise.model.names import printable
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Predictor, estimates
 from tierwise.predict.devices import given, is_numbered
 from tierwise.predict.model_error import ModelError

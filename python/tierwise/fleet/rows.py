@@ -9,7 +9,7 @@ from tierwise.fleet.checksums import with_checksums
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.fleet.results import Results
 from tierwise.model.executor import Executor, Lost
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 
 
 def rows_of(

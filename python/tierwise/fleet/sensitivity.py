@@ -10,7 +10,7 @@ from tierwise.fleet.knapsack import Choice, Knapsack
 from tierwise.fleet.moves import DatabaseMove
 from tierwise.fleet.records import Curve, FleetDatabase, FleetMove, NextMoney
 from tierwise.model.extras import np
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.fleet.moves import DatabaseMove
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate
 from tierwise.results.measurements import Record
 

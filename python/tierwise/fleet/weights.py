@@ -22,8 +22,8 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from tierwise.advise import Goal
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_toml, read_text
+from tierwise.model.names import did_you_mean
 from tierwise.model.strict_model import STRICT
-from tierwise.model.suggestions import did_you_mean
 from tierwise.model.units import parse_duration_s
 
 _FIX = "mend that field; see docs/how-to/fleet.md"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from tierwise.host import ledger, memory_limit, mounts, processes, tracing
 from tierwise.host.disk.teardown import take_down
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 
 
 class Cleanup(BaseModel):

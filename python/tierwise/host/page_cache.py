@@ -15,8 +15,8 @@ from tierwise.host import ledger
 from tierwise.host.disk import remount
 from tierwise.host.residency import resident_bytes_of
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.cold_start import ColdStart, WarmFile
+from tierwise.model.placement import Role
+from tierwise.results.conditions import ColdStart, WarmFile
 
 WARM_BYTES = 64 << 10
 """A file with more than this in the page cache has stayed warm."""

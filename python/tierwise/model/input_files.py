@@ -1,7 +1,8 @@
 """Files that a user names or a stranger wrote: limited in size, regular files only, opened without waiting.
 
 The crate ``tierwise-input`` is the same for the compiled core.
-"""
+
+The data that ships with tierwise: devices, workloads, studies, rules, templates."""
 
 from __future__ import annotations
 
@@ -160,3 +161,7 @@ def _whole(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         raise ValueError(text)
     return int(text)
+
+
+DATA = Path(__file__).parents[1] / "data"
+"""One folder for each kind."""

@@ -3,7 +3,8 @@
 A path is walked from the root by descriptors. Each directory in it must belong to root or the caller, and for
 root, others must not be able to rename what is in it. Such a path stays the same file for as long as it is
 used. Under ``sudo``, the user who called it counts as the caller.
-"""
+
+The version of the JSON that commands print."""
 
 from __future__ import annotations
 
@@ -359,3 +360,7 @@ def _is_a_link(path: Path) -> TierwiseError:
 
 def _not_a_file(path: Path) -> TierwiseError:
     return TierwiseError(f"{path} is a pipe, a device or has a second name", "name a new file")
+
+
+SCHEMA_VERSION = 1
+"""It rises with every change of a name, a unit or a meaning."""

@@ -8,8 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, is_relation, require_role
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
 from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
 

@@ -13,8 +13,8 @@ from random import Random
 from tierwise import _core
 from tierwise.host import ledger, machine, priority
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import held
-from tierwise.model.progress import ProgressCallback
 from tierwise.probe import trouble
 from tierwise.probe.disk_fit import fit_disk
 from tierwise.probe.disk_text import disk_text

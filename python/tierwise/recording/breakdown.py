@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from tierwise import _core
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results.measurements import Record
 
 Part = Literal[

@@ -17,11 +17,10 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_json, read_text
 from tierwise.model.output_files import open_file
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
 from tierwise.recording.recording import About, Losses, Machine, Recording
-from tierwise.results.counters import WaitClass
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import Record, WaitClass
 
 OBSERVATION_FILE = "observation.json"
 """The file of an observation; a folder with it is one."""

@@ -17,7 +17,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
 from tierwise.model.input_files import open_regular
 from tierwise.model.output_files import empty_folder
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.recording.other_formats import refuse_file
 from tierwise.recording.programs import ClientProgram, ForeignProgram, pooler_warning

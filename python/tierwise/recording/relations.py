@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
-from tierwise.model.suggestions import did_you_mean
+from tierwise.model.names import did_you_mean
 from tierwise.recording.breakdown import FileTraffic
 from tierwise.results.measurements import Record
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tierwise.device_models.measured_drives import ImportedDrive
-from tierwise.device_models.summary import DeviceSummary
+from tierwise.device_models.profiles import ImportedDrive
+from tierwise.device_models.simulation import DeviceSummary
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.numbers import grouped
 

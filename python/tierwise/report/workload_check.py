@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.report.document import Block, Cell, Text, Tone, table
-from tierwise.results.workload_check import WorkloadCheck
+from tierwise.results.records import WorkloadCheck
 
 
 def check_document(found: WorkloadCheck) -> list[Block]:

@@ -12,9 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, DeviceSpec, Placement, parse_place
-from tierwise.model.roles import Role
-from tierwise.model.suggestions import one_of
+from tierwise.model.names import one_of
+from tierwise.model.placement import EVERYTHING, DeviceSpec, Placement, Role, parse_place
 from tierwise.studies.spec import Overrides, Study
 
 PAPER_SCALE = "paper"

@@ -19,10 +19,8 @@ from pydantic import (
 )
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import FileName
-from tierwise.model.placement import DeviceSpec, Placement
-from tierwise.model.roles import Role
-from tierwise.model.suggestions import names_in
+from tierwise.model.names import FileName, names_in
+from tierwise.model.placement import DeviceSpec, Placement, Role
 from tierwise.model.units import parse_size_bytes
 from tierwise.results import PaperValue
 

@@ -9,9 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_toml, read_text
-from tierwise.model.shipped import DATA
-from tierwise.model.suggestions import one_of
+from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.names import one_of
 from tierwise.studies import sweep
 from tierwise.studies.spec import Overrides, Study
 

@@ -20,9 +20,9 @@ from typing import Protocol
 from tierwise import probe
 from tierwise.host import machine, programs
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import own_folder, write_file
-from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import Record
 from tierwise.validation import slots
 from tierwise.validation.case import Case

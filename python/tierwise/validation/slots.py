@@ -19,7 +19,7 @@ from random import Random
 import psutil
 
 from tierwise.host import machine
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.units import significant
 from tierwise.validation.case import Case
 from tierwise.validation.placed import Placed, placed, size_bytes, template_of

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from tierwise import _core
 from tierwise.model import input_files
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import file_below
 from tierwise.model.input_files import parse_toml
-from tierwise.model.roles import ROLES_OF_FILES, Role
+from tierwise.model.names import file_below
+from tierwise.model.placement import ROLES_OF_FILES, Role
 from tierwise.workloads import pgbench
 from tierwise.workloads.object_operations import ObjectKind
 from tierwise.workloads.program import RoleSql

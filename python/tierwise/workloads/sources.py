@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.shipped import DATA
-from tierwise.model.suggestions import nearest
+from tierwise.model.input_files import DATA
+from tierwise.model.names import nearest
 from tierwise.workloads import pgbench
 from tierwise.workloads.reader import AFTER_LOAD_FILE, SCHEMA_FILE, WORKLOAD_FILE, Layer, read_toml
 

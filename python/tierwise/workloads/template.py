@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import DATA
 from tierwise.model.output_files import new_folder, require_own_parents, write_file
-from tierwise.model.shipped import DATA
 
 _TEMPLATE = DATA / "templates" / "workload"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.workloads.dss import program as dss
 from tierwise.workloads.program import Program, RoleSql
 from tierwise.workloads.reader import read_schema, read_spec

@@ -20,7 +20,7 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import users
 from tierwise.host.shared_memory import segments_made_by
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
 AS_A_USER = (

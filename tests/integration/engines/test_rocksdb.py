@@ -22,7 +22,7 @@ from tierwise.engines.rocksdb.adapter import RocksAdapter
 from tierwise.engines.rocksdb.files import role_of
 from tierwise.engines.rocksdb.group_commit import GroupCommit
 from tierwise.model.errors import StatementError, TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
 import os, pathlib, sys
 sys.path.insert(0, {str(TESTS)!r})
 from support.rocksdb_pilots import INSERT, PILOT, opened
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
 adapter.execute(Role.DATA, PILOT)
 client = adapter.connect()

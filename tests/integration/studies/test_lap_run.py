@@ -14,7 +14,7 @@ from support.tiny_study import tiny_study
 from tierwise import engines
 from tierwise.engines import Engine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner import record
 from tierwise.studies.runner.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables

@@ -26,7 +26,7 @@ from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
 
 ROUNDS = 40

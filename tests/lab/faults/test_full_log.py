@@ -22,7 +22,7 @@ from tierwise.capture import Schedule, dsn, of_pid, record_running
 from tierwise.device_models import profiles
 from tierwise.host import tracing
 from tierwise.host.disk.disk import EmulatedDisk, Partition
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.recording import Recording
 

@@ -24,7 +24,7 @@ from tierwise.host import ledger, tracing
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.host.users import ACCOUNT
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.recording import Observation, make_folder, redact, write_observation
 from tierwise.recording.observation import Wait
 from tierwise.studies import study

@@ -27,7 +27,7 @@ from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.host.residency import resident_bytes
 from tierwise.host.users import server_user
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.studies import study
 from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.run import execute

@@ -30,7 +30,7 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import users
 from tierwise.host.disk import server as disk_server
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation import clients, servers
 from tierwise.validation.clients import go_tpc
 

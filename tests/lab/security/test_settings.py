@@ -19,7 +19,7 @@ from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_toml
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation import servers
 from tierwise.validation import spec as validation_spec
 

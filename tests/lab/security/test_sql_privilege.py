@@ -27,7 +27,7 @@ from tierwise.engines.salvage import Salvage
 from tierwise.engines.sqlite.adapter import SqliteAdapter
 from tierwise.engines.sqlite.engine import SqliteEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation import servers
 from tierwise.validation.clients.base import command
 from tierwise.validation.clients.mariadb_jobs import MariadbJob

@@ -13,7 +13,7 @@ from support.tiny_study import Watcher
 from tierwise import studies as study
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.study.summary import summarise
 from tierwise.results import RunResult
 from tierwise.studies import runner

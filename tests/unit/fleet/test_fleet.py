@@ -26,7 +26,7 @@ from tierwise.fleet import (
     options_of,
 )
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.report.fleet.document import fleet_document
 from tierwise.report.fleet.page import fleet_page

@@ -13,7 +13,7 @@ import pytest
 from support.fleet_factory import advised, database, option, recorded
 from tierwise.fleet.draws import DRAWS, drawn_speedups
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 pytest.importorskip("scipy.optimize", reason="scipy of the extra cluster is not installed")
 from tierwise.fleet.knapsack import Knapsack

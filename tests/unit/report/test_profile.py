@@ -16,7 +16,7 @@ from support.recording_factory import ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.savings import Savings, savings
 from tierwise.recording.breakdown import Breakdown, break_down

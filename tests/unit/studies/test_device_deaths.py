@@ -11,7 +11,7 @@ from tierwise.advise.deaths import DeathCounts, ShownDeaths
 from tierwise.device_models import profiles
 from tierwise.engines.salvage import Salvage
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.advice.risks import risk
 from tierwise.report.durability.death_document import death_sentence
 from tierwise.report.render import to_html_page

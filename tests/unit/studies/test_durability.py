@@ -10,9 +10,9 @@ from support.results_factory import MACHINE, Make, run
 from tierwise import studies
 from tierwise.advise import durability as advised
 from tierwise.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of
-from tierwise.model.binomial import upper_share
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+from tierwise.model.statistics import upper_share
 from tierwise.report.durability.words import sentence
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import build_answer

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tierwise import studies as study
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
 from tierwise.studies.plan import plan_runs
 

@@ -8,7 +8,7 @@ import pytest
 
 from tierwise import studies as study
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.studies import sweep
 from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.compatibility import restrict_to_supported

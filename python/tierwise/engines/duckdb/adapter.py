@@ -12,10 +12,10 @@ from tierwise.engines.commits import SQL_SCHEMA, SQL_TABLES, CommitSession, SqlC
 from tierwise.engines.duckdb.client import DuckSession, Tally
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.model.suggestions import did_you_mean
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.names import did_you_mean
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 
 FILE = "database.duckdb"
 

@@ -13,7 +13,7 @@ from tierwise.engines.base import Clients
 from tierwise.engines.duckdb.table_files import written
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.host.users import give
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _ROLES = (
     (re.compile(r"database\.duckdb(\.wal.*|\.tmp)?"), Role.DATA),

@@ -25,10 +25,10 @@ from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.host import ledger, page_cache, users
 from tierwise.host.cpu import process_cpu_s
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.cold_start import ColdStart
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.conditions import ColdStart
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 from tierwise.results.wait_sampling import WaitSampler
 
 _END_TIMEOUT_S = 10

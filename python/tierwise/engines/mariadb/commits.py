@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from tierwise.engines.commits import SQL_TABLES, CommitSession, SqlCommitSession
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.results.faults import IntegrityCheck
 
 ResultT = TypeVar("ResultT")
 

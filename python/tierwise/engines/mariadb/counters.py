@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tierwise.engines.mariadb.files import DATABASE
-from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.measurements import Counters, SpaceUse
 
 _STATUS = "SHOW GLOBAL STATUS LIKE 'Innodb%'"
 _COMMITS = """

@@ -20,9 +20,9 @@ from tierwise.engines.server_engine import ServerEngine
 from tierwise.engines.study_settings import checked
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 from tierwise.results.wait_sampling import WaitSampler
 
 _DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tierwise.engines.mariadb.settings import BINLOG
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 DATABASE = "tierwise"
 """The schema that the load's tables are in."""

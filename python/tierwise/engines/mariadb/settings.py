@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierwise.engines.base import Limits
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 BINLOG = "binlog"
 """Prefix of the binary log's file names."""

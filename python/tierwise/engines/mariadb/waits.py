@@ -17,7 +17,7 @@ from tierwise.engines.mariadb.session import CLIENT
 from tierwise.engines.thread_waits import SESSIONS_MAX, RoleOf, ThreadWaitProbe
 from tierwise.host.cpu import thread_cpu_s
 from tierwise.model.extras import pymysql
-from tierwise.results.counters import WaitClass
+from tierwise.results.measurements import WaitClass
 
 _THREADS = f"SELECT id, tid FROM information_schema.processlist WHERE user = '{CLIENT}' AND id <> {{}}"
 _OWN_THREAD = "SELECT tid FROM information_schema.processlist WHERE id = connection_id()"

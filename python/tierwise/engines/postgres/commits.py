@@ -9,7 +9,7 @@ from tierwise.engines.commits import CommitSession, SqlCommitSession
 from tierwise.engines.postgres.session import CHECKS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.results.faults import IntegrityCheck
 
 _LASTING = "relation.relpersistence = 'p'"
 _HEAP = f"""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tierwise.engines.postgres.session import DATABASE
-from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.measurements import Counters, SpaceUse
 
 _SHARED = f"""
     SELECT pg_catalog.current_setting('block_size')::bigint AS page_bytes,

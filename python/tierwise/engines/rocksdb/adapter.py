@@ -20,9 +20,9 @@ from tierwise.engines.rocksdb.files import NAMED_OPTIONS, has_options, read_opti
 from tierwise.engines.rocksdb.group_commit import GroupCommit
 from tierwise.engines.rocksdb.options import CACHE, REPAIR, SYNC, NamedOptions, wants_sync
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 
 _NO_LIMIT = 1 << 50
 _TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")

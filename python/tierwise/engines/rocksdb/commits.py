@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.results.faults import IntegrityCheck
 
 _DONE = b"commits/done/"
 _ITEM = b"commits/item/"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.engines.rocksdb import files as rocksdb_files
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 class RocksEngine(EmbeddedEngine):

@@ -11,7 +11,7 @@ from rocksdict import Cache, Options
 
 from tierwise.engines.rocksdb.files import newest_options, read_options
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import did_you_mean
+from tierwise.model.names import did_you_mean
 
 CACHE = "block_cache"
 """Size of the block cache in bytes: the only option that RocksDB's file leaves out."""

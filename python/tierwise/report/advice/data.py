@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.predict.together import Unit
 from tierwise.report.advice.join import Subject

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import date
 
 from tierwise.advise import Advice, Option, Wear
-from tierwise.model.printable import capitalized
-from tierwise.model.roles import Role
+from tierwise.model.names import capitalized
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate
 from tierwise.report import numbers
 from tierwise.report.advice.join import Subject

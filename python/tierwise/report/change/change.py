@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tierwise.advise import Advice
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _GIB = 1 << 30
 

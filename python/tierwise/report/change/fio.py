@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import resolve
 from tierwise.recording.role_requests import Direction, RoleRequests
 from tierwise.report.change.change import Change

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 
 
 def comment(text: str, mark: str = "#") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tierwise.fleet import FleetAdvice
 from tierwise.fleet.records import Curve
 from tierwise.model.extras import alt
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.charts.figure import Figure
 from tierwise.report.charts.look import Look, axis, finish, plot

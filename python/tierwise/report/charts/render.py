@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from tierwise.model.extras import alt, vl_convert
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 
 _SCALE = 2.0
 _KEPT = "\n\t\u2060"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeVar
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Interval, Verdict, median_interval, ratio_interval
 from tierwise.report.study.laps import LapKey, labels_of
 from tierwise.report.study.measures import MEASURES, Kind, Part, lap_part, run_part, title_of

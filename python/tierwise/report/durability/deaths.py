@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from tierwise.advise.deaths import DeathCounts
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import DeviceDeath, DeviceDeaths, RunResult
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from tierwise.model.binomial import upper_share
-from tierwise.model.statistics import Interval, median_interval
+from tierwise.model.statistics import Interval, median_interval, upper_share
 from tierwise.results import DeviceInfo, PowerCut, PowerCuts, Record, RunResult, StudyInfo
 
 

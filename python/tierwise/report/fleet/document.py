@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tierwise.fleet import FleetAdvice, FleetDatabase
 from tierwise.fleet.records import FleetRemark
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Section, Table, Text, Tone, estimate, figure, table, texts
 from tierwise.report.fleet.sharing import sharing_blocks, sharing_sentence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.fleet import DatabaseMove, FleetAdvice, FleetSharing
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, table, texts
 from tierwise.report.fleet.names import in_words, some

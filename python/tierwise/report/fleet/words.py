@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tierwise.fleet import FleetAdvice
 from tierwise.fleet.moves import DatabaseMove
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.fleet.names import in_words, some

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option
 from tierwise.advise.sources import UsedPrice
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.advice_words import (

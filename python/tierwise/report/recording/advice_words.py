@@ -8,7 +8,7 @@ from tierwise.advise import Advice, Move, Wear
 from tierwise.advise.durability import in_memory
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.advise.sources import UsedPrice
-from tierwise.model.printable import capitalized
+from tierwise.model.names import capitalized
 from tierwise.report import numbers
 from tierwise.report.recording.decision_words import (
     along_words,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tierwise.advise import Option
 from tierwise.advise.costs import DeviceBill
-from tierwise.device_models.billing import BillPart
-from tierwise.model.money import SYMBOLS
+from tierwise.device_models.prices import BillPart
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Table, Tone, figure, table
 from tierwise.report.recording.money_words import cents

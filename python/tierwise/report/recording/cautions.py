@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tierwise.advise import Advice, Caution
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.document import Block, Section, Tone, texts
 from tierwise.report.recording.prediction_words import moving
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import DayAdvice, LoadAdvice
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.advice_words import first_sentence

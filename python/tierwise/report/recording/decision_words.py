@@ -8,8 +8,8 @@ from tierwise.advise import Advice, Decision, Option
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.durability import in_memory
 from tierwise.advise.setting_moves import SettingMove
-from tierwise.model.printable import capitalized
-from tierwise.model.roles import Role
+from tierwise.model.names import capitalized
+from tierwise.model.placement import Role
 from tierwise.predict.usability import Remark
 from tierwise.report import numbers
 from tierwise.report.document import Block, Text, Tone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 
 _CENT = 0.01

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tierwise.model.printable import capitalized
+from tierwise.model.names import capitalized
 from tierwise.predict import RECORDED, Prediction, RecordedRun
 from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tierwise.model.placement import EVERYTHING, is_relation
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role, is_relation
 from tierwise.predict import RECORDED, Estimate, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers

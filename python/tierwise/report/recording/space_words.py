@@ -5,7 +5,7 @@ from __future__ import annotations
 from tierwise.advise import Advice
 from tierwise.advise.filling import Filling
 from tierwise.advise.space import RoleSpace
-from tierwise.model.printable import capitalized
+from tierwise.model.names import capitalized
 from tierwise.report import numbers
 from tierwise.report.study.moves import ROLE_NAMES, join
 

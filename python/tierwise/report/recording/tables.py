@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.advise.tables import TableAdvice, TableSet
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report import numbers
 from tierwise.report.advice.steps import Guide, guide
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 from tierwise.report.document import Cell, Document, Table, flat
 
 _FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 from tierwise.report.document import Document, Table, Text, Tone, flat
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tierwise.model.choice import price_order, recommended
+from tierwise.model.placement import price_order, recommended
 from tierwise.model.statistics import Interval, Verdict
 from tierwise.report.study.moves import Moved, roles_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import DeviceInfo, RunResult
 
 ROLE_NAMES = {

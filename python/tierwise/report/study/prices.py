@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from tierwise.advise.costs import Costs
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.study.moves import Moved
 from tierwise.results import RunResult
 

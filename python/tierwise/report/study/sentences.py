@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
 from tierwise.report.study.facts import Facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, mean_half_width, median_interval
 from tierwise.report.study.io_by_role import IoRow, device_rows, io_notes, middle, role_rows
 from tierwise.report.study.measures import LOG_WAITS, Part, medians_of, run_part, waits_share

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import RunResult
 
 _WRITE_THROUGH = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import Placement
-from tierwise.model.roles import Role
-from tierwise.model.suggestions import one_of
+from tierwise.model.names import one_of
+from tierwise.model.placement import Placement, Role
 from tierwise.studies import FILE_ENGINE, sweep
 from tierwise.studies.spec import Overrides, Study
 

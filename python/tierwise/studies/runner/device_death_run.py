@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tierwise.model.progress import ProgressCallback
-from tierwise.model.roles import Role
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.placement import Role
 from tierwise.results import DeviceDeaths, RunResult
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.device_deaths import DeathBed

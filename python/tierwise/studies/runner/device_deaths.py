@@ -13,9 +13,9 @@ from tierwise.engines.salvage import Salvage, guide
 from tierwise.host import users
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import DeviceDeath, IntegrityCheck
-from tierwise.results.device_deaths import Start
+from tierwise.results.faults import Start
 from tierwise.studies.runner.commit_books import Books, Load
 from tierwise.studies.runner.fault_bed import FaultBed
 from tierwise.studies.runner.storage import Storage

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.results import DeviceDeath, EngineInfo, PowerCut, RunResult
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner import record

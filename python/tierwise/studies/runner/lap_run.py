@@ -12,7 +12,7 @@ from typing import Any
 from tierwise.engines.base import Clients, Engine
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.results import ColdStart, LapResult, Latency
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.recorded import RunRecording

@@ -10,7 +10,7 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.host import priority
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import choose_size_bytes, look
 from tierwise.probe.samples import sample_flush, sample_patterns

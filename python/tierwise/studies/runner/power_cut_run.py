@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from tierwise.host.disk.config import WRITE_BACK_S
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.results import PowerCuts, RunResult
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.fault_run import (

@@ -8,7 +8,7 @@ from random import Random
 
 from tierwise.host.disk.disk import CutReport
 from tierwise.model.errors import TierwiseError
-from tierwise.results.power_cuts import PowerCut
+from tierwise.results.faults import PowerCut
 from tierwise.studies.runner.commit_books import Load
 from tierwise.studies.runner.fault_bed import FaultBed
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tierwise.engines.base import Engine
 from tierwise.host.files import files_below, open_files
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, RoleProof
+from tierwise.model.placement import Role
+from tierwise.results.measurements import Counters, RoleProof
 from tierwise.studies.runner.storage import Storage
 
 _PERIOD_S = 0.5

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierwise.host.real import DiskCounters, RealDevice
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import DeviceInfo, RoleIo
 from tierwise.studies.runner.role_requests import Counts, RoleRequests, Shares
 

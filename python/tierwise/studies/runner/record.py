@@ -8,7 +8,7 @@ from typing import Any
 
 from tierwise.host import machine
 from tierwise.results import EngineInfo, Latency, RunResult, WorkloadInfo
-from tierwise.results.counters import WaitProfile
+from tierwise.results.measurements import WaitProfile
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.lap_run import LapsMeasured
 from tierwise.studies.runner.storage import Storage

@@ -13,8 +13,8 @@ from pathlib import Path
 from tierwise.capture import Schedule, Session, Target
 from tierwise.capture import rules as rule_files
 from tierwise.engines.base import Engine
-from tierwise.model.file_names import path_in
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.names import path_in
 from tierwise.recording import remove_recording
 from tierwise.studies.runner.storage import Storage
 

@@ -21,7 +21,7 @@ from tierwise import _core
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _LOOKS_EACH_S = 0.5
 """The location of a file created, written and removed between two scans is unknown."""

@@ -10,8 +10,8 @@ from tierwise import engines
 from tierwise.engines.base import Engine, Limits
 from tierwise.host.memory_limit import MemoryLimit
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
-from tierwise.model.roles import Role
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.placement import Role
 from tierwise.results import ColdStart, EngineInfo, RunResult
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner import device_death_run, mix_run, pattern_run, power_cut_run, proof, record

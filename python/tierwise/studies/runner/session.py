@@ -17,10 +17,10 @@ from typing import Protocol
 from tierwise import engines
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.extras import installed, require
-from tierwise.model.file_names import path_in
+from tierwise.model.names import path_in
 from tierwise.model.output_files import new_folder, open_file, own_folder
-from tierwise.model.progress import ProgressCallback
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
     LATEST,

@@ -16,7 +16,7 @@ from tierwise.host.real import RealDevice, open_real_device
 from tierwise.host.users import server_user
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import DeadlineOverrun, DeviceInfo, RoleIo
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.compatibility import is_placed

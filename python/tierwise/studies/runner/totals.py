@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 from typing import Any
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results.conditions import DeadlineOverrun, DeviceInfo
-from tierwise.results.counters import Counters, RoleIo, WaitProfile, WaitShare
+from tierwise.results.measurements import Counters, RoleIo, WaitProfile, WaitShare
 from tierwise.studies.runner.storage import Counted, problems_of
 from tierwise.studies.runner.window import Window
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tierwise.engines.base import Engine
 from tierwise.host import machine
-from tierwise.results.counters import Counters, CpuUse, WaitProfile
+from tierwise.results.measurements import Counters, CpuUse, WaitProfile
 from tierwise.results.wait_sampling import WaitSampler
 from tierwise.studies.runner.recorded import RunRecording
 from tierwise.studies.runner.storage import Counted, Storage

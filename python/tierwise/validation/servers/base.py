@@ -19,7 +19,7 @@ from tierwise.host.interpreter import Command
 from tierwise.host.users import ServerUser, ids, require_reachable, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 DATABASE = "bench"
 """Name of the clients' database in a server."""

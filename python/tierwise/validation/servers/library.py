@@ -12,7 +12,7 @@ from tierwise.capture import Target
 from tierwise.capture import rules as rule_files
 from tierwise.host import cpu, processes
 from tierwise.host.interpreter import Command
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation.servers.base import Database, copy_files
 
 

@@ -17,7 +17,7 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.session import CATALOGUE_ONLY
 from tierwise.engines.study_settings import checked
 from tierwise.model.extras import psycopg
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation.servers.base import CLIENT, DATABASE, START_TIMEOUT_S, Server, caller, copy_files
 
 _SUPERUSER = "postgres"

@@ -15,8 +15,8 @@ from tierwise.device_models import profiles
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.file_names import path_in, resolved
 from tierwise.model.input_files import read_text
+from tierwise.model.names import path_in, resolved
 from tierwise.model.output_files import write_file
 from tierwise.results import RunResult, StudyHost
 from tierwise.studies import sweep
