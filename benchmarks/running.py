@@ -13,7 +13,7 @@ from tierwise.capture import Schedule, Session
 from tierwise.engines.base import Clients, Limits
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.session import CLIENT
-from tierwise.host.memory_limit import MemoryLimit
+from tierwise.host.cgroups import MemoryLimit
 from tierwise.model.placement import Role
 from tierwise.studies import parse
 from tierwise.studies.plan import plan_runs

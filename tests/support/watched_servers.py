@@ -12,7 +12,7 @@ import pytest
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import root_of, superuser_dsn
-from tierwise.capture.dsn import Dsn, parse
+from tierwise.capture.sql_session import Dsn, parse
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.binaries import embedded

@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from tierwise._core import Rules
-from tierwise.capture import rules as rule_files
-from tierwise.capture.client_programs import ServersTalkedTo, refuse_command
-from tierwise.capture.dsn import Dsn
-from tierwise.capture.rules import first_process_of
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.session import Session
-from tierwise.capture.target import Target
-from tierwise.host import cpu, ledger, priority, processes
+from tierwise.capture.sql_session import Dsn
+from tierwise.capture.target import (
+    ServersTalkedTo,
+    Target,
+    first_process_of,
+    for_program,
+    refuse_command,
+    with_roles,
+)
+from tierwise.host import cpu, ledger, processes
+from tierwise.host.cpu import lowered
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 
@@ -68,7 +73,7 @@ def record_command(
         TierwiseError: if the command cannot be run, fails or is a client, or nothing can be recorded.
     """
     refuse_command(command, out)
-    rules = rule_files.with_roles(rules or rule_files.for_program(Path(command[0]).name, command[0]), roles)
+    rules = with_roles(rules or for_program(Path(command[0]).name, command[0]), roles)
     argv = ["/bin/sh", "-c", processes.STOP_FIRST, "sh", *command]
     with open(_STANDARD_ERROR, "wb", closefd=False) as output:
         process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
@@ -148,6 +153,6 @@ def _is_enough(session: Session, enough: Enough, beside: Path, progress: Progres
     if not session.alive or session.full or enough.longest_s - session.elapsed_s < _LEAST_WINDOW_S:
         return True
     progress(f"judging what {session.elapsed_s:.0f} s gave")
-    with ledger.directory("tierwise-judged", parent=beside) as directory, priority.lowered():
+    with ledger.directory("tierwise-judged", parent=beside) as directory, lowered():
         session.snapshot(directory / "recording")
         return enough.is_usable(directory / "recording")

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from tierwise import _core
-from tierwise.capture.dsn import Dsn
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.schedule import Schedule
+from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import Target
-from tierwise.host import ledger, machine
+from tierwise.host import doctor, ledger
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
@@ -250,7 +250,7 @@ class Session:
 
 def _about(target: Target) -> dict[str, Any]:
     """The recording's description as far as it is known when it begins; the recorder adds its results."""
-    here = machine.describe()
+    here = doctor.describe()
     limits = [limit for pid in target.processes()[:1] if (limit := _core.memory_limit_bytes(pid)) is not None]
     return {
         "format": "tierwise recording",

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tierwise.capture import BurstCost, DayPlan, DayRecorder, Taken, Target
-from tierwise.capture.dsn import Dsn
+from tierwise.capture.sql_session import Dsn
 from tierwise.cli import printing
 from tierwise.cli.output import Format, show
 from tierwise.cli.settings import progress_console

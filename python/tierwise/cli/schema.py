@@ -125,8 +125,8 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "accuracy": _printed("accuracy", accuracy="validation:Accuracy"),
     "record": _printed("record", "report.recording.recorded:Recorded"),
     "cleanup": _printed("cleanup", "host.clean:Cleanup"),
-    "drive": _printed("drive", "device_models.measured_drives:ImportedDrive"),
-    "workload-check": _printed("workload-check", "results.workload_check:WorkloadCheck"),
+    "drive": _printed("drive", "device_models.profiles:ImportedDrive"),
+    "workload-check": _printed("workload-check", "results.records:WorkloadCheck"),
 }
 """Name -> function that makes the schema: first of files, then of the output with ``--format json``."""
 SCHEMAS = {name: described(made) for name, made in _MADE.items()}

@@ -14,8 +14,7 @@ from tierwise.cli.options import DropCaches, Scheduler, Seed, TrustScheduler, Wo
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.settings import progress_console
 from tierwise.cli.validate_progress import RoundProgress
-from tierwise.cluster.dask_executor import LOCAL
-from tierwise.cluster.scheduler_address import check
+from tierwise.cluster.dask_executor import LOCAL, check
 from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError

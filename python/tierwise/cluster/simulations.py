@@ -1,4 +1,7 @@
-"""Simulations of one recording on a cluster: a pure function from a task to answers, and its caller."""
+"""A function and its argument on their way to a worker, which must have the same version of tierwise.
+
+Simulations of one recording on a cluster: a pure function from a task to answers, and its caller.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ from pathlib import Path
 
 from tierwise import _core
 from tierwise.cluster.dask_executor import executor
-from tierwise.cluster.fingerprint import fingerprint
-from tierwise.cluster.open_recordings import OpenRecordings
+from tierwise.cluster.remote import OpenRecordings, fingerprint
 from tierwise.device_models.profiles import ProfileTexts, compiled, texts_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor, Lost
@@ -32,7 +34,7 @@ class PredictTask:
 
     Attributes:
         uri: absolute path or URI of the recording, the same on every host.
-        checksum: its :func:`~tierwise.cluster.fingerprint.fingerprint`.
+        checksum: its :func:`~tierwise.cluster.remote.fingerprint`.
         without: mechanisms of the model that are switched off.
         profiles: texts of the devices' profiles.
         requests: JSON list of scenarios with seeds, as ``Core.predict`` takes them.

@@ -10,9 +10,8 @@ from typing import Generic, TypeVar
 
 from tierwise.engines import commits
 from tierwise.engines.base import Engine
-from tierwise.engines.directories import ServerDirectories
-from tierwise.engines.salvage import Salvage
-from tierwise.engines.server_process import ServerProcess
+from tierwise.engines.documented import Salvage
+from tierwise.engines.server_process import ServerDirectories, ServerProcess
 from tierwise.host import page_cache, users
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role

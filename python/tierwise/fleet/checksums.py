@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tierwise.cluster.fingerprint import fingerprint
+from tierwise.cluster.remote import fingerprint
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.executor import Threads
 

@@ -1,8 +1,4 @@
-"""Where the work of each database is done.
-
-How many processors this process may use, and how many a task in it may.
-
-Progress reports to the caller."""
+"""Where the work of each database is done: here or on workers, on how many processors."""
 
 from __future__ import annotations
 
@@ -13,7 +9,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
+
+from tierwise import _core
+from tierwise.model.errors import HostError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -128,3 +127,31 @@ def _quota(group: Path) -> float | None:
 
 ProgressCallback = Callable[[str], None]
 """Called with one line of text whenever a long task starts its next part."""
+
+
+@dataclass(frozen=True)
+class Call(Generic[T, R]):
+    """What a worker is to do.
+
+    Attributes:
+        work: the function.
+        task: its argument.
+        version: of tierwise, where the call was made.
+    """
+
+    work: Callable[[T], R]
+    task: T
+    version: str = _core.__version__
+
+    def __call__(self) -> R:
+        """Do it.
+
+        Raises:
+            HostError: another version of tierwise is here.
+        """
+        if self.version != _core.__version__:
+            raise HostError(
+                f"a worker has tierwise {_core.__version__}, this machine {self.version}",
+                "install the same version on all",
+            )
+        return self.work(self.task)

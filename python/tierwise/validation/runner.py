@@ -18,7 +18,7 @@ from statistics import median
 from typing import Protocol
 
 from tierwise import probe
-from tierwise.host import machine, programs
+from tierwise.host import doctor, programs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.input_files import read_text
@@ -199,7 +199,7 @@ def _base(case: Case, started: Started) -> Row:
         model=started.model,
         started_at=datetime.now(UTC),
         laps=case.laps,
-        machine=machine.describe(),
+        machine=doctor.describe(),
     )
 
 

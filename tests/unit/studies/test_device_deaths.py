@@ -9,7 +9,7 @@ from tierwise import studies
 from tierwise.advise import deaths as advised
 from tierwise.advise.deaths import DeathCounts, ShownDeaths
 from tierwise.device_models import profiles
-from tierwise.engines.salvage import Salvage
+from tierwise.engines.documented import Salvage
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.report.advice.risks import risk

@@ -28,7 +28,7 @@ from tierwise import _core
 from tierwise.engines import commits
 from tierwise.engines.base import Limits
 from tierwise.engines.embedded.adapter import Adapter, Opening
-from tierwise.engines.embedded.link import READY
+from tierwise.engines.embedded.process import READY
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

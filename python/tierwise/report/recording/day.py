@@ -122,15 +122,22 @@ def _figures(one: Moment, day: Timeline) -> Sequence[Cell]:
 
 def _charts(day: Timeline) -> list[Chart]:
     # Charts take half a second to import, and the terminal shows none.
-    from tierwise.report.charts import day as charts
+    from tierwise.report.charts.day import (
+        described_p99,
+        described_rate,
+        described_shares,
+        p99_chart,
+        rate_chart,
+        shares_chart,
+    )
 
     drawn = (
-        ("rate", charts.described_rate, charts.rate_chart, ""),
-        ("p99", charts.described_p99, charts.p99_chart, ""),
+        ("rate", described_rate, rate_chart, ""),
+        ("p99", described_p99, p99_chart, ""),
         (
             "shares",
-            charts.described_shares,
-            charts.shares_chart,
+            described_shares,
+            shares_chart,
             "Dashed: share of the sessions' time that goes to the log. Others: share of the time in which "
             "the role's device is busy.",
         ),

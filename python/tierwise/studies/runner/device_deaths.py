@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tierwise.engines.commits import SQL_INDEX
-from tierwise.engines.salvage import Salvage, guide
+from tierwise.engines.documented import Salvage, guide
 from tierwise.host import users
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder

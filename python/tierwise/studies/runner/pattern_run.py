@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tierwise import _core
-from tierwise.host import priority
+from tierwise.host import cpu
 from tierwise.model.placement import Role
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import choose_size_bytes, look
@@ -89,7 +89,7 @@ def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTa
     seconds = study.seconds or 0.0
     random = Random(plan.seed)
     storage.start_counting()
-    with priority.raised():
+    with cpu.raised():
         patterns_s = (1 - _FLUSH_SHARE) * seconds
         taken = sample_patterns(target, study.patterns, 1, patterns_s, random, lambda _: None)
         times = sample_flush(target, _FLUSH_SHARE * seconds, random)

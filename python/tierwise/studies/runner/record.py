@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tierwise.host import machine
+from tierwise.host import doctor
 from tierwise.results import EngineInfo, Latency, RunResult, WorkloadInfo
 from tierwise.results.measurements import WaitProfile
 from tierwise.studies.plan import RunPlan
@@ -30,7 +30,7 @@ def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, sto
         study_seed=study_seed,
         started_at=datetime.now(UTC),
         status="ok",
-        machine=machine.describe(),
+        machine=doctor.describe(),
         engine=engine,
         workload=WorkloadInfo(
             name=study.workload,

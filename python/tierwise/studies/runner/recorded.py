@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.capture import Schedule, Session, Target
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.engines.base import Engine
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.names import path_in
@@ -114,7 +114,7 @@ def _client_threads() -> list[int]:
 
 def recording_target(engine: Engine, storage: Storage) -> Target:
     """The target for a study's engine, which classifies its own files and tells an index from a table."""
-    rules = rule_files.load(_RULES.get(engine.name, engine.name))
+    rules = load(_RULES.get(engine.name, engine.name))
     settings = engine.settings()
 
     def role_of(path: str) -> str | None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from tierwise.engines.base import Engine
 from tierwise.host.files import files_below
-from tierwise.host.residency import resident_bytes
+from tierwise.host.page_cache import resident_bytes
 from tierwise.model.placement import Role
 from tierwise.studies.runner.storage import Storage
 

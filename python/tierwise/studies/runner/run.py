@@ -8,7 +8,7 @@ from typing import Any
 
 from tierwise import engines
 from tierwise.engines.base import Engine, Limits
-from tierwise.host.memory_limit import MemoryLimit
+from tierwise.host.cgroups import MemoryLimit
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.placement import Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tierwise.engines.base import Engine
-from tierwise.host import machine
+from tierwise.host import doctor
 from tierwise.results.measurements import Counters, CpuUse, WaitProfile
 from tierwise.results.wait_sampling import WaitSampler
 from tierwise.studies.runner.recorded import RunRecording
@@ -50,7 +50,7 @@ class OpenWindow:
         """
         self._engine, self._storage, self._recording = engine, storage, recording
         self._sampler: WaitSampler | None = engine.sampler() if waits and recording is None else None
-        self._before, self._busy_before_s = engine.counters(), machine.busy_cpu_s()
+        self._before, self._busy_before_s = engine.counters(), doctor.busy_cpu_s()
         storage.start_counting()
         if self._sampler is not None:
             self._sampler.start()
@@ -62,7 +62,7 @@ class OpenWindow:
         counted = self._storage.stop_counting(elapsed_s)
         if self._recording is not None:
             self._recording.end(elapsed_s)
-        busy_s = machine.busy_cpu_s() - self._busy_before_s
+        busy_s = doctor.busy_cpu_s() - self._busy_before_s
         sampler, waits = self._stop_sampling()
         return Window(
             elapsed_s=elapsed_s,

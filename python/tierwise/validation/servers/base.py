@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.capture import Target
-from tierwise.capture.dsn import Dsn
+from tierwise.capture.sql_session import Dsn
 from tierwise.host import mounts, processes, programs
 from tierwise.host.home import Home
 from tierwise.host.interpreter import Command

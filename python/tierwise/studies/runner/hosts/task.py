@@ -23,7 +23,7 @@ from tierwise.studies import sweep
 from tierwise.studies.runner.hosts.blocks import block
 from tierwise.studies.runner.run import execute
 from tierwise.studies.spec import Study
-from tierwise.workloads import sources
+from tierwise.workloads import reader
 
 _WORKLOAD = "workload"
 _MOST_FILES = 1000
@@ -67,7 +67,7 @@ class RunTask:
                 files.update({(name, f"{other}.toml"): text for other, text in loaded.library.items()})
                 devices[name] = spec.model_copy(update={"profile": f"{name}/{loaded.file.name}"})
         workload = study.workload
-        if workload not in sources.names():
+        if workload not in reader.names():
             folder = resolved(Path(workload))
             files.update(_texts(folder))
             workload = f"{_WORKLOAD}/{folder.name}"
