@@ -15,7 +15,7 @@ from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import latest_in, read_results, read_study_info
 from tierwise.studies import runner
 from tierwise.studies.options import StudyOptions
-from tierwise.studies.plan import RunPlan
+from tierwise.studies.study import RunPlan
 
 
 class Study:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tierwise.advise.tables import advise_tables
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, show
 from tierwise.cli.progress import simulations
-from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import names_in
 from tierwise.model.units import parse_size_bytes

@@ -32,7 +32,7 @@ _COMMANDS = {
     "report": ("report:report", "Print the answer of a study and write its HTML report."),
     "compare": ("compare:compare", "Compare two sets of results."),
     "doctor": ("doctor:doctor", "Check what this machine can do."),
-    "clean": ("clean:clean_", "Remove what a killed tierwise left behind."),
+    "clean": ("doctor:clean_", "Remove what a killed tierwise left behind."),
     "device": ("device:app", "List, show, simulate, import and probe devices."),
     "study": ("study:app", "List, show and run studies."),
     "workload": ("workload:app", "List, start and check workloads."),

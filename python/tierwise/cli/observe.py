@@ -9,14 +9,14 @@ import typer
 
 from tierwise.capture import observe as observer
 from tierwise.capture.sql_session import VARIABLE, find
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import print_document
 from tierwise.cli.printing import echo
-from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import parse_duration_s
 from tierwise.predict import resolve
-from tierwise.report.recording.observation import observation_document
+from tierwise.report.recording.recorded import observation_document
 
 _FIX = "give the DSN of the server"
 

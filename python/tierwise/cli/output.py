@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from tierwise.cli import printing
-from tierwise.cli.settings import SETTINGS
+from tierwise.cli.options import SETTINGS
 from tierwise.model import output_files
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import SCHEMA_VERSION

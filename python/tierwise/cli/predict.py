@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.cli.options import Names, Png, Scheduler, TrustScheduler, Workers
+from tierwise.cli.options import Names, Png, Scheduler, TrustScheduler, Workers, progress_console
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.predict_joint import predict_joint
 from tierwise.cli.printing import echo
 from tierwise.cli.progress import simulations
-from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -27,7 +26,7 @@ from tierwise.predict.usability import usability
 from tierwise.report.document import Document
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction import prediction_document, ranking_document
-from tierwise.report.recording.usability import usability_texts
+from tierwise.report.recording.prediction_words import usability_texts
 
 
 def predict(
@@ -171,8 +170,8 @@ def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: 
 
 
 def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
+    from tierwise.report.charts.look import to_png
     from tierwise.report.charts.prediction import answers_chart  # slow to import
-    from tierwise.report.charts.render import to_png
 
     chart = to_png(answers_chart(predictor.as_recorded, answers))
     echo(f"chart: {write_file(png, chart)}", err=True)

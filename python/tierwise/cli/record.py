@@ -11,10 +11,10 @@ import typer
 from tierwise import capture as recorder
 from tierwise.capture import sql_session as data_sources
 from tierwise.capture.target import load
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import complain
 from tierwise.cli.record_day import record_day
-from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, FormatOption, show
 from tierwise.cli.printing import echo
-from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
 from tierwise.report.document import table
 from tierwise.report.workload_check import check_document

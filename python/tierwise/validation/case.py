@@ -10,8 +10,7 @@ from typing import Any
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import one_of
 from tierwise.model.placement import DeviceSpec, Placement, Role
-from tierwise.studies.plan import RunPlan
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 from tierwise.validation import clients, servers
 from tierwise.validation.spec import OWN, CaseSpec, ValidationSpec
 

@@ -17,7 +17,7 @@ from tierwise.model.names import FileName
 from tierwise.model.placement import Role
 from tierwise.predict.model_error import Storage
 from tierwise.results.measurements import Record
-from tierwise.studies.spec import Caches, Size
+from tierwise.studies.study import Caches, Size
 
 SHIPPED = "validation.toml"
 SET = "set"

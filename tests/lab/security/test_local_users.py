@@ -28,8 +28,8 @@ from tierwise.model.placement import Role
 from tierwise.recording import Observation, make_folder, redact, write_observation
 from tierwise.recording.observation import Wait
 from tierwise.studies import study
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.storage import open_storage
+from tierwise.studies.study import plan_runs
 from tierwise.workloads import reader
 
 pytestmark = needs_root

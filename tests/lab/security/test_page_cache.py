@@ -29,8 +29,8 @@ from tierwise.host.users import server_user
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.studies import study
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.run import execute
+from tierwise.studies.study import plan_runs
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop caches of others")
 MIB = 1 << 20

@@ -16,7 +16,7 @@ from tierwise.fleet import (
     RecordingAt,
     Results,
 )
-from tierwise.fleet.checksums import with_checksums
+from tierwise.fleet.catalogue import with_checksums
 from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import resolve

@@ -13,7 +13,7 @@ from tierwise import studies as study
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
-from tierwise.studies.plan import plan_runs
+from tierwise.studies.study import plan_runs
 
 MINIMAL = """
 name = "s"

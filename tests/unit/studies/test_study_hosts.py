@@ -16,8 +16,8 @@ from tierwise.report.study.answer import build_answer
 from tierwise.report.study.document import answer_document
 from tierwise.report.study.hosts import host_table
 from tierwise.results import RunResult, StudyHost
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.hosts import RunTask, coordinator, run_blocks
+from tierwise.studies.study import plan_runs
 
 STUDY = """
 name = "hosted"

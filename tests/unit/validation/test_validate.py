@@ -13,7 +13,7 @@ from rich.console import Console
 
 from support.validation_factory import TOML, Watcher, row
 from tierwise import validation as validate
-from tierwise.cli.validate_progress import RoundProgress
+from tierwise.cli.validate import RoundProgress
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results import ColdStart, WarmFile

@@ -33,10 +33,10 @@ from tierwise.report.recording.advice_words import (
     stale_sentence,
 )
 from tierwise.report.recording.bills import bill_table
-from tierwise.report.recording.cautions import advice_cautions
 from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import LONG_MONTHS, months
 from tierwise.report.recording.prediction_words import (
+    advice_cautions,
     bound_sentence,
     moving,
     of_what,

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
-from tierwise.report.charts.figure import Figure, Mark, figure, plotted
 from tierwise.report.charts.look import (
+    Figure,
     Look,
+    Mark,
     axis,
+    figure,
     finish,
     group_colour,
     legend,
     level_y,
     plot,
+    plotted,
     ratio_x,
     rows,
     shape_legend,

@@ -6,11 +6,17 @@ from collections.abc import Callable
 
 from tierwise.model.extras import alt
 from tierwise.report import numbers
-from tierwise.report.charts.bars import Bar, bar_chart, one_after_the_other, stacked_chart
-from tierwise.report.charts.dots import dot, grouped_dot_chart
-from tierwise.report.charts.figure import Figure, figure
-from tierwise.report.charts.lines import LinePoint, line_chart
-from tierwise.report.charts.look import Look, level_y, log_x, percent_x, zero_x
+from tierwise.report.charts.builders import (
+    Bar,
+    LinePoint,
+    bar_chart,
+    dot,
+    grouped_dot_chart,
+    line_chart,
+    one_after_the_other,
+    stacked_chart,
+)
+from tierwise.report.charts.look import Figure, Look, figure, level_y, log_x, percent_x, zero_x
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.study.answer import Comparison
 from tierwise.report.study.io_by_role import IoRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tierwise.report import numbers
-from tierwise.report.durability.frontier import CutRow
+from tierwise.report.durability.findings import CutRow
 
 
 def sentence(row: CutRow) -> str:

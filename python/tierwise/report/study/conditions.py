@@ -1,13 +1,72 @@
-"""Conditions of a study: machine, versions, seeds, order, settings."""
+"""Settings that make an engine write its log with FUA, which the path of an emulated disk does not have.
+
+Source: PostgreSQL documentation, ``wal_sync_method``; MariaDB documentation, ``innodb_flush_method``. Linux
+splits a write with FUA into a write and a flush for a device without FUA, as a loop device is
+(block/blk-flush.c).
+
+Cold starts of a comparison's runs: how caches were emptied, and what stayed in them.
+
+Conditions of a study: machine, versions, seeds, order, settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
+from tierwise.model.placement import Role
 from tierwise.report import numbers
-from tierwise.report.study.cold_starts import caches_of
-from tierwise.results import DeviceInfo, Record, RunResult, StudyInfo
+from tierwise.results import ColdStart, DeviceInfo, Record, RunResult, StudyInfo
+
+_WRITE_THROUGH = {
+    "wal_sync_method": ("open_datasync", "open_sync"),
+    "innodb_flush_method": ("O_DSYNC",),
+    "innodb_log_file_write_through": ("ON",),
+}
+
+
+def write_through_caveats(runs: Sequence[RunResult]) -> list[str]:
+    """A sentence if the log of a run was written with FUA on an emulated device."""
+    found = {
+        f"{name} = {run.engine.settings[name]}"
+        for run in runs
+        for name, values in _WRITE_THROUGH.items()
+        if run.engine.settings.get(name) in values
+        and any(Role.LOG in device.roles and device.profile for device in run.devices)
+    }
+    return [
+        f"With {setting}, each write of the log carries FUA. An emulated disk gets a write and a flush in "
+        "its place, so that a device that honours FUA is faster than shown."
+        for setting in sorted(found)
+    ]
+
+
+_MOST_NAMED = 3
+
+
+def cold_starts(run: RunResult) -> Iterator[ColdStart]:
+    """Those before the run and before its laps."""
+    for found in (run.cold_start, *(lap.cold_start for lap in run.laps)):
+        if found is not None:
+            yield found
+
+
+def caches_of(run: RunResult) -> str:
+    """State of the caches before the run, and whose were emptied."""
+    dropped = {one.dropped for one in cold_starts(run)}
+    return ", ".join([run.workload.caches, *(f"{name} dropped" for name in sorted(dropped))])
+
+
+def warm_caveats(runs: Sequence[RunResult]) -> list[str]:
+    """A sentence on the valid runs whose files did not all leave the page cache."""
+    valid = [run for run in runs if run.status == "ok"]
+    warned = [[text for one in cold_starts(run) for text in one.warnings] for run in valid]
+    warm = [texts for texts in warned if texts]
+    if not warm:
+        return []
+    named = list(dict.fromkeys(text for texts in warm for text in texts))
+    more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return [f"{len(warm)} of {len(valid)} runs did not start cold: {'; '.join(named[:_MOST_NAMED])}{more}."]
 
 
 class Settings(Record):

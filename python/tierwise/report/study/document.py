@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
-from tierwise.report.durability.death_document import death_blocks
-from tierwise.report.durability.document import frontier_blocks
+from tierwise.report.durability.document import death_blocks, frontier_blocks
 from tierwise.report.study.answer import Answer, Comparison
 from tierwise.report.study.benchmark import Benchmark
 from tierwise.report.study.hosts import host_table

@@ -16,9 +16,8 @@ from tierwise.probe.place import choose_size_bytes, look
 from tierwise.probe.samples import sample_flush, sample_patterns
 from tierwise.results import EngineInfo
 from tierwise.results.measurements import FlushCheck, PatternResult
-from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.storage import Counted, Storage
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 
 FILE_BYTES = 1 << 30
 """Same size as CrystalDiskMark's file, if the partition is large enough."""

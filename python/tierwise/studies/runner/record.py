@@ -9,12 +9,10 @@ from typing import Any
 from tierwise.host import doctor
 from tierwise.results import EngineInfo, Latency, RunResult, WorkloadInfo
 from tierwise.results.measurements import WaitProfile
-from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.lap_run import LapsMeasured
 from tierwise.studies.runner.storage import Storage
-from tierwise.studies.runner.totals import total
-from tierwise.studies.runner.window import Window
-from tierwise.studies.spec import Study
+from tierwise.studies.runner.window import Window, total
+from tierwise.studies.study import RunPlan, Study
 from tierwise.workloads.dss.metrics import scores
 
 

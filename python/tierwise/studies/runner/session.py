@@ -32,13 +32,12 @@ from tierwise.results.files import (
     write_parquet,
     write_study_info,
 )
-from tierwise.studies import FILE_ENGINE, sweep
-from tierwise.studies.plan import RunPlan, plan_runs
+from tierwise.studies import FILE_ENGINE
 from tierwise.studies.runner.compatibility import restrict_to_supported
 from tierwise.studies.runner.hosts import Hosts, run_blocks, unfinished
 from tierwise.studies.runner.recorded import Recordings
 from tierwise.studies.runner.run import execute
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study, at, plan_runs, values
 
 RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
@@ -151,8 +150,8 @@ def _run_rest(
         for plan in plans:
             if plan.run_id not in finished:
                 started(plan)
-                at = sweep.at(study, plan.setting)
-                ended(plan, run_here(at, plan, seed, observer.phase_started))
+                changed = at(study, plan.setting)
+                ended(plan, run_here(changed, plan, seed, observer.phase_started))
     if installed("duckdb"):
         write_parquet(directory / PARQUET_FILE, results_in(directory))
 
@@ -283,7 +282,7 @@ def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
         question=study.question,
         baseline=study.baseline,
         placements=list(study.placements),
-        sweep=sweep.values(study.sweep),
+        sweep=values(study.sweep),
         skipped=skipped,
         repeats=study.repeats,
         seed=seed,

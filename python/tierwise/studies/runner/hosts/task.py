@@ -19,10 +19,9 @@ from tierwise.model.input_files import read_text
 from tierwise.model.names import path_in, resolved
 from tierwise.model.output_files import write_file
 from tierwise.results import RunResult, StudyHost
-from tierwise.studies import sweep
 from tierwise.studies.runner.hosts.blocks import block
 from tierwise.studies.runner.run import execute
-from tierwise.studies.spec import Study
+from tierwise.studies.study import Study, at
 from tierwise.workloads import reader
 
 _WORKLOAD = "workload"
@@ -91,7 +90,7 @@ def run_here(task: RunTask) -> str:
     clean.clean_before(lambda _: None)
     with _unpacked(task) as study:
         plan = next(one for one in block(study, task.seed, task.repeat) if one.run_id == task.run_id)
-        result = execute(sweep.at(study, plan.setting), plan, task.seed, lambda _: None)
+        result = execute(at(study, plan.setting), plan, task.seed, lambda _: None)
     host = StudyHost(name=task.host)
     workload = result.workload.model_copy(update={"name": Path(study.workload).name})
     return result.model_copy(update={"host": host, "workload": workload}).model_dump_json()
