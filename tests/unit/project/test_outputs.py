@@ -31,6 +31,7 @@ KNOWN = {
     "host/lock.py": "an open descriptor",
     "host/loop.py": "devices and the kernel's files",
     "host/cgroups.py": "the kernel's files",
+    "host/mounts.py": "opens paths to look at them",
     "host/page_cache.py": "files that are read, and the kernel's switch",
     "host/disk/attainable.py": "a loop device",
     "host/disk/teardown.py": "the kernel's files",

@@ -13,7 +13,7 @@ from tierwise.engines.documented import Salvage
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.report.advice.risks import risk
-from tierwise.report.durability.document import death_sentence
+from tierwise.report.durability.words import death_sentence
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.page import answer_page

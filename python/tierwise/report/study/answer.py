@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.together import parted, together
 from tierwise.report.devices import path_caveats
-from tierwise.report.durability.document import death_headline
 from tierwise.report.durability.findings import CutRow, DeathRow, build_deaths, build_frontier
-from tierwise.report.durability.words import headline
+from tierwise.report.durability.words import death_headline, headline
 from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.study.conditions import Conditions, conditions_of, warm_caveats, write_through_caveats
