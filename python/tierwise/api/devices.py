@@ -16,7 +16,6 @@ class Device:
     """A device on virtual time."""
 
     def __init__(self, profile: Profile) -> None:
-        """Take a profile."""
         self.profile = profile
 
     def simulate(self, preset: str | None = None, **job: Any) -> Simulation:

@@ -22,7 +22,6 @@ class Study:
     """A study that can be changed and run."""
 
     def __init__(self, study: studies.Study) -> None:
-        """Wrap a study that was read."""
         self.study = study
 
     def override(self, **options: Any) -> Study:

@@ -35,7 +35,6 @@ class EngineCounters:
     """Increases of counters, summed over the windows of a recording."""
 
     def __init__(self, dsn: Dsn) -> None:
-        """Nothing is counted yet."""
         self.version: str | None = None
         """Of the server."""
         self.settings: Mapping[str, str] = {}

@@ -120,7 +120,6 @@ class UnreadableError(Exception):
     MALFORMED = "the DSN is malformed"
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        """Keep both."""
         super().__init__(reason)
         self.reason = reason
         self.detail = detail or reason

@@ -229,7 +229,6 @@ class OpenRecordings:
     """Opened recordings; those used longest ago are closed first. Threads may share it."""
 
     def __init__(self, most_resident_bytes: int = MOST_RESIDENT_BYTES) -> None:
-        """Open nothing yet."""
         self._most_resident_bytes = most_resident_bytes
         self._open: OrderedDict[_Key, Replayer] = OrderedDict()
         self._lock = Lock()

@@ -65,7 +65,6 @@ class ClusterReplay:
     """A core whose simulations are done elsewhere; the recorded run is reproduced here."""
 
     def __init__(self, core: Core, engine: Executor, task: PredictTask, progress: Progress) -> None:
-        """Take the core of the same recording, opened here, and a task without requests."""
         self._core, self._engine, self._task, self._progress = core, engine, task, progress
 
     def work(self) -> str:

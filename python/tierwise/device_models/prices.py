@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from tierwise.device_models.profiles import Profile, full_name, names
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.strict_model import first_problem
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "prices.toml"
@@ -184,12 +185,10 @@ def _read(file: Path) -> PriceFile:
     try:
         return PriceFile.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        fix = _FIX
-        if where.startswith("devices.") and where.endswith(".currency"):
+        problem, fix = first_problem(error), _FIX
+        if re.match(r"devices\.\S+\.currency:", problem):
             fix = "give one currency, at the top of the file, and keep another currency in another file"
-        raise TierwiseError(f"{file}: {where}: {first['msg'].removeprefix('Value error, ')}", fix) from None
+        raise TierwiseError(f"{file}: {problem}", fix) from None
 
 
 def _of_user(price: ListedPrice) -> ListedPrice:

@@ -161,7 +161,6 @@ class Knapsack:
     """
 
     def __init__(self, costs: Sequence[Sequence[float]]) -> None:
-        """Build the parts of the program that no budget and no gain changes."""
         require_solver()
         self._optimize: Any = import_module("scipy.optimize")
         self._sparse: Any = import_module("scipy.sparse")

@@ -50,7 +50,6 @@ class JointReplays:
         profiles: Sequence[Profile] = (),
         model_error: ModelError | None = None,
     ) -> None:
-        """Open nothing yet."""
         self._uris: Mapping[str, str] = {one.name: one.uri for one in recordings}
         self._most_open, self._seeds, self._fresh = most_open, seeds, fresh
         self._profiles, self._model_error = profiles, model_error
@@ -172,7 +171,6 @@ class Packing:
     def __init__(
         self, databases: Sequence[FleetDatabase], costs: Costs, together: Together, limits: ShareLimits
     ) -> None:
-        """Start without a pack."""
         self._databases, self._costs, self._together = databases, costs, together
         self.limits = limits
         self.packs: list[Pack] = []

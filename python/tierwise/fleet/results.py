@@ -49,7 +49,6 @@ class Results:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder whose lock the caller has."""
         self._root = folder
         self._folder = folder
         self._question = ""

@@ -27,6 +27,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_toml, read_text
 from tierwise.model.names import FileName, names_in, one_of
 from tierwise.model.placement import DeviceSpec, Placement, Role
+from tierwise.model.strict_model import first_problem
 from tierwise.model.units import parse_size_bytes
 from tierwise.results import PaperValue
 
@@ -284,9 +285,7 @@ def parse(text: str, file: str) -> Study:
     try:
         study = Study.model_validate(_with_names(raw))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise TierwiseError(f"{file}: {field}: {first['msg']}", "mend that field") from error
+        raise TierwiseError(f"{file}: {first_problem(error)}", "mend that field") from error
     _require_consistent(study, file)
     return study
 

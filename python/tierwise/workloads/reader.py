@@ -22,6 +22,7 @@ from tierwise.model.input_files import DATA, parse_toml
 from tierwise.model.names import file_below, nearest
 from tierwise.model.output_files import new_folder, require_own_parents, write_file
 from tierwise.model.placement import ROLES_OF_FILES, Role
+from tierwise.model.strict_model import first_problem
 from tierwise.workloads import pgbench
 from tierwise.workloads.object_operations import ObjectKind
 from tierwise.workloads.program import RoleSql
@@ -58,11 +59,8 @@ def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
             raw = _with_scripts(WorkloadSpec.model_validate(raw), raw, folders)
         spec = WorkloadSpec.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise TierwiseError(
-            f"{file}: {field}: {first['msg']}", "mend that field; see docs/reference/workloads.md"
-        ) from error
+        fix = "mend that field; see docs/reference/workloads.md"
+        raise TierwiseError(f"{file}: {first_problem(error)}", fix) from error
     spec = _with_sql_inline(file, spec, folders)
     for problem, fix in spec.contradictions():
         raise TierwiseError(f"{file}: {problem}", fix)

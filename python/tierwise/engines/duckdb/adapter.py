@@ -28,7 +28,6 @@ class Tally:
     """Commits of all sessions of a database."""
 
     def __init__(self) -> None:
-        """Begin at zero."""
         self._lock = threading.Lock()
         self.commits = 0
 
@@ -42,7 +41,6 @@ class DuckSession:
     """One session. Calls must not overlap."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tally: Tally) -> None:
-        """Take over a connection."""
         self._connection = connection
         self._tally = tally
         self._statements: list[duckdb.Statement] = []

@@ -94,7 +94,6 @@ class Locks:
     """Locks on keys, held by transactions. A lock timeout counts as a deadlock."""
 
     def __init__(self) -> None:
-        """Start without locks."""
         self._owners: dict[bytes, Transaction] = {}
         self._freed = threading.Condition()
 
@@ -124,7 +123,6 @@ class Transaction:
     """Uncommitted changes, with locks on the changed keys. Used by one thread at a time."""
 
     def __init__(self, store: Store, locks: Locks) -> None:
-        """Begin."""
         self._store = store
         self._locks = locks
         self._locked: set[bytes] = set()
@@ -272,7 +270,6 @@ class ObjectClient:
     """One session. Calls must not overlap."""
 
     def __init__(self, store: ObjectStore) -> None:
-        """Open a session on a store."""
         self._store = store
         self._operations: list[Operation] = []
         self._open: Transaction | None = None

@@ -109,7 +109,6 @@ class GroupCommit:
     """Lets one caller flush for itself and for all callers that arrived during the previous flush."""
 
     def __init__(self, flush: Callable[[], None]) -> None:
-        """Take the flush function, which makes all earlier writes durable."""
         self._flush = flush
         self._turn = threading.Condition()
         self._written = 0
@@ -159,7 +158,6 @@ class RocksCommitSession:
     """A commit is one batch of two keys."""
 
     def __init__(self, store: Store) -> None:
-        """Share a database."""
         self._store = store
 
     def commit(self, client: int, number: int, item: int, body: str) -> None:

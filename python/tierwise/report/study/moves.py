@@ -72,7 +72,6 @@ class PlacementPhraser:
     """
 
     def __init__(self, devices: Iterable[DeviceInfo], all_roles: set[Role]) -> None:
-        """Store the names."""
         self._devices = {device.name: device for device in devices}
         self._all = all_roles
 

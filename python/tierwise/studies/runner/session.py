@@ -18,7 +18,7 @@ from tierwise import engines
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
-from tierwise.model.extras import installed, require
+from tierwise.model.extras import require
 from tierwise.model.names import path_in
 from tierwise.model.output_files import new_folder, open_file, own_folder
 from tierwise.results import RunResult, StudyInfo
@@ -29,7 +29,6 @@ from tierwise.results.files import (
     read_results,
     read_study_info,
     replace_results,
-    write_parquet,
     write_study_info,
 )
 from tierwise.studies import FILE_ENGINE
@@ -42,7 +41,6 @@ from tierwise.studies.study import RunPlan, Study, at, plan_runs, values
 RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
 """File of failed runs that were run again."""
-PARQUET_FILE = "results.parquet"
 """The same runs as a table, where DuckDB is installed."""
 STUDY_FILE = "study.json"
 _LOCK_FILE = "lock"
@@ -152,8 +150,6 @@ def _run_rest(
                 started(plan)
                 changed = at(study, plan.setting)
                 ended(plan, run_here(changed, plan, seed, observer.phase_started))
-    if installed("duckdb"):
-        write_parquet(directory / PARQUET_FILE, results_in(directory))
 
 
 @contextlib.contextmanager
@@ -235,8 +231,7 @@ def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
     if directory is None:
         return None
     missing = unfinished(study, read_study_info(directory / STUDY_FILE).seed, results_in(directory))
-    no_table = installed("duckdb") and not (directory / PARQUET_FILE).exists()
-    return directory if missing or no_table else None
+    return directory if missing else None
 
 
 def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
