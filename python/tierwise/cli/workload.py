@@ -12,7 +12,7 @@ from tierwise.cli.output import Format, FormatOption, show
 from tierwise.cli.printing import echo
 from tierwise.model.errors import FailedCheckError
 from tierwise.report.document import table
-from tierwise.report.workload_check import check_document
+from tierwise.report.study.document import check_document
 from tierwise.results.records import WorkloadCheck
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload, names

@@ -15,8 +15,7 @@ from support.engine_contract import until
 from tierwise.host import cgroups, ledger, processes
 from tierwise.host.cgroups import MemoryLimit, impossible
 from tierwise.host.clean import clean
-from tierwise.host.files import files_below, open_files
-from tierwise.host.page_cache import resident_bytes
+from tierwise.host.page_cache import files_below, open_files, resident_bytes
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20

@@ -19,8 +19,7 @@ from tierwise.report.study.answer import build_answer
 from tierwise.report.study.page import answer_page
 from tierwise.results import DeviceDeath, DeviceDeaths, DeviceInfo, IntegrityCheck, RunResult, StudyInfo
 from tierwise.studies import runner
-from tierwise.studies.runner.commit_books import Books, Load
-from tierwise.studies.runner.faults import Attempt, described
+from tierwise.studies.runner.faults import Attempt, Books, Load, described
 from tierwise.studies.study import plan_runs
 
 STEP = Salvage(step="mend", roles=[Role.LOG], source="the manual")

@@ -19,8 +19,8 @@ from tierwise.report.study.answer import build_answer
 from tierwise.report.study.page import answer_page
 from tierwise.results import DeviceInfo, PowerCut, PowerCuts, RunResult, StudyInfo
 from tierwise.studies import runner
-from tierwise.studies.runner.commit_books import Books, Load
 from tierwise.studies.runner.fault_run import share_of
+from tierwise.studies.runner.faults import Books, Load
 from tierwise.studies.study import plan_runs
 
 MS = 1_000_000

@@ -12,7 +12,7 @@ from tierwise.predict.together import Unit
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.risks import STATES, risk
 from tierwise.report.palette import DARK, LIGHT, ROLE_COLOURS
-from tierwise.report.recording.bills import part_words
+from tierwise.report.recording.money_words import part_words
 
 _FIGURES = 4
 """Significant figures that a column keeps."""

@@ -32,9 +32,8 @@ from tierwise.report.recording.advice_words import (
     simpler_sentence,
     stale_sentence,
 )
-from tierwise.report.recording.bills import bill_table
-from tierwise.report.recording.goal_words import goal_sentence
-from tierwise.report.recording.money_words import LONG_MONTHS, months
+from tierwise.report.recording.decision_words import goal_sentence, space_sentences
+from tierwise.report.recording.money_words import LONG_MONTHS, bill_table, months
 from tierwise.report.recording.prediction_words import (
     advice_cautions,
     bound_sentence,
@@ -43,7 +42,6 @@ from tierwise.report.recording.prediction_words import (
     recorded_sentence,
     signed_percent,
 )
-from tierwise.report.recording.space_words import space_sentences
 from tierwise.report.study.moves import join
 
 _LEAST_SHOWN = 0.01

@@ -32,7 +32,7 @@ from tierwise.report.fleet.words import (
     unusable_sentences,
 )
 from tierwise.report.recording.advice import price_texts
-from tierwise.report.recording.money_words import figure as amount
+from tierwise.report.recording.money_words import amount_words
 from tierwise.report.recording.prediction_words import caution_blocks, moving, warning_sentence
 
 _LEAST_SHARE = 0.05
@@ -81,7 +81,7 @@ def database_table(advice: FleetAdvice) -> Table:
             estimate(option.speedup if option.placement else None, numbers.ratio),
             figure(one.importance, numbers.printed),
             estimate(option.p99_us, numbers.microseconds),
-            figure(option.cost_per_month, amount),
+            figure(option.cost_per_month, amount_words),
         )
     return found
 
@@ -109,8 +109,8 @@ def curve_table(advice: FleetAdvice) -> Table:
     for one in advice.curve:
         tone = Tone.HEADLINE if one.budget_per_month == advice.budget_per_month else Tone.PLAIN
         found.add(
-            Cell(amount(one.budget_per_month), tone, value=one.budget_per_month),
-            Cell(amount(one.cost_per_month), tone, value=one.cost_per_month),
+            Cell(amount_words(one.budget_per_month), tone, value=one.budget_per_month),
+            Cell(amount_words(one.cost_per_month), tone, value=one.cost_per_month),
             Cell(numbers.percent(one.gain_share), tone, value=one.gain_share),
         )
     return found

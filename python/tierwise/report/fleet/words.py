@@ -15,8 +15,7 @@ from tierwise.model.statistics import Interval
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, table, texts
-from tierwise.report.recording.money_words import cost, money
-from tierwise.report.recording.money_words import figure as amount
+from tierwise.report.recording.money_words import amount_words, cost, money
 from tierwise.report.study.moves import ROLE_NAMES, join
 
 _MOST_NAMED = 8
@@ -220,7 +219,7 @@ def _devices(sharing: FleetSharing, unit: str) -> Table:
     found = table(["databases"], [f"{unit}\nshared", "separate", "saved"], names=["device"])
     for one in sharing.devices:
         money_cells = [
-            Cell(amount(value), value=value)
+            Cell(amount_words(value), value=value)
             for value in (one.cost_per_month, one.separate_cost_per_month, one.saved_per_month)
         ]
         found.add(one.name, ", ".join(log.database for log in one.databases), *money_cells)

@@ -15,9 +15,8 @@ from tierwise.report.recording.advice_words import (
     further_sentences,
     stale_sentence,
 )
-from tierwise.report.recording.bills import bill_table
 from tierwise.report.recording.decision_words import unusable_texts
-from tierwise.report.recording.money_words import cents, months
+from tierwise.report.recording.money_words import bill_table, cents, months
 from tierwise.report.recording.prediction import notes
 from tierwise.report.recording.prediction_words import advice_cautions, recorded_sentence
 from tierwise.report.recording.settings import setting_blocks

@@ -13,17 +13,17 @@ from tierwise.report import numbers
 from tierwise.report.recording.decision_words import (
     along_words,
     gain_words,
+    goal_sentence,
     headline,
     paid_headline,
     price_words,
+    space_sentences,
     together_sentences,
     tried_words,
     volatile_sentence,
 )
-from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import cost, money, months
 from tierwise.report.recording.prediction_words import moving
-from tierwise.report.recording.space_words import space_sentences
 from tierwise.report.study.moves import join
 
 _MONTHS_PER_YEAR = 12

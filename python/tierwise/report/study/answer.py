@@ -13,8 +13,15 @@ from tierwise.report.durability.findings import CutRow, DeathRow, build_deaths, 
 from tierwise.report.durability.words import death_headline, headline
 from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
-from tierwise.report.study.conditions import Conditions, conditions_of, warm_caveats, write_through_caveats
-from tierwise.report.study.hosts import HostRow, host_caveats, host_rows
+from tierwise.report.study.conditions import (
+    Conditions,
+    HostRow,
+    conditions_of,
+    host_caveats,
+    host_rows,
+    warm_caveats,
+    write_through_caveats,
+)
 from tierwise.report.study.lap_tables import lap_sentences
 from tierwise.report.study.laps import LapRow, lap_rows
 from tierwise.report.study.moves import ROLE_NAMES, PlacementPhraser, join

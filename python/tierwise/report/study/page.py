@@ -14,7 +14,7 @@ from tierwise.report import numbers
 from tierwise.report.charts import figures_of, figures_of_sweep
 from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
 from tierwise.report.study.answer import Answer, Comparison
-from tierwise.report.study.conditions import Conditions
+from tierwise.report.study.conditions import Conditions, host_table
 from tierwise.report.study.document import benchmark_table, comparison_table, fault_blocks, reasons
 from tierwise.report.study.evidence_tables import (
     LAP_COUNTERS,
@@ -25,7 +25,6 @@ from tierwise.report.study.evidence_tables import (
     paper_table,
     placement_proof_table,
 )
-from tierwise.report.study.hosts import host_table
 from tierwise.report.study.io_by_role import io_table
 from tierwise.report.study.lap_tables import lap_table, score_table, sweep_blocks
 from tierwise.report.study.measures import COUNTER_NAMES

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tierwise.engines.base import Engine
-from tierwise.host.files import files_below, open_files
-from tierwise.host.page_cache import resident_bytes
+from tierwise.host.page_cache import files_below, open_files, resident_bytes
 from tierwise.model.placement import Role
 from tierwise.results.measurements import Counters, RoleProof
 from tierwise.studies.runner.storage import Storage
