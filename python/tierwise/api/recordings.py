@@ -1,11 +1,4 @@
-"""A forecast against a recording taken after the move, from Python.
-
-Recording a running database while a block of Python runs.
-
-A recording from Python: metadata, time breakdown, predictions, ranking, advice.
-
-A day of recordings from Python: its timeline, its advice, each of its recordings.
-"""
+"""Recordings, days of them and forecasts from Python: taken, opened, predicted, ranked, advised, verified."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tierwise import _core
+from tierwise.capture.record import Session
 from tierwise.capture.schedule import DayPlan, Taken
-from tierwise.capture.session import Session
 from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import Target, program_of
 from tierwise.host import ledger

@@ -1,7 +1,4 @@
-"""The address of a database's counters; a DSN with a password comes from a file or the environment.
-
-What a session of a server over SQL tells, whatever the engine: counters, sessions' states, facts.
-"""
+"""A server over SQL: the address of its counters, and what a session tells of any engine."""
 
 from __future__ import annotations
 

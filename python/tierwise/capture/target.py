@@ -1,9 +1,4 @@
-"""Programs that are clients of a server: a recording of one shows nothing of its database.
-
-Rules for the roles of an engine's files and threads, and the processes that they are for.
-
-The target of a recording: the processes of a database, its engine, and the roles of its files.
-"""
+"""The target of a recording: a database's processes, its engine, the roles of its files, its clients."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Options with the same meaning in every command.
-
-Settings of all commands: verbosity, colour, and the user's defaults from a file.
-"""
+"""Options and settings with the same meaning in every command, and defaults from a file."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""``tierwise profile --format openmetrics``: metrics for node_exporter's textfile collector.
-
-``tierwise profile`` of a day: its timeline.
-
-``tierwise profile``: the time breakdown of a recording.
-"""
+"""``tierwise profile``: the time breakdown of a recording, of a day, or as OpenMetrics text."""
 
 from __future__ import annotations
 

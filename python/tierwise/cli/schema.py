@@ -1,7 +1,4 @@
-"""Meanings of fields in JSON Schemas: beside the field in the code, else from a shipped file by its name.
-
-``tierwise schema``: JSON Schemas of files that users write and of JSON that tierwise writes.
-"""
+"""``tierwise schema``: JSON Schemas of files and of printed JSON, with the meaning of each field."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Progress of a validation: a line for each slot, and the time left.
-
-``tierwise validate``: compares predictions with measurements.
-"""
+"""``tierwise validate``: compares predictions with measurements, and shows its progress."""
 
 from __future__ import annotations
 

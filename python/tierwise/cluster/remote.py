@@ -1,9 +1,4 @@
-"""The identity of a recording's files, so that a run or another host knows whether it has the same.
-
-Recordings by URI: listed and copied through fsspec, never written to.
-
-The recordings that a worker keeps open between tasks, as many as its memory allows.
-"""
+"""Recordings by URI: identified, listed and copied through fsspec, kept open by workers, never written to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A function and its argument on their way to a worker, which must have the same version of tierwise.
-
-Simulations of one recording on a cluster: a pure function from a task to answers, and its caller.
-"""
+"""Simulations of one recording on a cluster: a pure function from a task to answers, and its caller."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Prices of devices: a TOML file with an entry for each, and the price that a profile brings itself.
-
-What a device costs a month, in its parts: a volume as its provider bills it, a purchase over its years."""
+"""Prices of devices, from a file or from the profile, and what a device costs a month in its parts."""
 
 from __future__ import annotations
 

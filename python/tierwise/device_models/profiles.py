@@ -1,8 +1,4 @@
-"""Device profiles: the parameters of one device, each with its source, from a TOML file.
-
-The profile that a short name stands for, the same for every command.
-
-Profiles from drives that others measured: geometry (JSON) and seek times (CSV)."""
+"""Device profiles from TOML files, by short names, and from drives that others measured."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Simulate a device: its model, driven on virtual time with the requests of a file or of a pattern.
-
-A few simulated figures of each device, and how well its numbers are sourced."""
+"""Simulates a device on virtual time, with the requests of a file or of a pattern, and sums it up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checksums of the recordings of a fleet, so that a run knows which it has answered before.
-
-The recordings of a fleet: found by path, glob or URI, each with a name.
-"""
+"""The recordings of a fleet: found by path, glob or URI, each with a name and a checksum."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The options that a best set can have: all others are ruled out before the solver starts.
+"""The best set of options under one budget: one option of each database, exactly; options ruled out before.
 
 A Lagrange multiplier prices the budget. The relaxed problem then bounds the gain of every set that has a
 given option. If a known set gains more, no best set has the option (Kellerer, Pferschy and Pisinger,
 *Knapsack Problems*, 2004, chapter 11). Of 5,000 options of 1,000 databases, some 100 remain.
-
-The best set of options under one budget: one option of each database, exactly.
 
 The multiple-choice knapsack problem (Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter 11)
 as a mixed-integer program, solved by HiGHS through ``scipy.optimize.milp``. An option is a variable, 0 or 1.

@@ -1,6 +1,4 @@
-"""The joint replay of databases whose logs share a device, on recordings that are opened as needed.
-
-Logs packed on few devices: each pack is tried by a joint replay before it is accepted.
+"""Logs packed on few devices: each pack is tried by a joint replay, on recordings opened as needed.
 
 First fit by descending busy share, a heuristic for bin packing (Johnson and others, *Worst-case performance
 bounds for simple one-dimensional packing algorithms*, 1974). The replay decides whether a log fits, no sum of

@@ -1,7 +1,4 @@
-"""Rows of finished databases on disk, as a partitioned Parquet data set, so that a run can be resumed.
-
-The rows of every database of a fleet: those that are known from a former run, and those worked out now.
-"""
+"""Rows of finished databases: kept as a partitioned Parquet data set for a resume, or worked out now."""
 
 from __future__ import annotations
 

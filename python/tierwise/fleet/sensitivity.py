@@ -1,10 +1,8 @@
-"""How sure each move is: the best set again and again, with speed-ups drawn from their intervals.
+"""How sure each move is, and the best sets with other budgets, more money, other speed-ups.
 
 The logarithm of a speed-up is drawn from a normal distribution with the half widths of its 95 % interval. The
 part of the interval that is due to the simulator's seeds is drawn for each option. The rest, most of it the
 model's error, is drawn once for each database: it is mostly the same before and after a move.
-
-What surrounds the best set of moves: other budgets, more money, other speed-ups within their intervals.
 """
 
 from __future__ import annotations

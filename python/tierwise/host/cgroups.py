@@ -1,4 +1,4 @@
-"""Control groups: one for each process that tierwise starts, and separate memory groups for disk servers.
+"""Control groups: one for each process that tierwise starts, with limited memory; others for disk servers.
 
 A process also gets its own block I/O group. A loop device has one worker for each such group; the root
 group's worker handles flushes, which carry no group. In the root group, I/O would wait behind every flush.
@@ -7,8 +7,6 @@ Both need root and kernel support; without them, tierwise runs without groups.
 
 Version 2 has one hierarchy. A group has a controller only if its parent delegates it. The root group
 delegates the controllers that the owner uses; tierwise adds the ones it needs while its groups exist.
-
-Limits the total memory of a server's processes, page cache included.
 
 A working set larger than memory can thus be studied at small scale. A process's reads and writes are charged
 to its group, also during the load phase: the page cache left by loading counts against the limit. Servers of

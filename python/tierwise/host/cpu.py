@@ -1,7 +1,4 @@
-"""CPU time of a process and all that it has started.
-
-Thread priority: high for measurement, low for background work.
-"""
+"""CPU time of a process and all that it has started, and the priority of a thread."""
 
 from __future__ import annotations
 

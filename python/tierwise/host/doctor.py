@@ -1,7 +1,4 @@
-"""Describes this machine and its current load.
-
-Checks this machine for the features that tierwise needs, and tells how to fix what is missing.
-"""
+"""Describes this machine, and checks it for what tierwise needs, with the fix for what is missing."""
 
 from __future__ import annotations
 

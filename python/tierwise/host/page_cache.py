@@ -1,8 +1,4 @@
-"""Files by location: files that processes have open, and files below directories.
-
-Reports how much of a file is in the page cache.
-
-Makes tierwise's own files cold, and reports what stayed warm.
+"""Files that are open or below a directory: what the page cache has of them, and how to make ours cold.
 
 What other programs of the machine have in the page cache stays there, unless the user gives --drop-caches.
 """

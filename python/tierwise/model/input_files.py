@@ -1,8 +1,7 @@
-"""Files that a user names or a stranger wrote: limited in size, regular files only, opened without waiting.
+"""Files that users name, strangers wrote or tierwise ships: limited, regular, opened without waiting.
 
 The crate ``tierwise-input`` is the same for the compiled core.
-
-The data that ships with tierwise: devices, workloads, studies, rules, templates."""
+"""
 
 from __future__ import annotations
 

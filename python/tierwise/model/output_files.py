@@ -3,8 +3,7 @@
 A path is walked from the root by descriptors. Each directory in it must belong to root or the caller, and for
 root, others must not be able to rename what is in it. Such a path stays the same file for as long as it is
 used. Under ``sudo``, the user who called it counts as the caller.
-
-The version of the JSON that commands print."""
+"""
 
 from __future__ import annotations
 

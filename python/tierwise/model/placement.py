@@ -1,8 +1,4 @@
-"""What a database file is for.
-
-Placements: which role lives on which device.
-
-The rule of every recommendation: of the placements that cannot be told apart, the cheapest.
+"""Roles of files, placements of roles on devices, and the choice of the cheapest that is as good as the best.
 
 One that keeps files in memory comes after all that do not, since a power cut or a restart loses these files.
 """

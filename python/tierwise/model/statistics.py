@@ -26,8 +26,7 @@ Times stopped at a cap. The full time would have been at least as long, so a sam
 lower bound of the median. A ratio with such a sample above (below) the line gives a lower (upper) bound: each
 draw is at most (at least) its true value. :attr:`Interval.bound` says so, and a verdict uses the end that
 holds.
-
-Exact bounds of a share from counts."""
+"""
 
 from __future__ import annotations
 

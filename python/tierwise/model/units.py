@@ -1,6 +1,4 @@
-"""Sizes and durations as people write them, and sizes as the kernel counts them.
-
-Amounts of money as people write them."""
+"""Sizes, durations and money as people write them, and sizes as the kernel counts them."""
 
 from __future__ import annotations
 

@@ -1,22 +1,19 @@
-"""Measures a disk's rotation speed from the times at which rewrites of the same block end.
+"""Fits a hard disk's parameters from times alone: rotation, zones, seeks, overheads, write cache.
 
-The block passes the head at a fixed angle, so the end times have equal phase for the true period: their
-mean direction has a length near 1. A delayed or missed rewrite shifts no other end time.
-Fractions of the period fit as well, and a multiple does where every second revolution is missed: the
-longest fit is taken, unless the spread of random reads is far smaller.
+Rotation is measured from the times at which rewrites of the same block end. The block passes the head at a
+fixed angle, so the end times have equal phase for the true period: their mean direction has a length near
+1. A delayed or missed rewrite shifts no other end time. Fractions of the period fit as well, and a multiple
+does where every second revolution is missed: the longest fit is taken, unless the spread of random reads is
+far smaller.
 
-Fits a disk's seek times from random reads at known distances.
+Seek times are fitted from random reads at known distances. The time of a read is overhead, seek, rotational
+latency and transfer; of these only the latency is random, uniform over a revolution. The seek is fitted as
+``c + a·√x + b·x`` over the share ``x`` of the stroke (the form of Lee and Katz, SIGMETRICS 1993): ``a`` and
+``b``, not negative, by least squares without reads that were more than a revolution off; ``c`` from the
+lower quartile of the residuals, which lies a quarter of a revolution above the minimum, whatever delays the
+upper half. The media rates convert bytes to shares of the stroke, because slow zones hold fewer bytes on a
+cylinder.
 
-The time of a read is overhead, seek, rotational latency and transfer; of these only the latency is
-random, uniform over a revolution. The seek is fitted as ``c + a·√x + b·x`` over the share ``x`` of the
-stroke (the form of Lee and Katz, SIGMETRICS 1993): ``a`` and ``b``, not negative, by least squares
-without reads that were more than a revolution off; ``c`` from the lower quartile of the residuals, which
-lies a quarter of a revolution above the minimum, whatever delays the upper half. The media rates convert
-bytes to shares of the stroke, because slow zones hold fewer bytes on a cylinder.
-
-Fits a hard disk's parameters from times alone: rotation, zones, seeks, overheads, write cache.
-
-- Rotation: see :mod:`tierwise.probe.disk_fit`; seeks: see :mod:`tierwise.probe.disk_fit`.
 - Media rate: sequential reads, several at a time; the median interval between completions excludes
   track switches if a block is far shorter than a track. Skew is the excess of the fastest of the long
   intervals; slower ones have missed a revolution.

@@ -1,9 +1,4 @@
-"""Formats the fit of a hard disk as a profile.
-
-Formats the fit of a solid-state disk, or of memory, as a profile.
-
-Formats a measured profile, with the source of each number.
-"""
+"""Formats a measured profile with the source of each number: a hard disk, a solid-state disk, memory."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Files of other tools that someone may give as a recording: named, with what tierwise accepts instead.
-
-Recordings: the events of one run, as a folder of tables. docs/reference/recordings.md describes them.
-
-A day: a folder of short recordings of one database, taken one after the other.
-"""
+"""Recordings and days of them: tables in a folder (docs/reference/recordings.md); other tools' files."""
 
 from __future__ import annotations
 

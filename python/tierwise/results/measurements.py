@@ -1,9 +1,8 @@
-"""Counts of a run or a lap: the engine's own counters, I/O by role, waits, space, and proof of placement.
+"""Counts of a run or a lap, and measurements of a device.
 
 Counters are totals over the measured time. A value that an engine or a device cannot report is ``None``,
 never zero.
-
-Measurements of a device: latencies, patterns, and whether its flush can make data durable."""
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Reads and checks the files of a workload's folder; every statement becomes inline and single.
-
-Sources of workloads: shipped ones by name, a user's own folder, or pgbench scripts.
-
-A starter workload for users to modify.
-"""
+"""Workloads shipped, of a user's folder, or of pgbench scripts: read and checked, or started anew."""
 
 from __future__ import annotations
 

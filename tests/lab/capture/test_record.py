@@ -193,7 +193,7 @@ def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
 
 def test_a_recording_ends_at_its_limit_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.capture.schedule._LEAST_LIMIT_BYTES", 1)
-    monkeypatch.setattr("tierwise.capture.session._COUNTS_EACH_S", 0.1)
+    monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
     limited = Schedule(60, 1.0, limit_bytes=20_000)
     with committing(tmp_path / "app.db-wal") as process:
         told = record_running(recording_target(process), tmp_path / "recording", limited, quiet)
@@ -222,8 +222,8 @@ def test_a_full_recording_is_not_continued_until_it_is_usable(
 def test_a_long_burst_is_cut_before_memory_holds_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tierwise.capture.session._MOST_BURST_EVENTS", 500)
-    monkeypatch.setattr("tierwise.capture.session._COUNTS_EACH_S", 0.1)
+    monkeypatch.setattr("tierwise.capture.record._MOST_BURST_EVENTS", 500)
+    monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
     with committing(tmp_path / "app.db-wal") as process:
         told = record_running(recording_target(process), tmp_path / "recording", Schedule(3, 1.0), quiet)
     assert len(told["bursts"]) > 1

@@ -18,7 +18,7 @@ from tierwise.engines.base import Clients, Engine
 from tierwise.engines.commits import CommitLedger, Found
 from tierwise.engines.documented import Salvage, checked
 from tierwise.engines.embedded.process import WorkerLink, WorkerProcess
-from tierwise.engines.server_process import ServerDirectories
+from tierwise.engines.server_engine import ServerDirectories
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.host import ledger, page_cache, users
 from tierwise.host.cpu import process_cpu_s

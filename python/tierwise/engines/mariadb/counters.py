@@ -1,6 +1,4 @@
-"""MariaDB's counters, under the names that all engines share.
-
-Waits of MariaDB sessions, from the kernel's view of each thread and the server's state of the session.
+"""MariaDB's counters, and the waits of its sessions, under the names that all engines share.
 
 Each session has its own thread, whose id the server reports. Its system call shows whether it runs, reads,
 writes, syncs, or waits for its client, at no cost to the server. If a thread waits for another thread, the

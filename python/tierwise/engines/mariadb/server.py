@@ -15,7 +15,7 @@ from tierwise.engines.base import Limits
 from tierwise.engines.mariadb.binaries import MariadbBinaries
 from tierwise.engines.mariadb.files import BINLOG, DATABASE
 from tierwise.engines.mariadb.session import CLIENT, ROOT, MariadbSession, first_line, fix_for
-from tierwise.engines.server_process import ServerProcess
+from tierwise.engines.server_engine import ServerProcess
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql

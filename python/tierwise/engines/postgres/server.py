@@ -28,7 +28,7 @@ from tierwise.engines.postgres.session import (
     fix_for,
     grave_lines,
 )
-from tierwise.engines.server_process import ServerProcess
+from tierwise.engines.server_engine import ServerProcess
 from tierwise.host import ledger
 from tierwise.host.processes import Process
 from tierwise.host.users import ServerUser, ids, write_for

@@ -1,6 +1,4 @@
-"""Latency of a request through loop device and FUSE while the server answers at once.
-
-What this machine attains of an emulated device: its rates by depth, beside those of the device's model.
+"""What this machine attains of an emulated device: its rates by depth, and the latency of the path to it.
 
 A request takes longer than the model says by what the path costs beyond its compensation: threads that wake,
 and processors that are busy. Reads are measured. A write is assumed to be longer by the same time as a read

@@ -1,7 +1,4 @@
-"""Configuration file of an emulated disk's server.
-
-Checks a request for an emulated disk before anything is made.
-"""
+"""A request for an emulated disk: checked before anything is made, written for the disk's server."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Commands to a running disk server over its socket: one JSON object per line in each direction.
-
-The process that serves one emulated disk.
+"""The process that serves one emulated disk, and commands over its socket: a JSON object a line each way.
 
 After a crash, the process is found by the configuration's path on its command line.
 """

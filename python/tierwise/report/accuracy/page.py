@@ -1,7 +1,4 @@
-"""Text of docs/evidence/accuracy.md that explains its figures.
-
-docs/evidence/accuracy.md: the error of predictions against measurements.
-"""
+"""docs/evidence/accuracy.md: the error of predictions against measurements, and what its figures mean."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Texts of recordings and users, quoted for each format: none of them ends a line, a string or a comment.
-
-What an advice changes: the roles that move, and the size that each new device needs.
-"""
+"""What an advice changes: roles that move and sizes of new devices; texts quoted for each format."""
 
 from __future__ import annotations
 

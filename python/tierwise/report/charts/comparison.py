@@ -1,9 +1,4 @@
-"""Placements compared: the level of each, its ratio to the baseline, where session time went.
-
-Two sets of results: speed-up of B over A, by run and by lap.
-
-The figures of a comparison or of a sweep, in the order of the page.
-"""
+"""Placements, or two sets of results, compared: levels, ratios, session time; figures in page order."""
 
 from __future__ import annotations
 
@@ -12,8 +7,16 @@ from collections.abc import Iterable
 
 from tierwise.model.extras import alt
 from tierwise.report import numbers
-from tierwise.report.charts import checks, devices, laps
+from tierwise.report.charts import checks, laps
 from tierwise.report.charts.builders import Slice, dot, dot_chart, one_after_the_other, stacked_chart
+from tierwise.report.charts.checks import (
+    amplification_figure,
+    busy_figure,
+    bytes_figure,
+    latency_figure,
+    patterns_figure,
+    requests_figure,
+)
 from tierwise.report.charts.laps import levels_figure, ratios_figure
 from tierwise.report.charts.look import (
     Figure,
@@ -138,11 +141,11 @@ _OF_COMPARISON = (
     level_figure,
     speedup_figure,
     waits_figure,
-    devices.busy_figure,
-    devices.bytes_figure,
-    devices.requests_figure,
-    devices.amplification_figure,
-    devices.latency_figure,
+    busy_figure,
+    bytes_figure,
+    requests_figure,
+    amplification_figure,
+    latency_figure,
     checks.paper_figure,
     checks.order_figure,
 )
@@ -152,7 +155,7 @@ _CHIEF = frozenset({"patterns", "laps", "laps-speedup", "elapsed", "waits", "pap
 
 def figures_of(found: Comparison, chief_only: bool = False) -> dict[str, Figure]:
     """Name -> figure, for figures with data."""
-    makers = (devices.patterns_figure,) if found.benchmark else _OF_COMPARISON
+    makers = (patterns_figure,) if found.benchmark else _OF_COMPARISON
     figures = _by_name(make(found) for make in makers)
     return {name: one for name, one in figures.items() if name in _CHIEF or not chief_only}
 

@@ -1,7 +1,4 @@
-"""Charts of laps in the papers' forms: times on a log scale, times normalised to 100 %, speed-up ratios.
-
-A swept setting: whole runs over its values, and each lap's ratio to the least, in Chang's form.
-"""
+"""Laps in the papers' forms (times on a log scale, normalised, speed-up ratios), and swept settings."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Common style of charts: width, type, axes. It knows nothing of their content.
-
-A chart with its name and its content in words.
-
-Charts to SVG for a page, and to PNG.
-"""
+"""A chart with its name and its content in words, the common style, and charts as SVG and PNG."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Predictions: dots with intervals, on a scale from zero.
-
-Predicted against measured, one mark for each prediction.
-"""
+"""Predictions as dots with intervals, and predicted against measured."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Time breakdown of a recording: one bar per class of threads, and the roles of its files below.
-
-A day of recordings over time: rate, p99, and shares of time (log waits, devices busy by role).
-"""
+"""Time breakdown of a recording by class of threads, and a day of recordings over time."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Differences in the conditions of two sets of runs. Pure.
-
-Figures of two sets of runs, each with its ratio: whole runs, scores, laps, roles. Pure.
-
-Two sets of results side by side: differences, their size and their certainty. Pure.
-"""
+"""Two sets of results side by side: conditions, figures, differences and their certainty. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The advice for a fleet as a document.
-
-The advice for a fleet as a page that opens offline.
-"""
+"""The advice for a fleet as a document, and as a page that opens offline."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Moves of a fleet by name.
-
-The advice for a fleet in sentences.
-
-Shared devices of a fleet: sentences and tables.
-"""
+"""The advice for a fleet in sentences: its moves, and its shared devices."""
 
 from __future__ import annotations
 

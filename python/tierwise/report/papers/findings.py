@@ -1,7 +1,4 @@
-"""Findings of papers as tests of direction: which run must be faster, judged by intervals. Pure.
-
-Predictions of the papers' experiments on the papers' machines: a table, and a cell for each finding.
-"""
+"""Findings of papers as tests of direction, judged by intervals, for runs and for predictions. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Advice for a day as a document.
-
-A day of recordings as a document: its timeline, and the advice for its loads.
-"""
+"""A day of recordings as a document: its timeline, and the advice for its loads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Predictions of databases that share devices, as a document.
-
-Predictions and rankings as documents.
-"""
+"""Predictions, rankings, and predictions of databases that share devices, as documents."""
 
 from __future__ import annotations
 

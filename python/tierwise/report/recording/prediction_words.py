@@ -1,9 +1,4 @@
-"""Warnings as blocks: at most three in sight, each with its placement, the rest folded.
-
-Predictions in words: the main sentence, and the warnings.
-
-Usability of a recording, as texts.
-"""
+"""Predictions in words: the main sentence, usability, warnings (at most three in sight)."""
 
 from __future__ import annotations
 

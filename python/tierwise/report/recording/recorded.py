@@ -1,7 +1,4 @@
-"""A recording that was just taken, as a document: its size, its cost, its checks, its usability.
-
-Observations as documents.
-"""
+"""A recording that was just taken, or an observation, as a document: size, cost, checks, usability."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A verified forecast in words.
-
-A forecast against what came of it, as a document.
-"""
+"""A forecast against what came of it, as a document and in words."""
 
 from __future__ import annotations
 

@@ -1,14 +1,8 @@
-"""Hosts of a study on several: their speed and gains side by side, and those that differ.
-
-Settings that make an engine write its log with FUA, which the path of an emulated disk does not have.
+"""Conditions of a study: machine, hosts, versions, seeds, settings, cold starts, and writes with FUA.
 
 Source: PostgreSQL documentation, ``wal_sync_method``; MariaDB documentation, ``innodb_flush_method``. Linux
 splits a write with FUA into a write and a flush for a device without FUA, as a loop device is
 (block/blk-flush.c).
-
-Cold starts of a comparison's runs: how caches were emptied, and what stayed in them.
-
-Conditions of a study: machine, versions, seeds, order, settings.
 """
 
 from __future__ import annotations

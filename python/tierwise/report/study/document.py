@@ -1,7 +1,4 @@
-"""The check of a workload, as a document.
-
-The answer of a study as a printed document.
-"""
+"""The answer of a study, or the check of a workload, as a printed document."""
 
 from __future__ import annotations
 

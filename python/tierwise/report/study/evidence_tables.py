@@ -1,7 +1,4 @@
-"""I/O by role: the figures of each role and device, their table, and how far they can be relied on.
-
-Evidence of an answer, as tables: latency, counters, the paper's figures, noise, placement.
-"""
+"""Evidence of an answer, as tables: latency, counters, the paper's figures, noise, placement."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Laps of one comparison: each lap under each placement, beside the baseline. Pure.
-
-Tables of laps, scores and sweeps.
-
-Sentences on which placement helps which lap, as far as the intervals prove it.
-"""
+"""Tables of laps, scores and sweeps, and sentences on which placement helps which lap."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What a placement costs a month, from the profiles of its devices.
-
-Placements beside the baseline: speed-ups with intervals, and the placement to adopt first.
-
-The placement to adopt first: of the faster ones that cannot be told from the best, the cheapest.
-"""
+"""Placements beside the baseline: speed-ups with intervals, and the cheapest of the best."""
 
 from __future__ import annotations
 

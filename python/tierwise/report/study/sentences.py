@@ -1,7 +1,4 @@
-"""What the sentences of a comparison are about.
-
-The answer in words. Each sentence is true of the given results or omitted.
-"""
+"""The answer in words. Each sentence is true of the given results or omitted."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Measures of a run or a lap, by the names that reports, studies and comparisons use.
-
-What a placement costs a month, from the profiles of its devices.
-
-All runs of one placement, summarised in one row.
-"""
+"""All runs of one placement, summarised in one row, with the price of the placement."""
 
 from __future__ import annotations
 

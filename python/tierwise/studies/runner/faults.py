@@ -1,7 +1,4 @@
-"""The books of a load of commits: what clients were told, against what a database holds after a cut. Pure.
-
-A database under a load of commits on emulated devices: their power is cut, or one of them dies.
-"""
+"""A load of commits on emulated devices that lose power or die, and the books of what was acknowledged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Share of a database in the page cache, by role.
-
-Placement verification: where each role's files were, and how many bytes reached the role's device.
-"""
+"""Placement verification: where each role's files were, bytes to its device, share in the page cache."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Requests to real devices shared by several roles, attributed by the location of each role's files.
+"""The real devices of one run, with the kernel's counters per device and role, by files where they share one.
 
 The kernel's tracepoint of completed requests gives the sector; the file system gives the file there.
-
-The real devices of one run, with the kernel's counters per device and per role.
 """
 
 from __future__ import annotations

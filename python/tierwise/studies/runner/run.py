@@ -1,7 +1,4 @@
-"""The record of a run, built from its measurements.
-
-One run: one execution of one workload under one placement, from empty devices to a record.
-"""
+"""One run: one execution of one workload under one placement, from empty devices to a record."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Words that the tables are made of (TPC-H specification, clauses 4.2.2.13 and 4.2.3).
-
-Substitution parameters of the queries (TPC-H specification, clauses 2.4.1.3 to 2.4.22.3).
+"""Substitution parameters of the queries (TPC-H specification, clauses 2.4.1.3 to 2.4.22.3).
 
 Each of the 22 queries has a rule, by which a seed and a stream draw its parameters, and validation values,
 for which the specification prints the answers. The rules are the specification's; the random numbers are
