@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.host import machine
+from tierwise.host import doctor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
 
@@ -146,7 +146,7 @@ def is_reached(row: Row) -> bool:
 
 def page(rows: list[Row]) -> str:
     """The page with its conditions."""
-    about = machine.describe()
+    about = doctor.describe()
     return "\n".join([
         "# Bounds of predictions",
         "",

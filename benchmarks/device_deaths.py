@@ -18,9 +18,10 @@ from power_cuts import ENGINES, ROOT, SHOWN, TITLES
 
 from tierwise import studies
 from tierwise.advise.deaths import DEATHS_FILE, DeathCounts, ShownDeaths
-from tierwise.report.durability.death_document import death_sentence, death_table
-from tierwise.report.durability.deaths import DeathRow, build_deaths
-from tierwise.report.render.markdown import to_markdown
+from tierwise.report.durability.document import death_table
+from tierwise.report.durability.findings import DeathRow, build_deaths
+from tierwise.report.durability.words import death_sentence
+from tierwise.report.render.text import to_markdown
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.conditions import facts_of
 from tierwise.report.study.document import benchmark_table

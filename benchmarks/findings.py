@@ -13,8 +13,16 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tierwise.report.papers.findings import Finding, JudgedFinding, Outcome, Runs, judge, to_markdown
-from tierwise.report.papers.predicted_papers import PredictedPaper, predicted_to_markdown
+from tierwise.report.papers.findings import (
+    Finding,
+    JudgedFinding,
+    Outcome,
+    PredictedPaper,
+    Runs,
+    judge,
+    predicted_to_markdown,
+    to_markdown,
+)
 from tierwise.report.study.conditions import facts_of
 from tierwise.results import RunResult
 from tierwise.results.files import read_results

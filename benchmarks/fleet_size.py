@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.fleet import DatabaseOptions, FleetOption, Weights, best_moves
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, resolve
 
 DEVICES = ("ssd-nvme-dc", "volume-aws-gp3")

@@ -30,7 +30,7 @@ from tierwise import _core
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import ledger
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 BAR_BYTES = 300_000_000
 SEED = 7

@@ -13,8 +13,7 @@ from pathlib import Path
 import altair as alt
 
 from tierwise.device_models import profiles
-from tierwise.device_models.measured_drives import import_drive
-from tierwise.device_models.profiles import Profile
+from tierwise.device_models.profiles import Profile, import_drive
 from tierwise.device_models.simulation import Job, simulate
 
 ROOT = Path(__file__).parents[1]

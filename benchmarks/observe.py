@@ -28,14 +28,14 @@ from observe_page import Compared, Cost, Run, page
 from running import WARM_UP_S, Case, allow_observer, recorded, running
 
 from tierwise import engines
-from tierwise.capture import dsn as data_sources
 from tierwise.capture.observe import observe
 from tierwise.capture.postgres import APPLICATION
+from tierwise.capture.sql_session import parse
 from tierwise.engines.base import Clients
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
 from tierwise.predict.estimates import estimate
 from tierwise.recording import Observation, write_observation
@@ -138,7 +138,7 @@ def _observed(engine: PostgresEngine, clients: Clients, out: Path, seconds: floa
 
 def _look(engine: PostgresEngine, out: Path, seconds: float) -> None:
     cores = len(os.sched_getaffinity(0))
-    observe(data_sources.parse(engine.dsn(), "the engine"), out, seconds, cores=cores)
+    observe(parse(engine.dsn(), "the engine"), out, seconds, cores=cores)
 
 
 def _cost(pairs: int, slot_s: float) -> Cost:

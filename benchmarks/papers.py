@@ -17,7 +17,7 @@ from typing import Any
 
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Prediction, Predictor, Question, estimates
-from tierwise.report.papers.predicted_papers import PredictedPaper
+from tierwise.report.papers.findings import PredictedPaper
 
 ROOT = Path(__file__).parents[1]
 SPEC = tomllib.loads((ROOT / "benchmarks" / "papers.toml").read_text("utf-8"))

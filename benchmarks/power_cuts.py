@@ -26,17 +26,15 @@ from tierwise.advise.durability import SHOWN_FILE
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.frontier import described_frontier, frontier_chart
 from tierwise.report.durability.document import frontier_table
-from tierwise.report.durability.frontier import CutRow, build_frontier
-from tierwise.report.durability.shown import shown_of
+from tierwise.report.durability.findings import CutRow, build_frontier, shown_of
 from tierwise.report.durability.words import headline, sentence
-from tierwise.report.render.markdown import to_markdown
+from tierwise.report.render.text import to_markdown
 from tierwise.report.study.conditions import facts_of
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import read_results, read_study_info
-from tierwise.studies import sweep
 from tierwise.studies.options import StudyOptions
-from tierwise.studies.plan import plan_runs
-from tierwise.studies.runner import power_cut_run, restrict_to_runnable
+from tierwise.studies.runner import fault_run, restrict_to_runnable
+from tierwise.studies.study import at, plan_runs
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "evidence" / "durability.md"
@@ -123,7 +121,7 @@ def planted_cut() -> int | None:
         Path(folder).chmod(0o755)
         with (
             planted(Path(folder), salt=1),
-            power_cut_run.open_bed(sweep.at(study, plan.setting), plan, 1) as (bed, _),
+            fault_run.open_bed(at(study, plan.setting), plan, 1) as (bed, _),
         ):
             for number in range(1, PLANTED_CUTS + 1):
                 if bed.cut(dice.getrandbits(32), study.seconds or 0).outcome != "whole":

@@ -29,7 +29,7 @@ from typing import Any
 
 from tierwise import engines
 from tierwise.capture import Schedule, Session, Target, of_pid, record_running
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
@@ -240,7 +240,7 @@ def _judge_losses() -> int:
     command = [sys.executable, "-c", CALLS]
     callers = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
     try:
-        rules = rule_files.load("sqlite")
+        rules = load("sqlite")
         target = Target(lambda: [one.pid for one in callers], rules)
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "recording"

@@ -13,13 +13,12 @@ from tierwise.capture import Schedule, Session
 from tierwise.engines.base import Clients, Limits
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.session import CLIENT
-from tierwise.host.memory_limit import MemoryLimit
-from tierwise.model.roles import Role
+from tierwise.host.cgroups import MemoryLimit
+from tierwise.model.placement import Role
 from tierwise.studies import parse
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.recorded import RunRecording, recording_target
 from tierwise.studies.runner.storage import Storage, open_storage
-from tierwise.studies.spec import Study
+from tierwise.studies.study import Study, plan_runs
 from tierwise.workloads import Workload
 
 DUTY = 0.2

@@ -53,7 +53,6 @@ class Hand(threading.Thread):
     def __init__(
         self, number: int, url: str, sliders: list[dict[str, Any]], until: float, seen: Seen
     ) -> None:
-        """Start with every slider as recorded."""
         super().__init__()
         self._address = urlsplit(url)
         self._name, self._sliders, self._until, self._seen = f"hand-{number}", sliders, until, seen

@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 
 MEMORY = "4G"
 CORES = 2

@@ -14,7 +14,7 @@ LIMITED = """
 import sys, time
 from pathlib import Path
 from tierwise.host import processes
-from tierwise.host.memory_limit import MemoryLimit
+from tierwise.host.cgroups import MemoryLimit
 
 def group(pid):
     return Path("/sys/fs/cgroup") / Path(f"/proc/{pid}/cgroup").read_text().strip().removeprefix("0::/")
@@ -35,7 +35,7 @@ print(mine)
 GREEDY = """
 import sys
 from tierwise.host import processes
-from tierwise.host.memory_limit import MemoryLimit
+from tierwise.host.cgroups import MemoryLimit
 with MemoryLimit.make(32 << 20) as limit:
     script = "import time; time.sleep(3); bytearray(99 << 20)"
     child = processes.start("greedy", [sys.executable, "-c", script])

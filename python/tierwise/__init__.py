@@ -4,13 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing takes longer than everything else here
 if TYPE_CHECKING:
-    from tierwise.api.days import open_recording
     from tierwise.api.devices import device, devices
-    from tierwise.api.record import record
+    from tierwise.api.recordings import open_recording, record, verify
     from tierwise.api.studies import load_study, open_results
-    from tierwise.api.verify import verify
     from tierwise.model.errors import HostError, TierwiseError
-    from tierwise.model.roles import Role
+    from tierwise.model.placement import Role
     from tierwise.predict.scenario import Scenario
 
 __all__ = [
@@ -29,16 +27,16 @@ __all__ = [
 
 _MODULES = {
     "HostError": "model.errors",
-    "Role": "model.roles",
+    "Role": "model.placement",
     "Scenario": "predict.scenario",
     "TierwiseError": "model.errors",
     "device": "api.devices",
     "devices": "api.devices",
     "load_study": "api.studies",
-    "open_recording": "api.days",
+    "open_recording": "api.recordings",
     "open_results": "api.studies",
-    "record": "api.record",
-    "verify": "api.verify",
+    "record": "api.recordings",
+    "verify": "api.recordings",
 }
 
 

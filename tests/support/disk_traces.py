@@ -6,19 +6,19 @@ import os
 from pathlib import Path
 
 from tierwise.host import cgroups, ledger, loop, mounts
-from tierwise.host.disk import server as disk_server
-from tierwise.host.disk import teardown as disk_teardown
+from tierwise.host.disk.server import find
+from tierwise.host.disk.teardown import config_file, home_of
 
 NAME = f"test-{os.getpid()}"
 
 
 def traces(name: str, mount_dir: Path) -> list[str]:
     """Everything of a disk that is still on the machine."""
-    home = disk_teardown.home_of(name)
+    home = home_of(name)
     found = [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(mount_dir)]
     found += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(home)]
     found += [f"loop {device}" for device in loop.attached_below(home)]
-    found += [f"server {pid}" for pid in disk_server.find(disk_teardown.config_file(home))]
+    found += [f"server {pid}" for pid in find(config_file(home))]
     found += [f"file {path}" for path in (home, mount_dir) if path.exists()]
     found += [f"entry {entry.name}" for entry in ledger.entries("disk") if entry.name == name]
     return found + [f"group {path}" for path in cgroups.ROOT.glob(f"*/tierwise/{name}")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from support.embedded_adapter import open_in
 from tierwise.engines.base import Limits
 from tierwise.engines.duckdb.adapter import DuckAdapter
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 ITEM = "CREATE TABLE item (id BIGINT, body VARCHAR, weight DOUBLE)"
 INSERT = "INSERT INTO item VALUES (?, ?, 0.5)"

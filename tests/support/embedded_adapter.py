@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tierwise.engines.base import Limits
 from tierwise.engines.embedded.adapter import Adapter, Opening
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 A = TypeVar("A", bound=Adapter)
 

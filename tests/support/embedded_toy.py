@@ -13,8 +13,8 @@ from support.paths import TESTS
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
+from tierwise.model.placement import Role
+from tierwise.results.measurements import Counters, SpaceUse
 
 
 class ToyAdapter:

@@ -31,7 +31,7 @@ from tierwise import engines
 from tierwise.engines.base import Clients, Engine, Limits
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 ROWS = 30_000
 BODY_BYTES = 100

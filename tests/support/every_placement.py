@@ -7,7 +7,7 @@ import itertools
 
 from support.fake_replay import GB, REQUESTS, predictor, service_us
 from tierwise.advise.costs import Costs
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED
 
 FULL = ["ssd-nvme-dc", "ssd-sata-dc", "volume-aws-gp3"]

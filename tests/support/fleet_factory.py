@@ -10,8 +10,8 @@ from support.paths import RECORDINGS
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.advise.goal import Verdict
 from tierwise.fleet import DatabaseOptions, FleetAdvice, FleetOption, LeftOutRecording, Weights, best_moves
-from tierwise.model.money import parse_monthly
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+from tierwise.model.units import parse_monthly
 from tierwise.predict import Estimate
 
 EXAMPLES = RECORDINGS

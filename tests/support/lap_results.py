@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from support.results_factory import INFO, PLACEMENTS, Make, _io, _waits, run
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import Counters, LapResult, PaperValue, RoleProof, RunResult, SpaceUse, StudyInfo
 
 N = 3_000

@@ -28,7 +28,7 @@ from tierwise.advise.forecast_file import read_forecasts
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices
 from tierwise.studies import study
-from tierwise.validation import spec as validation
+from tierwise.validation.spec import load
 from tierwise.workloads import Workload
 
 LONGEST_S = 5
@@ -135,7 +135,7 @@ def _forecast(folder: Path, draw: random.Random) -> Callable[[], object]:
 
 def _validation(folder: Path, draw: random.Random) -> Callable[[], object]:
     file = _file(folder, "validate.toml", SHIPPED / "validation.toml", draw)
-    return lambda: validation.load(file)
+    return lambda: load(file)
 
 
 def _prices(folder: Path, draw: random.Random) -> Callable[[], object]:

@@ -11,8 +11,8 @@ from tierwise.device_models import profiles
 from tierwise.engines.base import Engine
 from tierwise.host.disk.config import WRITE_BACK_S
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
-from tierwise.model.roles import Role
-from tierwise.studies.runner.power_cuts import CutBed
+from tierwise.model.placement import Role
+from tierwise.studies.runner.faults import CutBed
 
 CLIENTS = 4
 ROLE_BYTES = 256 << 20

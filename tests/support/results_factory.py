@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import (
     Counters,
     CpuUse,

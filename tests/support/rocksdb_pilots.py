@@ -7,7 +7,7 @@ from pathlib import Path
 from support.embedded_adapter import open_in
 from tierwise.engines.base import Limits
 from tierwise.engines.rocksdb.adapter import RocksAdapter
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 PILOT = "OBJECT pilot KEY id FIELDS (id integer, name text, points integer) INDEXES (name, points)"
 INSERT = "INSERT pilot (id, name, points) VALUES (:id, :name, :points)"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tierwise import studies as study
 from tierwise.results import RunResult
-from tierwise.studies.plan import RunPlan
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 
 _HEAD = """
 name = "tiny"

@@ -27,7 +27,7 @@ from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.usability import Remark, Usability, usability

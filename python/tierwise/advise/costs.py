@@ -15,9 +15,9 @@ from tierwise.advise.endurance import lifetime_months, written_by_device
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.advise.terms import Terms
-from tierwise.device_models.billing import BillPart, bill_part, bill_parts
+from tierwise.device_models.prices import BillPart, bill_part, bill_parts
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Predictor, resolve
 from tierwise.predict.ranking import by_load
 from tierwise.results.measurements import Record

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tierwise.advise.advice import Advice
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.timeline import Load, Timeline
 from tierwise.results.measurements import Record
 

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from tierwise.advise.durability import NOT_TESTED, read_shown
-from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
+from tierwise.model.placement import Role
 from tierwise.results.measurements import Record
 
 DEATHS_FILE = DATA / "device-deaths.json"

@@ -12,7 +12,7 @@ from typing import Literal
 from tierwise.advise.goal import Goal
 from tierwise.advise.option import Option
 from tierwise.advise.search import Search
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
 from tierwise.predict import Prediction, RecordedRun
 from tierwise.predict.together import Together, together
 from tierwise.results.measurements import Record

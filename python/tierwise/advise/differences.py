@@ -10,7 +10,7 @@ from tierwise.advise.differences_records import Difference, Kind, RoleTimes, Wor
 from tierwise.advise.forecast import Forecast, model_of
 from tierwise.advise.replayed_after import After, busy_us
 from tierwise.device_models.profiles import Profile
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, RecordedRun, resolve
 from tierwise.predict.prediction import RoleLoad
 from tierwise.predict.time_shares import CHANCE

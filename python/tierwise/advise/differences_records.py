@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results.measurements import Record
 
 Kind = Literal["clients", "arrivals", "cores", "memory", "placement", "device"]

@@ -13,9 +13,8 @@ from pydantic import ValidationError
 
 from tierwise.device_models.profiles import Profile
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
-from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA, read_text
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, resolve
 from tierwise.results.measurements import Record
 

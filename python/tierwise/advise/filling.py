@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tierwise.advise.option import Option
 from tierwise.advise.space import RoleSpace
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import resolve
 from tierwise.results.measurements import Record
 

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from tierwise.advise.forecast import Forecast
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import resolved
 from tierwise.model.input_files import parse_json, read_text
-from tierwise.model.output_version import SCHEMA_VERSION
+from tierwise.model.names import resolved
+from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Prediction, RecordedRun, Scenario
 
 KINDS = ("advice", "day-advice", "prediction", "ranking")

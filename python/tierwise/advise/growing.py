@@ -23,8 +23,7 @@ from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated

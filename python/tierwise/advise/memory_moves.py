@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tierwise.advise.option import MARGIN, Option, is_told
 from tierwise.device_models.prices import Prices
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Prediction, Predictor, Scenario
 from tierwise.results.measurements import Record
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tierwise.advise.costs import Costs
 from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import lengthens_median, within_margin
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, estimates
 from tierwise.predict.ranking import asking, placement_of
 from tierwise.predict.together import Unit

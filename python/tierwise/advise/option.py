@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs, DeviceBill
 from tierwise.advise.endurance import Wear, predicted_writes, wear
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, estimates
 from tierwise.predict.ranking import placement_of
 from tierwise.predict.time_shares import CHANCE

@@ -11,9 +11,8 @@ from tierwise.advise.goal import Goal
 from tierwise.advise.growing import parse_factor
 from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance, find_instances
-from tierwise.model.money import parse_monthly
-from tierwise.model.suggestions import names_in
-from tierwise.model.units import parse_duration_s
+from tierwise.model.names import names_in
+from tierwise.model.units import parse_duration_s, parse_monthly
 from tierwise.predict import Predictor
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tierwise.advise.terms import Terms
-from tierwise.device_models.billing import cost_per_month
+from tierwise.device_models.prices import cost_per_month
 from tierwise.device_models.profiles import texts
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import Predictor, RecordedRun, resolve
 from tierwise.recording import About

@@ -12,7 +12,7 @@ from typing import Any
 
 from tierwise.advise.differences_records import RoleTimes
 from tierwise.advise.forecast import Forecast
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Scenario
 from tierwise.predict.prediction import RoleLoad
 from tierwise.predict.time_shares import CHANCE

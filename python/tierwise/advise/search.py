@@ -13,9 +13,8 @@ from tierwise.advise.costs import Costs
 from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.goal import VERDICTS, Goal, Verdict
 from tierwise.advise.option import MARGIN, Option, lengthens_median, option_of
-from tierwise.model.choice import price_order, recommended
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role, price_order, recommended
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked, asking
 from tierwise.predict.time_shares import CHANCE

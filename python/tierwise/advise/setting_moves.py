@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from tierwise.advise.durability import ShownCuts, shown_cuts
 from tierwise.advise.goal import Goal
 from tierwise.advise.option import MARGIN, Option, is_told
-from tierwise.model.binomial import share_interval
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+from tierwise.model.statistics import share_interval
 from tierwise.predict import Prediction, Predictor, estimates, settings
 from tierwise.predict.settings import ChosenSetting
 from tierwise.results.measurements import Record

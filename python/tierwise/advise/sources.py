@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from tierwise.advise.recorded_volumes import RecordedVolume
 from tierwise.advise.terms import Terms
-from tierwise.device_models.billing import gib_for_speed
-from tierwise.device_models.prices import ListedPrice
+from tierwise.device_models.prices import ListedPrice, gib_for_speed
 from tierwise.predict import resolve
 from tierwise.results.measurements import Record
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
 from tierwise.recording import About
 from tierwise.results.measurements import Record

@@ -15,7 +15,7 @@ from tierwise.advise.sources import UsedPrice, used_prices
 from tierwise.advise.table_sets import Places, Plan, plan_sets
 from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve
 from tierwise.predict.savings import NO_TIME
 from tierwise.recording.relations import Relations, RelationTraffic

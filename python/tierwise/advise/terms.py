@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tierwise.device_models.billing import YEARS
-from tierwise.device_models.prices import Prices
+from tierwise.device_models.prices import YEARS, Prices
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import names_in
 from tierwise.model.placement import EVERYTHING, parse_place
-from tierwise.model.suggestions import names_in
 from tierwise.predict import resolve
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")

@@ -8,8 +8,7 @@ from typing import Any
 from tierwise.api.views import Rows
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
-from tierwise.device_models.simulation import Job, Simulation, simulate
-from tierwise.device_models.summary import DeviceSummary, summarize
+from tierwise.device_models.simulation import DeviceSummary, Job, Simulation, simulate, summarize
 from tierwise.report.devices import devices_document
 
 
@@ -17,7 +16,6 @@ class Device:
     """A device on virtual time."""
 
     def __init__(self, profile: Profile) -> None:
-        """Take a profile."""
         self.profile = profile
 
     def simulate(self, preset: str | None = None, **job: Any) -> Simulation:

@@ -1,19 +1,27 @@
-"""A recording from Python: metadata, time breakdown, predictions, ranking, advice."""
+"""Recordings, days of them and forecasts from Python: taken, opened, predicted, ranked, advised, verified."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from tierwise.advise import Advice, AdviceOptions, Terms
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, Verification, advise_day
+from tierwise.advise import verify as verify_forecast
 from tierwise.advise.tables import tables_beside
 from tierwise.advise.terms import parse_recorded_on
 from tierwise.api.views import Rows, TableView, View
-from tierwise.device_models.billing import YEARS
 from tierwise.device_models.instances import find_instance
+from tierwise.device_models.prices import YEARS
+from tierwise.host import interpreter, programs
+from tierwise.host.processes import Process
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import alt
 from tierwise.model.output_files import write_file
@@ -22,14 +30,92 @@ from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.machine import network_volumes
 from tierwise.predict.savings import Savings
+from tierwise.predict.timeline import Timeline, timeline_of
 from tierwise.predict.usability import Usability, usability
-from tierwise.recording import TABLES, About, Observation, open_source
+from tierwise.recording import ABOUT_FILE, TABLES, About, Day, Observation, open_source
 from tierwise.recording.breakdown import Breakdown
 from tierwise.report.advice import Subject, advice_page, subject
 from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.observation import observation_document
+from tierwise.report.recording.day import day_advice_document, day_document
 from tierwise.report.recording.prediction import prediction_document, ranking_document
 from tierwise.report.recording.profile import profile_document
+from tierwise.report.recording.recorded import observation_document
+from tierwise.report.recording.verification import verification_document
+
+
+def verify(
+    forecast: str | Path, recording: str | Path, place: dict[str, str] | str | None = None
+) -> View[Verification]:
+    """Compare a forecast with what came of it, and if they differ, say why.
+
+    Args:
+        forecast: file that ``tierwise advise`` or ``predict`` printed with ``--format json``.
+        recording: folder of a recording taken after the move.
+        place: the placement of the file to verify; by default the one that fits the recorded devices, else
+            the recommended one.
+
+    Raises:
+        TierwiseError: as ``tierwise verify``.
+    """
+    wanted = parse_place(place) if isinstance(place, str) else place
+    found = verify_forecast(Path(forecast), Path(recording), wanted)
+    return View(found, verification_document(found), "verification")
+
+
+_LONGEST = "24h"
+_ATTACH_S = 120.0
+_FINISH_S = 600.0
+_MOST_BYTES = 1 << 20
+
+
+@contextmanager
+def record(
+    output: str | Path, *, engine: str | None = None, pid: int | None = None, duty: str = "1/10"
+) -> Iterator[None]:
+    """Record a running database until the block ends; needs root.
+
+    Args:
+        output: directory of the recording; it is created.
+        engine: engine of the only such server on this machine.
+        pid: alternatively, the first process of a running database.
+        duty: share of the time in which events are recorded.
+
+    Raises:
+        TierwiseError: with the same messages as ``tierwise record``.
+    """
+    who = ["--engine", engine] if engine is not None else ["--pid", str(pid)]
+    folder = Path(output).absolute()
+    arguments: list[str | Path] = ["record", "-o", folder, *who, "--duration", _LONGEST, "--duty", duty]
+    with tempfile.TemporaryFile() as log:
+        command = interpreter.own("tierwise.__main__", arguments)
+        process = programs.start("record", command, variables=programs.own_variables(), log=log)
+        try:
+            _wait_for_attachment(process, folder, log)
+            yield
+        finally:
+            process.signal(signal.SIGINT)
+            process.wait_or_kill(_FINISH_S)
+        if not (folder / ABOUT_FILE).exists():
+            raise _error(log)
+
+
+def _wait_for_attachment(process: Process, output: Path, log: IO[bytes]) -> None:
+    deadline = time.monotonic() + _ATTACH_S
+    while not output.exists() or not any(output.iterdir()):
+        if not process.running:
+            raise _error(log)
+        if time.monotonic() > deadline:
+            raise TierwiseError("recording did not begin", f"run tierwise record -o {output} to see why")
+        time.sleep(0.05)
+
+
+def _error(log: IO[bytes]) -> TierwiseError:
+    log.seek(max(0, log.seek(0, os.SEEK_END) - _MOST_BYTES))
+    said = log.read().decode("utf-8", "replace")
+    line = next((line for line in reversed(said.splitlines()) if line.startswith("tierwise: ")), said.strip())
+    message, _, fix = line.removeprefix("tierwise: ").rpartition(": ")
+    return TierwiseError(message or fix, fix if message else "run tierwise doctor")
+
 
 Place = Mapping[str, str] | str
 """Role, or ``all``, to device; or text in the form ``log=nvme-dc``."""
@@ -227,3 +313,63 @@ def _row(answer: Prediction) -> dict[str, Any]:
         row[f"{name}_high"] = figure and figure.high
     row["refused"] = answer.refused.message if answer.refused else None
     return row
+
+
+class RecordedDay:
+    """An opened day: a sequence of recordings, the earliest first."""
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        """Open all recordings of a folder.
+
+        Args:
+            path: the folder.
+            fresh: predict new devices in the state of their first day, not of long use.
+
+        Raises:
+            TierwiseError: if no recording can be opened.
+        """
+        self._day, self._fresh = Day.open(path), fresh
+
+    def __len__(self) -> int:
+        """Number of recordings."""
+        return len(self._day.recordings)
+
+    def __iter__(self) -> Iterator[RecordedRun]:
+        """The recordings."""
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, which: int | str) -> RecordedRun:
+        """A recording by its number, or by the name of its folder.
+
+        Raises:
+            KeyError: if there is none of that name.
+        """
+        names = {one.path.name: one for one in self._day.recordings}
+        found = self._day.recordings[which] if isinstance(which, int) else names[which]
+        return RecordedRun(found.path, fresh=self._fresh)
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each recording that could not be opened."""
+        return self._day.warnings
+
+    def timeline(self) -> View[Timeline]:
+        """Rate, latency, log waits and busy devices of each recording, without a replay."""
+        return View(self._timeline, day_document(self._timeline), f"day {self._timeline.folder}")
+
+    def advise(
+        self, devices: Sequence[str], budget: str | None = None, goal: str | None = None
+    ) -> View[DayAdvice]:
+        """Advise for the peak, the mean and the worst hour; see :meth:`RecordedRun.advise`."""
+        found = advise_day(self._timeline, lambda name: self[name].advise(devices, budget, goal).data)
+        return View(found, day_advice_document(found), "advice")
+
+    @cached_property
+    def _timeline(self) -> Timeline:
+        return timeline_of(self._day)
+
+
+def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun | RecordedDay:
+    """Open the recording in a folder, or the day of recordings in it; see :class:`RecordedRun`."""
+    found = Path(path)
+    return RecordedDay(found, fresh=fresh) if Day.is_at(found) else RecordedRun(found, fresh=fresh)

@@ -8,21 +8,20 @@ from typing import Any
 from tierwise import studies
 from tierwise.api.views import Rows
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import latest_in, read_results, read_study_info
 from tierwise.studies import runner
 from tierwise.studies.options import StudyOptions
-from tierwise.studies.plan import RunPlan
+from tierwise.studies.study import RunPlan
 
 
 class Study:
     """A study that can be changed and run."""
 
     def __init__(self, study: studies.Study) -> None:
-        """Wrap a study that was read."""
         self.study = study
 
     def override(self, **options: Any) -> Study:

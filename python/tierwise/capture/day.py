@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tierwise import _core
-from tierwise.capture.dsn import Dsn
-from tierwise.capture.rules import program_of
+from tierwise.capture.record import Session
 from tierwise.capture.schedule import DayPlan, Taken
-from tierwise.capture.session import Session
-from tierwise.capture.target import Target
+from tierwise.capture.sql_session import Dsn
+from tierwise.capture.target import Target, program_of
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.recording import make_folder, remove_recording
 
 _SEED = 1

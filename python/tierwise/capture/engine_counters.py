@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tierwise import _core
-from tierwise.capture.dsn import VARIABLE, Dsn
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
-from tierwise.capture.rules import first_process_of
-from tierwise.capture.sql_session import Facts, Reading, UnreadableError
-from tierwise.capture.target import Target, server_at
+from tierwise.capture.sql_session import VARIABLE, Dsn, Facts, Reading, UnreadableError
+from tierwise.capture.target import Target, first_process_of, server_at
 from tierwise.model.errors import TierwiseError
 
 SqlSession = PostgresSession | MysqlSession
@@ -37,7 +35,6 @@ class EngineCounters:
     """Increases of counters, summed over the windows of a recording."""
 
     def __init__(self, dsn: Dsn) -> None:
-        """Nothing is counted yet."""
         self.version: str | None = None
         """Of the server."""
         self.settings: Mapping[str, str] = {}

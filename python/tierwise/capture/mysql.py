@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
-from tierwise.engines.mariadb.waits import COMMITS
+from tierwise.engines.mariadb.counters import COMMITS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _TIMEOUT_S = 5
 _PORT = 3306

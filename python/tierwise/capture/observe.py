@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from tierwise.capture.dsn import Dsn
 from tierwise.capture.engine_counters import SESSIONS, SqlSession
-from tierwise.capture.sql_session import Reading, State, UnreadableError
+from tierwise.capture.sql_session import Dsn, Reading, State, UnreadableError
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.recording import Observation, make_folder, write_observation
 from tierwise.recording.observation import Wait
 from tierwise.results import WaitClass

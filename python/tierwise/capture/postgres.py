@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
-from tierwise.engines.postgres.waits import classify
+from tierwise.engines.postgres.counters import classify
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import WaitClass
 
 APPLICATION = "tierwise observe"

@@ -1,26 +1,292 @@
-"""Records a command from its first instruction to its end, or a running database for a time."""
+"""One recording: attaches, takes bursts, decodes, describes, detaches; of a command or a running database."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from tierwise import _core
 from tierwise._core import Rules
-from tierwise.capture import rules as rule_files
-from tierwise.capture.client_programs import ServersTalkedTo, refuse_command
-from tierwise.capture.dsn import Dsn
-from tierwise.capture.rules import first_process_of
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.schedule import Schedule
-from tierwise.capture.session import Session
-from tierwise.capture.target import Target
-from tierwise.host import cpu, ledger, priority, processes
+from tierwise.capture.sql_session import Dsn
+from tierwise.capture.target import (
+    ServersTalkedTo,
+    Target,
+    first_process_of,
+    for_program,
+    refuse_command,
+    with_roles,
+)
+from tierwise.host import cpu, doctor, ledger, processes
+from tierwise.host.cpu import lowered
+from tierwise.host.disk.partitions import emulated_partitions
+from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
+from tierwise.recording import make_folder
+
+_BUFFER_MB = 32
+_BURST_BUFFER_MB = 16
+"""Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives."""
+_LONGEST_S = 7 * 86_400.0
+_CLIENTS_SHOW_WITHIN_S = 0.1
+_MOST_BURST_EVENTS = 10_000_000
+"""Longer bursts are cut: memory holds a burst while it is decoded, some hundred bytes an event."""
+_COUNTS_EACH_S = 1.0
+"""Interval of the looks at how much was taken."""
+_LOOKS_EACH_S = 0.2
+"""Interval of the checks whether the target still runs."""
+
+
+class Session:
+    """A recording in progress, until :meth:`finish`; as a context manager it always detaches."""
+
+    def __init__(
+        self,
+        target: Target,
+        out: Path,
+        schedule: Schedule,
+        progress: ProgressCallback,
+        dsn: Dsn | None = None,
+    ) -> None:
+        """Attach; nothing is traced yet.
+
+        Args:
+            target: the recorded processes.
+            out: directory of the recording, to be made or empty.
+            schedule: when events are taken.
+            progress: receives progress messages.
+            dsn: of the engine's own counters, which are read at the start and the end of each window.
+
+        Raises:
+            TierwiseError: if the directory is not empty, nothing can be traced here, or the DSN is of no use.
+        """
+        self._target, self._schedule, self._say, self._out = target, schedule, progress, out
+        self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
+        self._whole = schedule.duty == 1
+        self._gaps_s = schedule.gaps_s()
+        self._stopping = threading.Event()
+        self._in_burst = self._finished = False
+        self._bursts = 0
+        self._began_s = self._ends_s = self._counted_s = 0.0
+        self._full_after_s: float | None = None
+        self.elapsed_s = 0.0
+        """Total length of all windows, including the time between bursts."""
+        with ExitStack() as undo:
+            tracing = undo.enter_context(Tracing.open())
+            make_folder(out)
+            undo.callback(self._discard_unfinished)
+            self._about = _about(target)
+            self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
+            spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
+            options = json.dumps(self._options(tracing, spool))
+            self._recorder = _core.Recorder(options, target.rules, target.role_of)
+            undo.callback(self._recorder.close)
+            self._undo = undo.pop_all()
+
+    def run(self, begun: Callable[[], None] = lambda: None, seconds: float | None = None) -> None:
+        """Take bursts by the schedule until its time is over, :meth:`stop` is called, or the target ends.
+
+        Further calls record further windows of the same recording.
+
+        Args:
+            begun: called when the time starts to count: with a duty of 1, when events are recorded.
+            seconds: length of the window, instead of the schedule's.
+        """
+        if self._counters is not None:
+            self._counters.begin()
+        self._began_s = time.monotonic()
+        self._ends_s = self._began_s + (seconds or self._schedule.seconds or _LONGEST_S)
+        self._recorder.begin_unrecorded()
+        try:
+            self._take_bursts(begun)
+        finally:
+            self.elapsed_s += time.monotonic() - self._began_s
+            if self.alive:
+                self._recorder.end_unrecorded()
+            if self._counters is not None:
+                self._counters.end()
+
+    def _take_bursts(self, begun: Callable[[], None]) -> None:
+        if not self._whole:
+            begun()
+            if self._target.clients is None and self.alive:
+                self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
+        while not self.full and not self._wait(next(self._gaps_s)):
+            try:
+                self.begin_burst()
+            except TierwiseError:
+                if self.alive:
+                    raise
+                return  # The target ended just now.
+            try:
+                if self._bursts == 1 and self._whole:
+                    begun()
+                self._wait(_LONGEST_S if self._whole else self._schedule.burst_s)
+            finally:
+                self.end_burst()
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait, at most until the recording is over or a burst has to end; gives whether it is over."""
+        until_s = min(time.monotonic() + seconds, self._ends_s)
+        while not self._stopping.is_set() and self.alive:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return until_s >= self._ends_s
+            if self._in_burst and self._is_long():
+                return False
+            if self._whole or not self._in_burst:
+                self._recorder.look_for_clients()
+            self._stopping.wait(min(left_s, _LOOKS_EACH_S))
+        return True
+
+    def _is_long(self) -> bool:
+        """Whether memory or the limit of the recording ends the burst under way; looks every second."""
+        now_s = time.monotonic()
+        if now_s < self._counted_s + _COUNTS_EACH_S:
+            return False
+        self._counted_s = now_s
+        burst_events, size_bytes = self._recorder.taken()
+        if size_bytes >= self._schedule.limit_bytes:
+            self._full_after_s = now_s - self._began_s
+            self._say(f"the recording has reached its limit of {self._schedule.limit_bytes / 1e6:,.0f} MB")
+        return self.full or burst_events >= _MOST_BURST_EVENTS
+
+    def begin_burst(self) -> None:
+        """Record events from now on, of all current processes of the target."""
+        self._bursts += 1
+        if self._target.clients is not None:
+            self._recorder.set_clients(self._target.clients())
+        self._recorder.begin(self._target.processes())
+        self._in_burst = True
+
+    def end_burst(self) -> None:
+        """Record no more events until the next burst."""
+        events = self._recorder.end(self._target.processes())
+        self._in_burst = False
+        self._say(f"recording: {events:,} events in the last burst")
+
+    def stop(self) -> None:
+        """End the current burst and take no more; may be called from any thread."""
+        self._stopping.set()
+
+    def finish(self, transactions: int | None = None, elapsed_s: float | None = None) -> dict[str, Any]:
+        """Detach, decode the remaining bursts, write the recording; gives its description.
+
+        Args:
+            transactions: number executed in the time of the recording, if known.
+            elapsed_s: that time; the total of all windows when left out.
+        """
+        self._say("decoding")
+        if self._counters is not None:
+            self._counters.read_relations()
+        told = self._told(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
+        made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
+        self._finished = True
+        return made
+
+    def snapshot(self, directory: Path) -> None:
+        """Write the data so far as a separate recording; call between two windows."""
+        self._recorder.snapshot(json.dumps(self._told(None, self.elapsed_s)), directory)
+
+    def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
+        """The recording's description, without the facts from the bursts."""
+        told = self._about | {"duration_s": elapsed_s, "transactions": transactions}
+        if self._full_after_s is not None:
+            ended = f"recording ended early, after {self._full_after_s:,.0f} s"
+            limit_mb = self._schedule.limit_bytes / 1e6
+            told["warnings"] = [*told["warnings"], f"{ended}, at its limit of {limit_mb:,.0f} MB"]
+        if self._counters is None:
+            return told
+        return told | {
+            "engine_version": self._counters.version or told["engine_version"],
+            "settings": {**told["settings"], **self._counters.settings},
+            "counters": self._counters.counts,
+            "relations": self._counters.relations,
+            "transactions": self._counters.transactions,
+            "warnings": [*told["warnings"], *self._counters.warnings],
+        }
+
+    def __enter__(self) -> Self:
+        """Give the session."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Detach; keep only the recording."""
+        self._undo.close()
+
+    def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
+        target = self._target
+        return {
+            "first_pid": target.pid,
+            "pids": target.processes(),
+            "root": str(target.root),
+            "mounts_of": None if target.root == Path("/") else target.pid,
+            "emulated": emulated_partitions(),
+            "disk_server_pids": None if target.disk_servers is None else target.disk_servers(),
+            "tracefs": str(tracing.mount),
+            "instance": tracing.instance,
+            "buffer_mb": _BUFFER_MB if self._whole else _BURST_BUFFER_MB,
+            "spool_dir": str(spool),
+            "directory": str(self._out),
+            "whole": self._whole,
+        }
+
+    def _discard_unfinished(self) -> None:
+        """Remove a directory without ``about.json``: it is not a recording and would block the next one."""
+        if not self._finished:
+            shutil.rmtree(self._out, ignore_errors=True)
+
+    @property
+    def full(self) -> bool:
+        """Whether the recording has reached its limit: no further burst is taken."""
+        return self._full_after_s is not None
+
+    @property
+    def alive(self) -> bool:
+        """Whether one of the target's initial processes still runs."""
+        return any(process is not None and process.alive for process in self._seen)
+
+
+def _about(target: Target) -> dict[str, Any]:
+    """The recording's description as far as it is known when it begins; the recorder adds its results."""
+    here = doctor.describe()
+    limits = [limit for pid in target.processes()[:1] if (limit := _core.memory_limit_bytes(pid)) is not None]
+    return {
+        "format": "tierwise recording",
+        "version": 1,
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "tierwise": metadata.version("tierwise"),
+        "engine": target.engine or target.rules.engine,
+        "engine_version": target.version,
+        "settings": dict(target.settings),
+        "machine": {
+            "cores": here.cores,
+            "memory_bytes": min([here.memory_bytes, *limits]),
+            "processor": here.cpu_model,
+            "kernel": here.kernel,
+        },
+        "bursts": [],
+        "devices": [],
+        "losses": {"recorded_events": 0, "lost_events": 0},
+        "cost": None,
+        "foreign_cpu_share": 0.0,
+        "checks": [],
+        "warnings": target.rules.warnings(target.role_of is None),
+    }
+
 
 _STANDARD_ERROR = 2
 _WINDOW_S = 60.0
@@ -68,7 +334,7 @@ def record_command(
         TierwiseError: if the command cannot be run, fails or is a client, or nothing can be recorded.
     """
     refuse_command(command, out)
-    rules = rule_files.with_roles(rules or rule_files.for_program(Path(command[0]).name, command[0]), roles)
+    rules = with_roles(rules or for_program(Path(command[0]).name, command[0]), roles)
     argv = ["/bin/sh", "-c", processes.STOP_FIRST, "sh", *command]
     with open(_STANDARD_ERROR, "wb", closefd=False) as output:
         process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
@@ -148,6 +414,6 @@ def _is_enough(session: Session, enough: Enough, beside: Path, progress: Progres
     if not session.alive or session.full or enough.longest_s - session.elapsed_s < _LEAST_WINDOW_S:
         return True
     progress(f"judging what {session.elapsed_s:.0f} s gave")
-    with ledger.directory("tierwise-judged", parent=beside) as directory, priority.lowered():
+    with ledger.directory("tierwise-judged", parent=beside) as directory, lowered():
         session.snapshot(directory / "recording")
         return enough.is_usable(directory / "recording")

@@ -1,19 +1,244 @@
-"""The target of a recording: the processes of a database, its engine, and the roles of its files."""
+"""The target of a recording: a database's processes, its engine, the roles of its files, its clients."""
 
 from __future__ import annotations
 
 import json
+import shlex
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tierwise import _core
 from tierwise._core import Rules
-from tierwise.capture import client_programs
-from tierwise.capture import rules as rule_files
 from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import DATA, read_text
+from tierwise.model.names import one_of
+from tierwise.recording import remove_recording
+from tierwise.recording.breakdown import break_down
+
+_REPLICA = "replica"
+"""A server that is a client of another one has files of its own."""
+_WRAPPERS = frozenset(
+    (
+        *("sh", "bash", "dash", "ash", "zsh", "ksh", "env", "time", "timeout", "nohup", "setsid", "stdbuf"),
+        *("sudo", "doas", "su", "runuser", "setpriv", "nice", "ionice", "chrt", "taskset", "numactl"),
+        *("strace", "perf", "systemd-run", "cgexec", "unshare", "nsenter", "chroot"),
+    )
+)
+"""Programs that start the command that follows them."""
+_FIRST_LOOK_S, _LONGEST_WAIT_S = 0.2, 30.0
+
+
+def refuse_command(command: Sequence[str], out: Path) -> None:
+    """Refuse a command that is a client by its name, before it runs.
+
+    Raises:
+        TierwiseError: naming the servers that run here.
+    """
+    if _is_client(name := _program_in(command)):
+        raise _no_database(f"{name} is a client", out, all_servers())
+
+
+def refuse_process(pid: int, program: str) -> None:
+    """Refuse a running client by its name.
+
+    Raises:
+        TierwiseError: naming its server.
+    """
+    if _is_client(program):
+        servers, _ = _core.servers_of([pid])
+        raise _no_database(f"--pid: process {pid} ({program}) is a client", Path("DIR"), servers)
+
+
+def _is_client(name: str) -> bool:
+    return _core.client_kind(name) not in (None, _REPLICA)
+
+
+def _program_in(command: Sequence[str]) -> str:
+    """Name of the program that a command starts, also by way of others; empty if it is not said."""
+    option = wrapped = False
+    for word in command:
+        name = Path(word).name
+        if _is_client(name):
+            return name
+        if option and wrapped and " " in word:  # sh -c "psql …"
+            return _program_in(_words(word))
+        if name in _WRAPPERS:
+            wrapped, option = True, False
+        elif word.startswith("-"):
+            option = True
+        elif wrapped and (option or "=" in word or word[:1].isdigit()):
+            option = False
+        else:
+            return name
+    return ""
+
+
+def _words(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return []
+    return words[words[0] == "exec" :] if words else []
+
+
+def _no_database(what: str, out: Path, servers: Sequence[int]) -> TierwiseError:
+    if not servers:
+        return TierwiseError(
+            f"{what}: a recording of it shows nothing of its server's files, and no server that tierwise "
+            "knows runs here",
+            "record on the server's host, with --pid of the server",
+        )
+    choice = str(servers[0]) if len(servers) == 1 else "PID"
+    return TierwiseError(
+        f"{what}: a recording of it shows nothing of its server's files. Servers here: "
+        f"{_core.servers_listed(servers)}",
+        f"record the server while the client runs: tierwise record -o {out} --pid {choice}",
+    )
+
+
+class ServersTalkedTo:
+    """Servers that the processes of a command were connected to; looked for on a thread, ever less often."""
+
+    def __init__(self, processes: Callable[[], list[int]]) -> None:
+        """Prepare; :meth:`look_until` looks."""
+        self._processes = processes
+        self.pids: set[int] = set()
+        self.elsewhere = False
+        self.programs: set[str] = set()
+        """Known clients among the processes."""
+
+    def look_until(self, ended: threading.Event) -> None:
+        """Look until the command has ended, or a server on this host was found."""
+        wait_s = _FIRST_LOOK_S
+        while not ended.wait(wait_s) and not self.pids:
+            self.look()
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def look(self) -> None:
+        """Look once."""
+        processes = self._processes()
+        self.programs.update(name for name in map(program_of, processes) if _is_client(name))
+        pids, elsewhere = _core.servers_of(processes)
+        self.pids.update(pids)
+        self.elsewhere |= elsewhere
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return bool(self.pids or self.elsewhere or self.programs)
+
+    def refuse(self, name: str, out: Path) -> None:
+        """Refuse a program that talked to a server and opened no database itself, as an application may.
+
+        Args:
+            name: of the program.
+            out: its recording, which is removed.
+
+        Raises:
+            TierwiseError: naming the servers.
+        """
+        if not self.any or any(row.role is not None for row in break_down(out).roles):
+            return
+        remove_recording(out)
+        clients = f" by {', '.join(sorted(self.programs))}" if self.programs else ""
+        what = f"{name} opened no file of a database and talked to a server{clients}"
+        raise _no_database(what, out, sorted(self.pids) or all_servers())
+
+
+_SHIPPED = DATA / "rules"
+_SUFFIX = ".toml"
+
+
+def names() -> list[str]:
+    """Engines with shipped rules."""
+    files = [file.name for file in _SHIPPED.iterdir()]
+    return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
+
+
+def load(name: str) -> Rules:
+    """Load the rules of an engine by its name, or from a user's file.
+
+    Raises:
+        TierwiseError: if the name is unknown, or the file cannot be read or used.
+    """
+    if name.endswith(_SUFFIX):
+        return _parse(read_text(Path(name), "name a readable file of rules"), name)
+    if name not in names():
+        raise TierwiseError(
+            f"there are no rules for engine {name!r}", f"{one_of(name, names())}, or a TOML file"
+        )
+    return _shipped(name)
+
+
+def with_roles(rules: Rules, given: Sequence[str]) -> Rules:
+    """Rules after roles given as ``PATH=ROLE``.
+
+    Raises:
+        TierwiseError: if one is no absolute path with a role.
+    """
+    try:
+        return rules.with_roles(given)
+    except ValueError as error:
+        raise TierwiseError(*error.args) from None
+
+
+def of_program(program: str) -> Rules | None:
+    """The rules of the engine whose processes have that name, if any."""
+    return next((rules for rules in map(_shipped, names()) if program in rules.programs), None)
+
+
+def for_program(program: str, what: str) -> Rules:
+    """The rules of the engine whose processes have that name.
+
+    Raises:
+        TierwiseError: beginning with ``what``, a process or a command, if there are none.
+    """
+    if (rules := of_program(program)) is None:
+        raise TierwiseError(
+            f"{what} is of no engine that tierwise knows",
+            f"give --rules with one of {', '.join(names())}, or a TOML file",
+        )
+    return rules
+
+
+def program_of(pid: int) -> str:
+    """Name of a process as the kernel shows it; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def first_process_of(pid: int) -> int | None:
+    """First process of the server that a process is of; ``None`` if it is of none that tierwise knows."""
+    first = None
+    while (rules := of_program(program_of(pid))) is not None and rules.is_server:
+        first = pid
+        pid = cpu.parent_of(pid) or 0
+    return first
+
+
+def all_servers() -> list[int]:
+    """First processes of all servers of this host."""
+    known = [rules for rules in map(_shipped, names()) if rules.is_server]
+    return _core.first_processes([program for rules in known for program in rules.programs])
+
+
+@cache
+def _shipped(name: str) -> Rules:
+    return _parse(_SHIPPED.joinpath(name + _SUFFIX).read_text("utf-8"), name + _SUFFIX)
+
+
+def _parse(text: str, file: str) -> Rules:
+    try:
+        return Rules(text, file)
+    except ValueError as error:
+        raise TierwiseError(*error.args) from None
 
 
 @dataclass(frozen=True)
@@ -57,11 +282,11 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
         raise TierwiseError(
             f"--pid: there is no process {pid}", "give the pid of the database's first process"
         )
-    program = rule_files.program_of(pid)
-    client_programs.refuse_process(pid, program)
-    rules = rules or rule_files.for_program(program, f"--pid: process {pid} ({program})")
+    program = program_of(pid)
+    refuse_process(pid, program)
+    rules = rules or for_program(program, f"--pid: process {pid} ({program})")
     root = _core.process_root(pid)
-    rules = rule_files.with_roles(rules.on_server(pid, root), roles)
+    rules = with_roles(rules.on_server(pid, root), roles)
     return Target(
         lambda: sorted(cpu.tree(pid)),
         rules,
@@ -78,7 +303,7 @@ def pid_of_engine(name: str) -> int:
     Raises:
         TierwiseError: if none runs, or several do, naming their pids.
     """
-    programs = rule_files.load(name).programs
+    programs = load(name).programs
     pids = _core.first_processes(programs)
     if not pids:
         raise TierwiseError(

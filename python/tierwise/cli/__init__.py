@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.commands import Commands, import_command, require_commas
+from tierwise.cli.options import SETTINGS, defaults, without_color
 from tierwise.cli.printing import complain, echo
-from tierwise.cli.settings import SETTINGS, defaults, without_color
 from tierwise.model.errors import TierwiseError
 
 _DEFECT = 70

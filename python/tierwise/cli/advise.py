@@ -32,13 +32,13 @@ from tierwise.cli.options import (
     TrustScheduler,
     Workers,
     Years,
+    progress_console,
 )
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.cli.progress import simulations
-from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
-from tierwise.device_models.billing import YEARS
+from tierwise.device_models.prices import YEARS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.predict import Predictor
@@ -47,7 +47,7 @@ from tierwise.recording import Day
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.day_advice import day_advice_section
+from tierwise.report.recording.day import day_advice_section
 
 
 class By(StrEnum):

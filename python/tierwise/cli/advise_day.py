@@ -9,7 +9,7 @@ from tierwise.advise import Advice, DayAdvice, advise_day
 from tierwise.cli.output import Format, show
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day
-from tierwise.report.recording.day_advice import day_advice_document
+from tierwise.report.recording.day import day_advice_document
 
 
 def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format) -> DayAdvice:

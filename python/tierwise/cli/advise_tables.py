@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tierwise.advise import Terms
 from tierwise.advise.tables import advise_tables
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, show
 from tierwise.cli.progress import simulations
-from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import names_in
+from tierwise.model.names import names_in
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Predictor
 from tierwise.predict.usability import usability

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from tierwise.cli.printing import printable_usage
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import names_in
+from tierwise.model.names import names_in
 
 _COMMANDS = {
     "demo": ("study:demo", "Answer here and now: does the log deserve the fast device?"),
@@ -32,7 +32,7 @@ _COMMANDS = {
     "report": ("report:report", "Print the answer of a study and write its HTML report."),
     "compare": ("compare:compare", "Compare two sets of results."),
     "doctor": ("doctor:doctor", "Check what this machine can do."),
-    "clean": ("clean:clean_", "Remove what a killed tierwise left behind."),
+    "clean": ("doctor:clean_", "Remove what a killed tierwise left behind."),
     "device": ("device:app", "List, show, simulate, import and probe devices."),
     "study": ("study:app", "List, show and run studies."),
     "workload": ("workload:app", "List, start and check workloads."),

@@ -8,8 +8,7 @@ import typer
 
 from tierwise.cli import device_import, probe, simulate
 from tierwise.cli.output import Format, FormatOption, show
-from tierwise.device_models import profiles
-from tierwise.device_models import summary as device_summary
+from tierwise.device_models import profiles, simulation
 from tierwise.report.devices import devices_document
 from tierwise.report.document import Block, Text
 
@@ -19,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and p
 @app.command("list")
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the device profiles that ship with tierwise, with figures found by simulating each."""
-    summaries = device_summary.summarize([profiles.load(name) for name in profiles.names()])
+    summaries = simulation.summarize([profiles.load(name) for name in profiles.names()])
     found = [summary.model_dump(mode="json") for summary in summaries]
     show(devices_document(summaries), {"devices": found}, "devices", format)
 
@@ -31,7 +30,7 @@ def show_(
 ) -> None:
     """Print a profile with the source of every number, the profiles it builds on, and its figures."""
     profile = profiles.load(device)
-    summaries = device_summary.summarize([profile])
+    summaries = simulation.summarize([profile])
     texts = {profile.name: profile.text, **profile.library}
     blocks: list[Block] = [Text(profile.text.rstrip())]
     for name, text in profile.library.items():

@@ -10,7 +10,7 @@ import typer
 from tierwise.cli.options import OutputFile
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.printing import echo
-from tierwise.device_models.measured_drives import import_drive
+from tierwise.device_models.profiles import import_drive
 from tierwise.report.devices import imported_document
 
 

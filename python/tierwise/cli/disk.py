@@ -18,8 +18,8 @@ from tierwise.host.disk.stats import DiskStats
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_size_bytes
 from tierwise.report import numbers
+from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Cell, Text, Tone, figure, table
-from tierwise.report.emulation import attainable_blocks, shortfall
 
 _MIB = 1 << 20
 

@@ -1,4 +1,4 @@
-"""``tierwise doctor``: checks the capabilities of this machine."""
+"""``tierwise doctor``, which checks the capabilities of this machine, and ``tierwise clean``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import asdict
 
 import typer
 
+from tierwise.cli.options import DryRun
 from tierwise.cli.output import Format, FormatOption, show
+from tierwise.host.clean import Cleanup, clean, pending
 from tierwise.host.doctor import examine, missing_for_emulation
 from tierwise.report.document import Block, Cell, Text, Tone, table
 
@@ -29,3 +31,11 @@ def doctor(format: FormatOption = Format.TEXT) -> None:
     show(blocks, {"checks": [asdict(check) for check in checks]}, "doctor", format)
     if missing:
         raise typer.Exit(1)
+
+
+def clean_(dry_run: DryRun = False, format: FormatOption = Format.TEXT) -> None:
+    """Remove what a killed tierwise left behind: processes, disks, mounts, directories."""
+    found = Cleanup(dry_run=dry_run, entries=pending() if dry_run else clean())
+    verb = "would clean up" if dry_run else "cleaned up"
+    lines: list[Block] = [Text(f"{verb}: {entry}") for entry in found.entries]
+    show(lines or [Text("nothing to clean up")], found.model_dump(mode="json"), "cleanup", format)

@@ -7,17 +7,16 @@ from typing import Annotated
 
 import typer
 
-from tierwise.capture import dsn as data_sources
 from tierwise.capture import observe as observer
+from tierwise.capture.sql_session import VARIABLE, find
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import print_document
 from tierwise.cli.printing import echo
-from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, parse_place
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import parse_duration_s
 from tierwise.predict import resolve
-from tierwise.report.recording.observation import observation_document
+from tierwise.report.recording.recorded import observation_document
 
 _FIX = "give the DSN of the server"
 
@@ -29,7 +28,7 @@ def observe(
         str | None,
         typer.Option(
             help="DSN without a password, as postgresql://user@host/database or mysql://user@host; "
-            f"or set {data_sources.VARIABLE}"
+            f"or set {VARIABLE}"
         ),
     ] = None,
     dsn_file: Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")] = None,
@@ -54,9 +53,9 @@ def observe(
     ] = None,
 ) -> None:
     """Observe over SQL what a database's sessions wait for: profile, predict and advise read it."""
-    source = data_sources.find(dsn, dsn_file)
+    source = find(dsn, dsn_file)
     if source is None:
-        raise TierwiseError("observe what?", f"give --dsn or --dsn-file, or set {data_sources.VARIABLE}")
+        raise TierwiseError("observe what?", f"give --dsn or --dsn-file, or set {VARIABLE}")
     devices = _devices(on)
     console = progress_console(to_stderr=True)
     with console.status("connecting", spinner="line") as status:

@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from tierwise.cli import printing
-from tierwise.cli.settings import SETTINGS
+from tierwise.cli.options import SETTINGS
 from tierwise.model import output_files
 from tierwise.model.errors import TierwiseError
-from tierwise.model.output_version import SCHEMA_VERSION
+from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.report.document import Block, Document, Section, Text, Tone
 from tierwise.report.render import to_csv, to_markdown, to_rich
 

@@ -8,18 +8,26 @@ from typing import Annotated, Any
 import typer
 
 from tierwise.advise.terms import parse_recorded_on
-from tierwise.cli.options import InstanceName, Names, Png, RecordedOn, Scheduler, TrustScheduler, Workers
+from tierwise.cli.options import (
+    InstanceName,
+    Names,
+    Png,
+    RecordedOn,
+    Scheduler,
+    TrustScheduler,
+    Workers,
+    progress_console,
+)
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.predict_joint import predict_joint
 from tierwise.cli.printing import echo
 from tierwise.cli.progress import simulations
-from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.names import names_in
 from tierwise.model.placement import parse_place
-from tierwise.model.suggestions import names_in
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Scenario, rank
 from tierwise.predict.counting import parse_unit
@@ -30,7 +38,7 @@ from tierwise.predict.usability import usability
 from tierwise.report.document import Document
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction import prediction_document, ranking_document
-from tierwise.report.recording.usability import usability_texts
+from tierwise.report.recording.prediction_words import usability_texts
 
 
 def predict(
@@ -191,8 +199,8 @@ def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: 
 
 
 def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
+    from tierwise.report.charts.look import to_png
     from tierwise.report.charts.prediction import answers_chart  # slow to import
-    from tierwise.report.charts.render import to_png
 
     chart = to_png(answers_chart(predictor.as_recorded, answers))
     echo(f"chart: {write_file(png, chart)}", err=True)

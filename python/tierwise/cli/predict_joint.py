@@ -7,11 +7,10 @@ from pathlib import Path
 
 from tierwise.cli.output import Format, show
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import resolved
+from tierwise.model.names import names_in, one_of, resolved
 from tierwise.model.placement import parse_place
-from tierwise.model.suggestions import names_in, one_of
 from tierwise.predict import Predictor, Scenario, predict_together
-from tierwise.report.recording.joint_prediction import joint_document
+from tierwise.report.recording.prediction import joint_document
 
 _EXAMPLE = "write for example --place shop.log=nvme-dc#1,bank.log=nvme-dc#1"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

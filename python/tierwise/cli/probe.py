@@ -7,16 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.options import FixedSeed, OutputFile, duration_s
+from tierwise.cli.options import FixedSeed, OutputFile, duration_s, progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.printing import echo
-from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.model.extras import require
 from tierwise.model.units import parse_size_bytes
 from tierwise.probe import SWEEP, Options
 from tierwise.probe import probe as run_probe
-from tierwise.report.probe import probe_document
+from tierwise.report.devices import probe_document
 
 
 def probe(

@@ -1,4 +1,4 @@
-"""``tierwise profile``: the time breakdown of a recording."""
+"""``tierwise profile``: the time breakdown of a recording, of a day, or as OpenMetrics text."""
 
 from __future__ import annotations
 
@@ -12,25 +12,83 @@ import typer
 from tierwise.cli.options import Names, Png
 from tierwise.cli.output import Format, show, write_file
 from tierwise.cli.printing import echo
-from tierwise.cli.profile_day import profile_day
-from tierwise.cli.profile_metrics import ProfileFormat, latest_of, metrics_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.savings import Savings, savings, savings_by_relation
+from tierwise.predict.timeline import timeline_of
 from tierwise.predict.usability import Usability, not_replayed, usability
-from tierwise.recording import Day, Observation, open_source
+from tierwise.recording import Day, Observation, Recording, open_source
 from tierwise.recording.breakdown import Breakdown
+from tierwise.report.charts.look import to_png
 from tierwise.report.charts.profile import profile_chart
-from tierwise.report.charts.render import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.numbers import size
-from tierwise.report.recording.observation import extent, observation_document
+from tierwise.report.recording.day import day_document, day_page
+from tierwise.report.recording.openmetrics import openmetrics
+from tierwise.report.recording.prediction_words import usability_texts
 from tierwise.report.recording.profile import profile_document, profile_page
+from tierwise.report.recording.recorded import extent, observation_document
 from tierwise.report.recording.relations import relation_fields, relations_document
-from tierwise.report.recording.usability import usability_texts
 from tierwise.report.render import to_html_page
+
+
+class ProfileFormat(StrEnum):
+    """Output format of a profile."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+    OPENMETRICS = "openmetrics"
+
+
+def latest_of(recording: Path) -> Path:
+    """The recording, or the latest of a day: a gauge has one value."""
+    if not Day.is_at(recording):
+        return recording
+    latest = Day.open(recording).recordings[-1].path
+    echo(f"metrics of the day's latest recording: {latest}", err=True)
+    return latest
+
+
+def metrics_of(
+    path: Path, opened: Recording | Observation, found: Breakdown, saved: Savings, rate_per_s: float | None
+) -> str:
+    """The metrics of a profile, labelled with the engine and the folder's name.
+
+    Args:
+        path: of the recording.
+        opened: the recording.
+        found: where its time went.
+        saved: savings by role.
+        rate_per_s: transactions a second by the replay; if it is not known, those counted without tracing.
+    """
+    about = opened.about
+    transactions, counted_s = (
+        (opened.transactions, opened.counted_s)
+        if isinstance(opened, Observation)
+        else (about.transactions, about.duration_s)
+    )
+    if rate_per_s is None and transactions is not None and counted_s > 0:
+        rate_per_s = transactions / counted_s
+    labels = {"engine": about.engine, "recording": path.resolve().name}
+    return openmetrics(found, saved, labels, rate_per_s, about.started_at)
+
+
+def profile_day(folder: Path, html: Path | None, png: Path | None, format: Format) -> None:
+    """Show the timeline of a folder of recordings.
+
+    Raises:
+        TierwiseError: for a file to draw into: a day has several charts.
+    """
+    if png is not None:
+        raise TierwiseError("--png: the timeline of a day has several charts", "give --html")
+    day = timeline_of(Day.open(folder))
+    show(day_document(day), {"day": day.model_dump(mode="json")}, "day", format)
+    if html is not None:
+        echo(f"page: {write_file(html, to_html_page(day_page(day)).encode())}", err=True)
 
 
 class By(StrEnum):

@@ -20,7 +20,7 @@ from rich.progress import (
 
 from tierwise.predict import Predictor
 from tierwise.results import LapResult, RunResult
-from tierwise.studies.plan import RunPlan
+from tierwise.studies.study import RunPlan
 
 
 @contextmanager

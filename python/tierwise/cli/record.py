@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from tierwise import capture as recorder
-from tierwise.capture import dsn as data_sources
-from tierwise.capture import rules as rule_files
+from tierwise.capture import sql_session as data_sources
+from tierwise.capture.target import load
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import complain
 from tierwise.cli.record_day import record_day
-from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
@@ -121,7 +121,7 @@ def record(
         raise TierwiseError(f"--every: a day is of a running server, without {option}", "leave one out")
     clean.clean_before(warn)
     named = rules or engine
-    chosen = None if named is None else rule_files.load(named)
+    chosen = None if named is None else load(named)
     roles = role or []
     if every is not None:
         pid = _first_process(pid, engine)

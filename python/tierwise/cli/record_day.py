@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from tierwise.capture import BurstCost, DayPlan, DayRecorder, Taken, Target
-from tierwise.capture.dsn import Dsn
+from tierwise.capture.sql_session import Dsn
 from tierwise.cli import printing
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, show
-from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day, remove_recording

@@ -17,9 +17,8 @@ from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
 from tierwise.report.durability.document import frontier_charts
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import Answer, build_answer
-from tierwise.report.study.combined_page import Chapter, combined_page
 from tierwise.report.study.document import answer_document
-from tierwise.report.study.page import answer_page
+from tierwise.report.study.page import Chapter, answer_page, combined_page
 from tierwise.results.files import latest_in, read_results, read_study_info
 from tierwise.studies.runner import RESULTS_FILE, STUDY_FILE
 

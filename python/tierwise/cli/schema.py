@@ -1,21 +1,52 @@
-"""``tierwise schema``: JSON Schemas of files that users write and of JSON that tierwise writes."""
+"""``tierwise schema``: JSON Schemas of files and of printed JSON, with the meaning of each field."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import BaseModel, Field, create_model
 
-from tierwise.cli.field_meanings import described
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
-from tierwise.model.output_version import SCHEMA_VERSION
-from tierwise.model.suggestions import one_of
+from tierwise.model.input_files import DATA
+from tierwise.model.names import one_of
+from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.results.measurements import Record
+
+MEANINGS_FILE = DATA / "field_meanings.toml"
+"""``fields``: meaning of a field by its name; a table with the name of a type: its exceptions."""
+
+
+@cache
+def meanings() -> Mapping[str, Mapping[str, str]]:
+    """The content of the file."""
+    return tomllib.loads(MEANINGS_FILE.read_text(encoding="utf-8"))
+
+
+def described(made: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """A function that makes the same schema with a meaning for each field that has none."""
+
+    def schema() -> dict[str, Any]:
+        found = made()
+        _describe(found.get("title", ""), found)
+        for name, part in found.get("$defs", {}).items():
+            _describe(name, part)
+        return found
+
+    return schema
+
+
+def _describe(name: str, part: Mapping[str, Any]) -> None:
+    own, common = meanings().get(name, {}), meanings()["fields"]
+    for field, schema in part.get("properties", {}).items():
+        if meaning := own.get(field) or common.get(field):
+            schema.setdefault("description", meaning)
 
 
 def schema(
@@ -49,7 +80,7 @@ def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:
 
 def _study() -> dict[str, Any]:
     """Schema of a study's TOML file, where a placement's roles are at one level with its default."""
-    from tierwise.studies.spec import Study
+    from tierwise.studies.study import Study
 
     found = Study.model_json_schema()
     device = {"type": "string", "description": "name of a device of the study"}
@@ -127,8 +158,8 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "accuracy": _printed("accuracy", accuracy="validation:Accuracy"),
     "record": _printed("record", "report.recording.recorded:Recorded"),
     "cleanup": _printed("cleanup", "host.clean:Cleanup"),
-    "drive": _printed("drive", "device_models.measured_drives:ImportedDrive"),
-    "workload-check": _printed("workload-check", "results.workload_check:WorkloadCheck"),
+    "drive": _printed("drive", "device_models.profiles:ImportedDrive"),
+    "workload-check": _printed("workload-check", "results.records:WorkloadCheck"),
 }
 """Name -> function that makes the schema: first of files, then of the output with ``--format json``."""
 SCHEMAS = {name: described(made) for name, made in _MADE.items()}

@@ -22,7 +22,7 @@ from tierwise.cli.options import (
 )
 from tierwise.cli.output import warn
 from tierwise.cli.printing import echo
-from tierwise.device_models.billing import YEARS
+from tierwise.device_models.prices import YEARS
 from tierwise.model.extras import require
 
 

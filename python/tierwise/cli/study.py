@@ -11,23 +11,30 @@ import typer
 
 from tierwise import studies
 from tierwise.capture import DEFAULT_DUTY, parse_duty
-from tierwise.cli.options import DropCaches, Duration, Output, Seed, TrustScheduler, duration_s
+from tierwise.cli.options import (
+    DropCaches,
+    Duration,
+    Output,
+    Seed,
+    TrustScheduler,
+    duration_s,
+    progress_console,
+)
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import echo
 from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import print_answer, write_combined_report, write_report
-from tierwise.cli.settings import progress_console
 from tierwise.cluster import dask_hosts
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+from tierwise.model.names import names_in
 from tierwise.model.output_files import own_folder
-from tierwise.model.suggestions import names_in
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
-from tierwise.studies import runner, sweep
+from tierwise.studies import runner
 from tierwise.studies.options import StudyOptions
-from tierwise.studies.plan import plan_runs
+from tierwise.studies.study import plan_runs, points
 
 DEMO = ["commit-rate", "redo-placement"]
 ALL = "all"
@@ -70,7 +77,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     chosen = [studies.load(name) for name in studies.names()]
     rows = table(["question"], ["placements", "runs", "time"], names=["study"])
     for one in chosen:
-        runs = len(one.placements) * len(sweep.points(one.sweep)) * one.repeats
+        runs = len(one.placements) * len(points(one.sweep)) * one.repeats
         placements = figure(len(one.placements), numbers.count)
         rows.add(one.name, one.question, placements, figure(runs, numbers.count), _time(one.estimate_s))
     found = [one.model_dump(mode="json") for one in chosen]

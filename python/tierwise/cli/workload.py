@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
+from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, FormatOption, show
 from tierwise.cli.printing import echo
-from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
 from tierwise.report.document import table
-from tierwise.report.workload_check import check_document
-from tierwise.results.workload_check import WorkloadCheck
+from tierwise.report.study.document import check_document
+from tierwise.results.records import WorkloadCheck
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload, names
-from tierwise.workloads import template as workload_template
+from tierwise.workloads.reader import write
 
 app = typer.Typer(no_args_is_help=True, help="List, start and check workloads.")
 
@@ -39,7 +39,7 @@ def new(
     folder: Annotated[Path, typer.Argument(help="new folder; its name is the workload's name")],
 ) -> None:
     """Write a small workload with comments as a start for your own."""
-    for file in workload_template.write(folder):
+    for file in write(folder):
         echo(f"wrote {file}")
     echo(f"next: tierwise workload check {folder}")
 

@@ -1,10 +1,8 @@
-"""The work of each database on a Dask cluster: one that runs already, or one of processes on this machine.
-
-Dask is imported when a cluster is asked for, not before.
-"""
+"""Work on a Dask cluster: which scheduler may be asked, and the work of each database on its workers."""
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
 import re
@@ -14,19 +12,98 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tierwise import _core
-from tierwise.cluster import scheduler_address
-from tierwise.cluster.call import Call
 from tierwise.host import ledger
-from tierwise.model import processors
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.executor import Executor, Lost, Threads
+from tierwise.model.executor import Call, Executor, Lost, Threads, granted, usable
 from tierwise.model.extras import require
+from tierwise.model.output_files import callers, user_name
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+OPTION = "--trust-scheduler"
+_ADDRESS = re.compile(r"(tcp|tls)://(\S+):(\d+)")
+_LISTENS = "0A"
+_WORD_BYTES = 4
+_EVERY = ("0.0.0.0", "::")
+_START = "start one with dask scheduler, or check address, firewall and TLS settings"
+
+_Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def check(address: str, option: str, trusted: bool) -> None:
+    """Refuse what is no address, and a scheduler that anybody could run.
+
+    Args:
+        address: such as ``tcp://host:8786``.
+        option: that named it, for messages.
+        trusted: the user vouches for the scheduler and the network to it.
+
+    Raises:
+        TierwiseError: naming the option and the address.
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise TierwiseError(f"{option}: {address!r} is no address", "write for example tls://host:8786")
+    protocol, host, port = found.groups()
+    if trusted or protocol == "tls":
+        return
+    own = _loopback(host.strip("[]"))
+    if not own:
+        raise TierwiseError(
+            f"{option}: {address} is not encrypted, and whoever answers there can run code here",
+            f"use tls:// with certificates of your own, or add {OPTION} on a network that you trust",
+        )
+    listening = [user for at, user in _listeners(int(port)) if at in own]
+    if not listening:
+        raise no_answer(address, option)
+    for user in listening:
+        if user not in callers():
+            raise TierwiseError(
+                f"{option}: {user_name(user)} listens at {address}, and could run code here",
+                f"start a scheduler of your own, or add {OPTION} if you trust that one",
+            )
+
+
+def no_answer(address: str, option: str) -> TierwiseError:
+    """The error of an address without a scheduler."""
+    return TierwiseError(f"{option}: {address} does not answer as a Dask scheduler", _START)
+
+
+def _loopback(host: str) -> set[_Ip]:
+    """Addresses that a connection to a host of this machine may reach; none for another host."""
+    names = ["127.0.0.1", "::1"] if host == "localhost" else [host]
+    try:
+        addresses = [ipaddress.ip_address(name) for name in names]
+    except ValueError:
+        return set()
+    if not all(one.is_loopback for one in addresses):
+        return set()
+    return {*addresses, *map(ipaddress.ip_address, _EVERY)}
+
+
+def _listeners(port: int) -> Iterator[tuple[_Ip, int]]:
+    """Address and user of each socket that listens on a TCP port of this machine."""
+    for file in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in file.read_text("ascii").splitlines()[1:] if file.exists() else []:
+            # sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …
+            _, local, _, state, _, _, _, user, *_ = line.split()
+            address, _, number = local.partition(":")
+            if state == _LISTENS and int(number, 16) == port:
+                yield _ip(bytes.fromhex(address)), int(user)
+
+
+def _ip(words: bytes) -> _Ip:
+    """An address as the kernel prints it: words of this machine's byte order, little-endian."""
+    parts = [words[start : start + _WORD_BYTES][::-1] for start in range(0, len(words), _WORD_BYTES)]
+    address = ipaddress.ip_address(b"".join(parts))
+    return getattr(address, "ipv4_mapped", None) or address
+
 
 LOCAL = "local"
 """Stands for a cluster on this machine, in place of an address."""
@@ -48,7 +125,7 @@ def executor(scheduler: str | None, workers: int | None, *, trusted: bool = Fals
     Args:
         scheduler: address of a Dask scheduler, ``local`` for processes of this host, none for threads.
         workers: number of processes of a local cluster; by default that of the usable processors.
-        trusted: the user vouches for the scheduler (:mod:`tierwise.cluster.scheduler_address`).
+        trusted: the user vouches for the scheduler (:mod:`tierwise.cluster.dask_hosts`).
 
     Raises:
         HostError: a package of the extra is not installed.
@@ -62,13 +139,13 @@ def executor(scheduler: str | None, workers: int | None, *, trusted: bool = Fals
             raise TierwiseError(
                 "--workers: the scheduler has its own workers", "leave out one of --workers and --scheduler"
             )
-        scheduler_address.check(scheduler, "--scheduler", trusted)
+        check(scheduler, "--scheduler", trusted)
     modules = ["distributed"] if scheduler not in (None, LOCAL) else ["distributed", "cryptography"]
     require("cluster", "--scheduler" if scheduler else "--workers", modules)
     with ExitStack() as stack:
         stack.enter_context(quiet())
         if scheduler in (None, LOCAL):
-            cluster = stack.enter_context(_local(workers or processors.usable()))
+            cluster = stack.enter_context(_local(workers or usable()))
             yield Dask(stack.enter_context(connected(cluster.scheduler_address, cluster.security)))
         else:
             yield Dask(stack.enter_context(connected(scheduler, None)))
@@ -129,7 +206,7 @@ class Dask:
 
 
 def _on_worker(call: Call[Any, R]) -> R:
-    with processors.granted(1):
+    with granted(1):
         return call()
 
 
@@ -179,7 +256,7 @@ def connected(address: str, security: Any) -> Iterator[Any]:
             address, security=security, timeout=CONNECT_TIMEOUT_S, set_as_default=False, name="tierwise-fleet"
         )
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
-        raise scheduler_address.no_answer(address, "--scheduler") from error
+        raise no_answer(address, "--scheduler") from error
     try:
         _require_worker(client, address)
         yield client

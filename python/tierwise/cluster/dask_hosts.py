@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
-from tierwise.cluster import scheduler_address
-from tierwise.cluster.call import Call
+from tierwise.cluster import dask_executor
 from tierwise.cluster.dask_executor import connected, quiet
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.executor import Call
 from tierwise.model.extras import require
 
 T = TypeVar("T")
@@ -30,13 +30,13 @@ def hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
 
     Args:
         scheduler: its address.
-        trusted: the user vouches for it (:mod:`tierwise.cluster.scheduler_address`).
+        trusted: the user vouches for it (:mod:`tierwise.cluster.dask_executor`).
 
     Raises:
         HostError: a package of the extra is not installed.
         TierwiseError: a wrong address, no answer, or no worker with the resource.
     """
-    scheduler_address.check(scheduler, "--hosts", trusted)
+    dask_executor.check(scheduler, "--hosts", trusted)
     require("cluster", "--hosts", ["distributed"])
     with quiet(), connected(scheduler, None) as client:
         found = DaskHosts(client)

@@ -1,19 +1,65 @@
-"""Recordings by URI: listed and copied through fsspec, never written to."""
+"""Recordings by URI: identified, listed and copied through fsspec, kept open by workers, never written to."""
 
 from __future__ import annotations
 
+import ctypes
 import glob
+import hashlib
+import json
+import os
 import re
-from collections.abc import Iterator
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any
+
+import psutil
 
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.input_files import open_regular
+from tierwise.predict.replayer import Replayer
 from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE, TABLES
+
+_FINGERPRINT_FIX = "check your rights to read it"
+
+
+def fingerprint(uri: str) -> str:
+    """Digest of a recording's files: of their contents, or of what a store says of them.
+
+    Raises:
+        HostError: a package for this kind of URI is not installed.
+        TierwiseError: the files cannot be listed or read.
+    """
+    said: object = versions(uri) if is_uri(uri) else dict(_contents(Path(uri)))
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def require_same(uri: str, checksum: str | None) -> None:
+    """Refuse a recording that is not the one of which the fingerprint was taken; ``None`` accepts any.
+
+    Raises:
+        TierwiseError: naming it.
+    """
+    if checksum is not None and fingerprint(uri) != checksum:
+        raise TierwiseError(f"{uri} is not the recording that it was when the run began", "run it again")
+
+
+def _contents(folder: Path) -> Iterator[tuple[str, str]]:
+    for name in FILES:
+        if not os.path.lexists(folder / name):
+            continue
+        with open_regular(folder / name, _FINGERPRINT_FIX, most_bytes=sys.maxsize, in_folder=True) as file:
+            try:
+                yield name, hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                raise TierwiseError(f"{folder / name}: {error.strerror}", _FINGERPRINT_FIX) from error
+
 
 PROTOCOLS = ("s3", "gs", "az", "abfs", "abfss", "https")
 """Stores that are read. Others run programs, unpack archives or read what the user did not name."""
@@ -166,3 +212,52 @@ def _problems_of(uri: str) -> Iterator[None]:
     except Exception as error:
         said = shown((str(error) or type(error).__name__).splitlines()[0])
         raise TierwiseError(f"{uri}: {said}", _FIX) from error
+
+
+MOST_RESIDENT_BYTES = 400_000_000
+"""Resident memory of the process above which recordings are closed."""
+
+_Key = tuple[str, str, tuple[str, ...]]
+
+
+class OpenRecordings:
+    """Opened recordings; those used longest ago are closed first. Threads may share it."""
+
+    def __init__(self, most_resident_bytes: int = MOST_RESIDENT_BYTES) -> None:
+        self._most_resident_bytes = most_resident_bytes
+        self._open: OrderedDict[_Key, Replayer] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, uri: str, checksum: str, without: Sequence[str] = ()) -> Replayer:
+        """The recording at a path or URI, which is read only if it is not open.
+
+        Raises:
+            HostError: a package for this kind of URI is not installed.
+            TierwiseError: it cannot be read, or its fingerprint is not ``checksum``.
+        """
+        key = (uri, checksum, tuple(without))
+        with self._lock:
+            if key not in self._open:
+                require_same(uri, checksum)
+                with opened(uri) as folder:
+                    self._open[key] = Replayer.open(folder, without=without)
+            self._open.move_to_end(key)
+            while len(self._open) > 1 and _resident_bytes() > self._most_resident_bytes:
+                self._open.popitem(last=False)
+                _return_memory()
+            return self._open[key]
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
+
+
+def _return_memory() -> None:
+    """Give freed memory back to the kernel, which glibc does not do by itself (malloc_trim(3))."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from tierwise import _core
 from tierwise.cluster.dask_executor import executor
-from tierwise.cluster.fingerprint import fingerprint
-from tierwise.cluster.open_recordings import OpenRecordings
+from tierwise.cluster.remote import OpenRecordings, fingerprint
 from tierwise.device_models.profiles import ProfileTexts, compiled, texts_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor, Lost
-from tierwise.model.file_names import resolved
+from tierwise.model.names import resolved
 from tierwise.predict.replayer import Core, Distribute, Progress, Replayer
 
 _MOST_REQUESTS = 8
@@ -32,7 +31,7 @@ class PredictTask:
 
     Attributes:
         uri: absolute path or URI of the recording, the same on every host.
-        checksum: its :func:`~tierwise.cluster.fingerprint.fingerprint`.
+        checksum: its :func:`~tierwise.cluster.remote.fingerprint`.
         without: mechanisms of the model that are switched off.
         profiles: texts of the devices' profiles.
         requests: JSON list of scenarios with seeds, as ``Core.predict`` takes them.
@@ -63,7 +62,6 @@ class ClusterReplay:
     """A core whose simulations are done elsewhere; the recorded run is reproduced here."""
 
     def __init__(self, core: Core, engine: Executor, task: PredictTask, progress: Progress) -> None:
-        """Take the core of the same recording, opened here, and a task without requests."""
         self._core, self._engine, self._task, self._progress = core, engine, task, progress
 
     def work(self) -> str:

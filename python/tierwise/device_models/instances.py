@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tierwise.device_models.prices import Date
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_json, parse_toml, read_text
-from tierwise.model.shipped import DATA
-from tierwise.model.suggestions import one_of
+from tierwise.model.input_files import DATA, parse_json, parse_toml, read_text
+from tierwise.model.names import one_of
 
 SHIPPED = DATA / "instances.toml"
 AWS_BURST_MINUTES = 30.0

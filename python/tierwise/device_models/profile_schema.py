@@ -10,7 +10,7 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
 
 MEANINGS_FILE = DATA / "profile_keys.toml"
 """What each key means, by kind of device; ``any`` holds the keys of every kind."""

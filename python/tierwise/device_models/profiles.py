@@ -1,20 +1,19 @@
-"""Device profiles: the parameters of one device, each with its source, from a TOML file."""
+"""Device profiles from TOML files, by short names, and from drives that others measured."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from tierwise import _core
-from tierwise.device_models.profile_names import full_name
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import file_below, path_in
-from tierwise.model.input_files import parse_toml, read_text
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.names import file_below, nearest, path_in
+from tierwise.results.measurements import Record
 
 FOLDER = DATA / "devices"
 
@@ -239,3 +238,85 @@ def _file_of(name_or_path: str) -> Path:
     if is_path(name_or_path):
         return Path(name_or_path)
     return FOLDER / f"{full_name(name_or_path, names())}.toml"
+
+
+def full_name(name: str, known: Sequence[str]) -> str:
+    """The one known profile that a name stands for.
+
+    A name is the full name of a profile; or that name without its kind (``nvme-dc`` for ``ssd-nvme-dc``); or
+    its end, its beginning or a part of it, in whole words, if only one profile matches.
+
+    Raises:
+        TierwiseError: if no profile or several fit.
+    """
+    if name in known:
+        return name
+    for fits in (_without_kind, _ends, _begins, _contains):
+        found = [one for one in known if fits(one, name)]
+        if len(found) > 1:
+            raise TierwiseError(
+                f"device {name!r} may be any of {', '.join(found)}", "give more of the name of one of them"
+            )
+        if found:
+            return found[0]
+    near = nearest(name, known, 3, cutoff=0.4)
+    fix = f"use one of {', '.join(near)}" if near else "use one that tierwise device list prints"
+    raise TierwiseError(f"unknown device profile {name!r}", f"{fix}, or the path of a TOML file")
+
+
+def _without_kind(profile: str, name: str) -> bool:
+    return profile.partition("-")[2] == name
+
+
+def _ends(profile: str, name: str) -> bool:
+    return profile.endswith(f"-{name}")
+
+
+def _begins(profile: str, name: str) -> bool:
+    return profile.startswith(f"{name}-")
+
+
+def _contains(profile: str, name: str) -> bool:
+    return f"-{name}-" in profile
+
+
+_FIX = "give a file of the form that docs/how-to/own-device.md describes"
+
+
+class ImportedDrive(Record):
+    """A profile made from the files of a measured drive."""
+
+    kind: str
+    """Kind of the device."""
+    summary: str
+    """One line about the drive."""
+    capacity_bytes: int
+    """Addressable size, in bytes."""
+    text: str
+    """The profile, as TOML."""
+
+
+def import_drive(geometry: Path, seek: Path) -> ImportedDrive:
+    """Make a profile from the files of a drive.
+
+    Args:
+        geometry: JSON with the surfaces, zones, mechanics, cache and overheads of a drive.
+        seek: CSV with the columns ``distance_cylinders,seek_ms``.
+
+    Raises:
+        TierwiseError: an unreadable file, or one with an invalid line or field.
+    """
+    texts = {"geometry": _read(geometry), "seek": _read(seek)}
+    try:
+        text = _core.import_drive(texts["geometry"], texts["seek"])
+    except ValueError as error:
+        which, problem = error.args
+        raise TierwiseError(f"{geometry if which == 'geometry' else seek}: {problem}", _FIX) from None
+    found = parse(text, geometry)
+    return ImportedDrive(
+        kind=found.kind, summary=found.summary, capacity_bytes=found.capacity_bytes, text=text
+    )
+
+
+def _read(file: Path) -> str:
+    return read_text(file, "give a readable text file")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from tierwise.engines.base import Clients, Engine, Limits
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.suggestions import one_of
+from tierwise.model.names import one_of
 
 __all__ = ["Clients", "Engine", "Limits", "create", "names"]
 

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.cold_start import ColdStart
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.conditions import ColdStart
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 
 if TYPE_CHECKING:
     from tierwise.engines.commits import CommitLedger, Found
-    from tierwise.engines.durability import DurabilitySetting
-    from tierwise.engines.salvage import Salvage
+    from tierwise.engines.documented import DurabilitySetting, Salvage
     from tierwise.results.wait_sampling import WaitSampler
 
 
@@ -198,16 +197,16 @@ class Engine(ABC):
     @classmethod
     def durability(cls) -> list[DurabilitySetting]:
         """The engine's ways to commit, the safest first, from ``durability.toml`` in its folder."""
-        from tierwise.engines import durability
+        from tierwise.engines.documented import load
 
-        return durability.load(Path(inspect.getfile(cls)).parent)
+        return load(Path(inspect.getfile(cls)).parent)
 
     @classmethod
     def allowed_settings(cls) -> frozenset[str]:
         """Names of the settings that a study may give, from ``settings.toml`` in the engine's folder."""
-        from tierwise.engines import study_settings
+        from tierwise.engines import documented
 
-        return study_settings.listed_in(Path(inspect.getfile(cls)).parent)
+        return documented.listed_in(Path(inspect.getfile(cls)).parent)
 
     @abstractmethod
     def make_commit_tables(self, clients: int) -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol, Self
 
 from tierwise.host.users import ServerUser, give
 from tierwise.model.output_files import open_file
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 MOST_COMMITS = 100_000
 """Of one client in one load; a client that has made them ends."""

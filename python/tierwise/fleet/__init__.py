@@ -5,13 +5,19 @@ Not here: predictions and prices, which ``advise`` makes; the joint replay, whic
 
 from tierwise.fleet.advice import advise_fleet, best_moves
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, catalogue
-from tierwise.fleet.moves import DatabaseMove
 from tierwise.fleet.options import DatabaseOptions, FleetOption, LogDevice, OptionsTask, options_of
 from tierwise.fleet.packing import ShareLimits
-from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetMove
+from tierwise.fleet.records import (
+    DatabaseMove,
+    FleetAdvice,
+    FleetDatabase,
+    FleetMove,
+    FleetSharing,
+    SharedDatabase,
+    SharedDevice,
+)
 from tierwise.fleet.results import Results
 from tierwise.fleet.sharing import with_sharing
-from tierwise.fleet.sharing_records import FleetSharing, SharedDatabase, SharedDevice
 from tierwise.fleet.weights import Weight, Weights, WeightsFile
 from tierwise.model.executor import Executor, Lost, Threads
 

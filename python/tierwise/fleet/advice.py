@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 from tierwise.advise import AdviceOptions, Costs
 from tierwise.advise.sources import used_prices
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
-from tierwise.fleet.draws import DRAWS, drawn_speedups
-from tierwise.fleet.joint_replays import JointReplays
 from tierwise.fleet.knapsack import Knapsack, require_solver
 from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask
-from tierwise.fleet.packing import ShareLimits
+from tierwise.fleet.packing import JointReplays, ShareLimits
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
-from tierwise.fleet.results import Results
-from tierwise.fleet.rows import rows_of
-from tierwise.fleet.sensitivity import NEAR, curve, gain_share, next_money, sure_moves
+from tierwise.fleet.results import Results, rows_of
+from tierwise.fleet.sensitivity import DRAWS, NEAR, curve, drawn_speedups, gain_share, next_money, sure_moves
 from tierwise.fleet.sharing import with_sharing
 from tierwise.fleet.weights import Weights
 from tierwise.model.errors import TierwiseError
@@ -29,7 +26,7 @@ from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
 
 if TYPE_CHECKING:
-    from tierwise.fleet.relaxation import Floats
+    from tierwise.fleet.knapsack import Floats
 
 
 def advise_fleet(

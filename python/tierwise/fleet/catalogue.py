@@ -1,17 +1,45 @@
-"""The recordings of a fleet: found by path, glob or URI, each with a name."""
+"""The recordings of a fleet: found by path, glob or URI, each with a name and a checksum."""
 
 from __future__ import annotations
 
 import glob
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tierwise.cluster import remote
-from tierwise.model.errors import TierwiseError
-from tierwise.model.printable import printable
+from tierwise.cluster.remote import fingerprint
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.executor import Threads
+from tierwise.model.names import printable
 from tierwise.results.measurements import Record
+
+if TYPE_CHECKING:
+    from tierwise.fleet.options import OptionsTask
+
+_AT_A_TIME = 16
+"""Requests to a store that are under way at once."""
+
+
+def with_checksums(tasks: Sequence[OptionsTask]) -> list[OptionsTask]:
+    """The tasks with the digest of each recording; without one where it cannot be read."""
+    found = Threads(_AT_A_TIME).run(_checksum, [task.recording.uri for task in tasks])
+    checksums = dict(found)
+    return [
+        replace(task, checksum=checksum if isinstance(checksum := checksums[number], str) else None)
+        for number, task in enumerate(tasks)
+    ]
+
+
+def _checksum(uri: str) -> str | None:
+    try:
+        return fingerprint(uri)
+    except HostError:
+        raise
+    except TierwiseError:
+        return None  # the task itself says why
 
 
 class LeftOutRecording(Record):

@@ -13,13 +13,12 @@ from tierwise.advise.endurance import written_by_device
 from tierwise.advise.goal import Verdict
 from tierwise.advise.search import Search
 from tierwise.advise.sources import billing_notes
-from tierwise.cluster.fingerprint import require_same
-from tierwise.cluster.remote import opened
+from tierwise.cluster.remote import opened, require_same
 from tierwise.device_models.profiles import Profile
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.printable import printable
-from tierwise.model.roles import Role
+from tierwise.model.names import printable
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Predictor, estimates
 from tierwise.predict.devices import given, is_numbered
 from tierwise.predict.model_error import ModelError
@@ -42,7 +41,7 @@ class OptionsTask:
         fresh: whether new devices are in their factory state.
         profiles: the user's own profiles among the devices.
         model_error: the error of predictions; the one calibrated on the host that works, if not given.
-        checksum: :func:`~tierwise.cluster.fingerprint.fingerprint` that the recording must have, if given.
+        checksum: :func:`~tierwise.cluster.remote.fingerprint` that the recording must have, if given.
     """
 
     recording: RecordingAt

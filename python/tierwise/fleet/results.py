@@ -1,4 +1,4 @@
-"""Rows of finished databases on disk, as a partitioned Parquet data set, so that a run can be resumed."""
+"""Rows of finished databases: kept as a partitioned Parquet data set for a resume, or worked out now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib import import_module, metadata
@@ -18,10 +18,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tierwise.fleet.options import DatabaseOptions, OptionsTask
+from tierwise.fleet.catalogue import LeftOutRecording, with_checksums
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import Executor, Lost
 from tierwise.model.extras import require
 from tierwise.model.input_files import read_bytes
+from tierwise.model.names import printable
 from tierwise.model.output_files import open_file, own_folder
 
 MOST_ROWS = 64
@@ -43,7 +46,6 @@ class Results:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder whose lock the caller has."""
         self._root = folder
         self._folder = folder
         self._question = ""
@@ -234,3 +236,41 @@ def _problems(folder: Path) -> Iterator[None]:
             f"--results: {error.filename or folder}: {error.strerror}",
             "name a directory that can be written to",
         ) from error
+
+
+def rows_of(
+    tasks: Sequence[OptionsTask],
+    executor: Executor,
+    results: Results | None,
+    progress: Callable[[int, int], None],
+) -> list[DatabaseOptions | LeftOutRecording]:
+    """The rows of each task, in order.
+
+    Args:
+        tasks: one for each database.
+        executor: does those that are not in ``results``.
+        results: of former runs; the rows found now are added. A recording that was left out is tried again.
+        progress: called with the number of finished databases and the number of all.
+    """
+    found: dict[int, DatabaseOptions | LeftOutRecording] = {}
+    if results is not None:
+        tasks = with_checksums(tasks)
+        found |= results.known(tasks)
+    open_ = [number for number in range(len(tasks)) if number not in found]
+    progress(len(found), len(tasks))
+    try:
+        for index, rows in executor.run(options_of, [tasks[number] for number in open_]):
+            number = open_[index]
+            found[number] = _left_out(tasks[number], rows) if isinstance(rows, Lost) else rows
+            if results is not None and isinstance(rows, DatabaseOptions):
+                results.add(tasks[number], rows)
+            progress(len(found), len(tasks))
+    finally:
+        if results is not None:
+            results.flush()
+    return [found[number] for number in range(len(tasks))]
+
+
+def _left_out(task: OptionsTask, lost: Lost) -> LeftOutRecording:
+    where = task.recording
+    return LeftOutRecording(name=where.name, uri=printable(where.uri), problem=lost.problem, fix=lost.fix)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from tierwise.advise import Costs, Terms
 from tierwise.fleet.knapsack import Knapsack
 from tierwise.fleet.packing import Packing, ShareLimits, Together
-from tierwise.fleet.records import FleetAdvice, FleetDatabase
-from tierwise.fleet.sharing_records import FleetSharing, SeparateLog, SharedDevice
+from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetSharing, SeparateLog, SharedDevice
 from tierwise.model.extras import np
 
 _ROUNDS = 4

@@ -22,8 +22,8 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from tierwise.advise import Goal
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_toml, read_text
-from tierwise.model.strict_model import STRICT
-from tierwise.model.suggestions import did_you_mean
+from tierwise.model.names import did_you_mean
+from tierwise.model.strict_model import STRICT, first_problem
 from tierwise.model.units import parse_duration_s
 
 _FIX = "mend that field; see docs/how-to/fleet.md"
@@ -85,11 +85,7 @@ class Weights:
         try:
             found = WeightsFile.model_validate(raw).databases
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise TierwiseError(
-                f"{file}: {where}: {first['msg'].removeprefix('Value error, ')}", _FIX
-            ) from None
+            raise TierwiseError(f"{file}: {first_problem(error)}", _FIX) from None
         for name, weight in found.items():
             if weight.p99 is not None:
                 parse_duration_s(weight.p99, f"{file}: databases.{name}.p99")

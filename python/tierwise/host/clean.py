@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tierwise.host import ledger, memory_limit, mounts, processes, tracing
+from tierwise.host import cgroups, ledger, mounts, processes, tracing
 from tierwise.host.disk.teardown import take_down
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 
 
 class Cleanup(BaseModel):
@@ -88,7 +88,7 @@ def _remove_directory(entry: ledger.Entry) -> None:
 _UNDO: dict[ledger.Kind, Callable[[ledger.Entry], None]] = {
     "tracing": tracing.undo,
     "process": processes.end,
-    "limit": memory_limit.remove,
+    "limit": cgroups.remove,
     "disk": take_down,
     "directory": _remove_directory,
 }

@@ -1,8 +1,10 @@
-"""CPU time of a process and all that it has started."""
+"""CPU time of a process and all that it has started, and the priority of a thread."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,3 +86,36 @@ def _usage(stat: Path) -> _Usage | None:
     fields = text.rpartition(")")[2].split()
     own, reaped = fields[11:13], fields[13:15]
     return _Usage(int(fields[1]), sum(map(int, own)), sum(map(int, reaped)))
+
+
+_HIGHEST = -20
+_LOWEST = 19
+
+
+@contextlib.contextmanager
+def raised() -> Iterator[None]:
+    """Give the calling thread, and threads it starts meanwhile, the highest nice priority, if permitted."""
+    with _priority(_HIGHEST):
+        yield
+
+
+@contextlib.contextmanager
+def lowered() -> Iterator[None]:
+    """Give the calling thread, and threads it starts meanwhile, the lowest priority, if reversible."""
+    if os.geteuid() == 0:
+        with _priority(_LOWEST):
+            yield
+    else:
+        yield
+
+
+@contextlib.contextmanager
+def _priority(value: int) -> Iterator[None]:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, value)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)

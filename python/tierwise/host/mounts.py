@@ -81,17 +81,6 @@ def mount_at(point: Path) -> Mount | None:
     return next((mount for mount in reversed(mounts()) if mount.point == point), None)
 
 
-def mount_of(path: Path, pid: int | None = None) -> Mount | None:
-    """The mount that holds a path, as a process sees it; ``None`` where the process does not see it."""
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        told = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii")
-    finally:
-        os.close(descriptor)
-    number = int(re.findall(r"^mnt_id:\s*(\d+)", told, re.MULTILINE)[0])
-    return next((mount for mount in mounts(pid) if mount.id == number), None)
-
-
 def _parse(fields: list[str]) -> Mount:
     major, minor = fields[2].split(":")
     file_system, source, options = map(_unescape, fields[fields.index("-") + 1 :])

@@ -18,7 +18,6 @@ class TierwiseError(Exception):
     exit_status = 2
 
     def __init__(self, message: str, fix: str) -> None:
-        """Keep both halves apart, so that callers can print or test either."""
         super().__init__(f"{message}: {fix}")
         self.message = message
         self.fix = fix
@@ -56,7 +55,6 @@ class StatementError(Exception):
     """
 
     def __init__(self, message: str, retry: bool = False, capped: bool = False) -> None:
-        """Keep the parts, for the clients to read."""
         super().__init__(message)
         self.message = message
         self.retry = retry

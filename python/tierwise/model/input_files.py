@@ -1,4 +1,4 @@
-"""Files that a user names or a stranger wrote: limited in size, regular files only, opened without waiting.
+"""Files that users name, strangers wrote or tierwise ships: limited, regular, opened without waiting.
 
 The crate ``tierwise-input`` is the same for the compiled core.
 """
@@ -160,3 +160,7 @@ def _whole(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         raise ValueError(text)
     return int(text)
+
+
+DATA = Path(__file__).parents[1] / "data"
+"""One folder for each kind."""

@@ -359,3 +359,7 @@ def _is_a_link(path: Path) -> TierwiseError:
 
 def _not_a_file(path: Path) -> TierwiseError:
     return TierwiseError(f"{path} is a pipe, a device or has a second name", "name a new file")
+
+
+SCHEMA_VERSION = 1
+"""It rises with every change of a name, a unit or a meaning."""

@@ -1,14 +1,58 @@
-"""Placements: which role lives on which device."""
+"""Roles of files, placements of roles on devices, and the choice of the cheapest that is as good as the best.
+
+One that keeps files in memory comes after all that do not, since a power cut or a restart loses these files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import ROLES_OF_FILES, SYNONYMS, Role
-from tierwise.model.suggestions import names_in, one_of
+from tierwise.model.names import names_in, one_of
+
+
+class Role(StrEnum):
+    """The roles that a placement maps to devices."""
+
+    LOG = "log"
+    """Write-ahead log, redo log, logical log."""
+    DOUBLEWRITE = "doublewrite"
+    """Physical log, rollback journal."""
+    DATA = "data"
+    """Tables."""
+    INDEX = "index"
+    """Indexes."""
+    UNDO = "undo"
+    """Undo or rollback segments."""
+    TEMP = "temp"
+    """Sorts, hash joins and temporary tables that spill."""
+    SYSTEM = "system"
+    """Catalogue, control files and files of no other role."""
+    ARCHIVE = "archive"
+    """Archived log, binary log."""
+    SELECTED = "selected"
+    """Tables and indexes that a question places apart from the others; no file is recorded with it."""
+
+
+ROLES_OF_FILES = tuple(role for role in Role if role is not Role.SELECTED)
+"""Those that files of a database can have."""
+SYNONYMS: dict[str, str] = {
+    **dict.fromkeys(("wal", "pg_wal", "pg_xlog", "xlog", "redo", "journal", "logs", "iblog"), Role.LOG.value),
+    **dict.fromkeys(("binlog", "archives", "archivelog"), Role.ARCHIVE.value),
+    **dict.fromkeys(("table", "tables", "heap", "tablespace", "datafiles"), Role.DATA.value),
+    **dict.fromkeys(("indexes", "indices", "idx"), Role.INDEX.value),
+    **dict.fromkeys(("tmp", "sort", "temporary", "pgsql_tmp"), Role.TEMP.value),
+    **dict.fromkeys(("rollback", "undologs"), Role.UNDO.value),
+    **dict.fromkeys(("dblwr", "double-write", "double_write"), Role.DOUBLEWRITE.value),
+    "catalog": Role.SYSTEM.value,
+}
+"""What engines call a role -> its name."""
+
 
 EVERYTHING = "all"
 """Stands for every role that the placement does not name."""
@@ -107,3 +151,32 @@ def require_role(role: str, option: str = "--place") -> None:
     known = [EVERYTHING, *(one.value for one in ROLES_OF_FILES)]
     if role not in known:
         raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, known, SYNONYMS))
+
+
+T = TypeVar("T")
+
+
+def recommended(by_price: Iterable[T], alike: Callable[[T], bool]) -> T | None:
+    """The first placement, in the order of :func:`price_order`, that cannot be told from the best one.
+
+    Advice and the reports of studies both choose by it.
+
+    Args:
+        by_price: placements, cheapest first; those after the answer are not asked for.
+        alike: whether a placement cannot be told from the best one.
+    """
+    return next(filter(alike, by_price), None)
+
+
+def price_order(
+    cost_per_month: float | None, moves: int, gain: float, in_memory: bool = False
+) -> tuple[bool, float, int, float]:
+    """Sort key: the cheapest first; of equally cheap ones that with the fewest moves, then with most gain.
+
+    Args:
+        cost_per_month: in one currency; an unknown one comes last.
+        moves: number of moved roles.
+        gain: of any kind that is comparable.
+        in_memory: whether files that must last are kept in memory.
+    """
+    return in_memory, math.inf if cost_per_month is None else cost_per_month, moves, -gain

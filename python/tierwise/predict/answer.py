@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import bounds, estimates, mean_value, state
 from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad

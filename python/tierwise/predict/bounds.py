@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.prediction import Bound
 from tierwise.predict.replayed import Wait, WorkSummary

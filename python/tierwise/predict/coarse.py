@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from tierwise import _core
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import coarse_waits, mean_value, observed_work
 from tierwise.predict.coarse_waits import Case, Placed
 from tierwise.predict.observed_work import LogDemand

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tierwise import _core
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import device_times
 from tierwise.predict.device_times import Access
 from tierwise.predict.devices import resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import one_of
+from tierwise.model.names import one_of
 from tierwise.predict.replayed import WorkSummary
 from tierwise.recording import About
 

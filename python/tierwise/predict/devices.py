@@ -12,7 +12,7 @@ from pathlib import Path
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import resolved
+from tierwise.model.names import resolved
 
 RECORDED = "recorded"
 """Names the device on which a role lay in the recording."""
@@ -39,7 +39,7 @@ class NamedDevice:
 def resolve(name: str) -> NamedDevice:
     """Find the device that a name stands for.
 
-    A name is the full or short name of a profile (:func:`~tierwise.device_models.profile_names.full_name`),
+    A name is the full or short name of a profile (:func:`~tierwise.device_models.profiles.full_name`),
     or the path of a profile, which is read once. The suffix ``#2`` makes it another device of the same kind.
 
     Raises:

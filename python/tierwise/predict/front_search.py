@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _AT_ONCE = 4
 """Placements of a front whose neighbours are simulated in one step, evenly spread over the front."""

@@ -7,8 +7,7 @@ from typing import Any
 
 from tierwise.device_models.instances import Instance
 from tierwise.device_models.profiles import Profile
-from tierwise.model.placement import EVERYTHING
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.scenario import Scenario

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.time_shares import time_share

@@ -9,8 +9,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_toml, read_text
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA, parse_toml, read_text
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "model_error.toml"

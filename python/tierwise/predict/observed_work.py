@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import mean_value
 from tierwise.predict.replayed import Demands, Observed, RecordedDevice, Wait, WorkSummary
 from tierwise.predict.time_shares import DEVICES

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.scenario import Scenario
 from tierwise.results.measurements import Record
 

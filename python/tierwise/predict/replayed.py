@@ -6,7 +6,7 @@ import math
 
 from pydantic import BaseModel, ConfigDict
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.time_shares import CHANCE
 

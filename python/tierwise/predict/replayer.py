@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import End, Profile
-from tierwise.model import processors
+from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import machine, settings
 from tierwise.predict.devices import RECORDED, resolve
@@ -86,7 +86,7 @@ class Replayer:
         """
         self._core: Core = core
         self.fresh = fresh
-        self._threads = threads or processors.usable()
+        self._threads = threads or executor.usable()
         self.cpu_scale = 1.0
         """Processor time in replays over that in bursts, from :meth:`reproduce` on."""
         self.about: About | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Predictor, Scenario
 from tierwise.predict.replayed import Demands
 from tierwise.recording.relations import Relations

@@ -9,8 +9,7 @@ from pydantic import Field, model_validator
 
 from tierwise.device_models.instances import Instance
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, is_relation, require_role
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
 from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
 

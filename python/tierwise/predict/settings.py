@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.shipped import DATA
-from tierwise.model.suggestions import one_of
+from tierwise.model.input_files import DATA
+from tierwise.model.names import one_of
 from tierwise.model.units import parse_duration_s
 from tierwise.predict.prediction import Refusal
 from tierwise.recording import About

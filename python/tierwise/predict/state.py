@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.units import significant
 from tierwise.predict import growth, machine
 from tierwise.predict.devices import RECORDED, resolve

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Prediction
 from tierwise.predict.predictor import Predictor

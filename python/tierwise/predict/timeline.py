@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Literal, NamedTuple
 
-from tierwise.model import processors
+from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.counting import unit_of
 from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.replayer import Replayer
@@ -91,7 +91,7 @@ class Timeline(Record):
 
 def timeline_of(day: Day) -> Timeline:
     """Read every recording of a day, on all processors."""
-    with ThreadPoolExecutor(processors.usable()) as pool:
+    with ThreadPoolExecutor(executor.usable()) as pool:
         contents = list(pool.map(_read, [one.path for one in day.recordings]))
     units = {unit_of(one.work, None) for one in contents if not isinstance(one, str)}
     unit = units.pop() if len(units) == 1 else "requests"

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
+from tierwise.model.placement import Role
 from tierwise.predict.devices import RECORDED
 from tierwise.results.measurements import Record
 

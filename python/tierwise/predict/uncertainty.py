@@ -9,8 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tierwise.model.placement import EVERYTHING, is_relation
-from tierwise.model.roles import Role
+from tierwise.model.placement import EVERYTHING, Role, is_relation
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.replayed import WorkSummary

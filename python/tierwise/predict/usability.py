@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.printable import capitalized
-from tierwise.model.roles import Role
+from tierwise.model.names import capitalized
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.counting import count_factor, counted_over_shown
 from tierwise.predict.replayed import WorkSummary

@@ -1,6 +1,19 @@
 """Fits a hard disk's parameters from times alone: rotation, zones, seeks, overheads, write cache.
 
-- Rotation: see :mod:`tierwise.probe.rotation`; seeks: see :mod:`tierwise.probe.seek_fit`.
+Rotation is measured from the times at which rewrites of the same block end. The block passes the head at a
+fixed angle, so the end times have equal phase for the true period: their mean direction has a length near
+1. A delayed or missed rewrite shifts no other end time. Fractions of the period fit as well, and a multiple
+does where every second revolution is missed: the longest fit is taken, unless the spread of random reads is
+far smaller.
+
+Seek times are fitted from random reads at known distances. The time of a read is overhead, seek, rotational
+latency and transfer; of these only the latency is random, uniform over a revolution. The seek is fitted as
+``c + a·√x + b·x`` over the share ``x`` of the stroke (the form of Lee and Katz, SIGMETRICS 1993): ``a`` and
+``b``, not negative, by least squares without reads that were more than a revolution off; ``c`` from the
+lower quartile of the residuals, which lies a quarter of a revolution above the minimum, whatever delays the
+upper half. The media rates convert bytes to shares of the stroke, because slow zones hold fewer bytes on a
+cylinder.
+
 - Media rate: sequential reads, several at a time; the median interval between completions excludes
   track switches if a block is far shorter than a track. Skew is the excess of the fastest of the long
   intervals; slower ones have missed a revolution.
@@ -10,7 +23,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
@@ -18,14 +33,157 @@ from typing import TYPE_CHECKING
 from tierwise import _core
 from tierwise.model.extras import np
 from tierwise.model.statistics import Interval, median_interval
-from tierwise.probe.rotation import REVOLUTIONS_US, revolutions_us
-from tierwise.probe.samples import at_random, flush_ends_us, rewrites, settle, times_us
-from tierwise.probe.seek_fit import fit_seeks, random_reads
+from tierwise.probe.samples import BLOCK_BYTES, Request, at_random, flush_ends_us, rewrites, settle, times_us
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+REVOLUTIONS_US = (3_900.0, 17_200.0)
+"""Range for disks that turn 15,385 to 3,488 times a minute."""
+_FEWEST_TURNS = 5
+_COHERENT = 0.6
+"""Least length of the mean direction for a valid period; 40 random phases rarely reach 0.35."""
+_NEAR = 0.03
+_MOST_SPREADS = 1.6
+_FRACTIONS = (3, 2, 3 / 2, 1, 2 / 3, 1 / 2, 1 / 3)
+
+
+def revolutions_us(ends_us: Sequence[Floats], spread_us: float) -> list[float]:
+    """One revolution for each trace of ends; empty if rewriting has no period.
+
+    Args:
+        ends_us: end times of rewrites, for each repeat.
+        spread_us: revolution estimated from the spread of random reads, some 15 % off.
+    """
+    least, most = REVOLUTIONS_US
+    traces = [ends - ends[0] for ends in ends_us if len(ends) >= _FEWEST_TURNS]
+    if not traces or float(np.median(np.concatenate([np.diff(ends) for ends in traces]))) < least / 2:
+        return []
+    step = least / max(ends[-1] for ends in traces) / 20
+    periods = np.exp(np.arange(math.log(least), math.log(most), max(step, 1e-5)))
+    joint = np.mean([_coherence(ends, periods) for ends in traces], axis=0)
+    if float(joint.max()) < _COHERENT:
+        return []
+    strongest = float(periods[joint.argmax()])
+    fitting = [
+        period
+        for fraction in _FRACTIONS
+        if least <= (period := strongest * fraction) <= most
+        and _best_near(period, periods, joint)[1] > 0.9 * float(joint.max())
+    ]
+    likely = [period for period in fitting if period < _MOST_SPREADS * spread_us]
+    chosen = max(likely or fitting or [strongest])
+    return [_best_near(chosen, periods, _coherence(ends, periods))[0] for ends in traces]
+
+
+def _coherence(ends_us: Floats, periods_us: Floats) -> Floats:
+    """Length of the mean direction of the ends, for each period."""
+    phases = 2j * np.pi * ends_us[None, :] / periods_us[:, None]
+    lengths: Floats = np.abs(np.exp(phases).mean(axis=1))
+    return lengths
+
+
+def _best_near(period_us: float, periods_us: Floats, coherence: Floats) -> tuple[float, float]:
+    """The most coherent period within 3 % of one, and its coherence."""
+    near = np.abs(periods_us / period_us - 1) < _NEAR
+    best = int(coherence[near].argmax())
+    return float(periods_us[near][best]), float(coherence[near][best])
+
+
+_NEAR_BYTES = 32 << 20
+"""Closer reads may lie on the same cylinder, where there is no seek."""
+_MOST_READS = 20_000
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Random reads, in order: first byte and time of each."""
+
+    starts: Floats
+    times_us: Floats
+
+
+@dataclass(frozen=True)
+class Seeks:
+    """Seeks, including the command's overhead and the transfer, in µs.
+
+    A seek over a share ``x`` of the probed span takes ``single_us + root_us·√x + slope_us·x``.
+    ``spread_us`` is the revolution estimated from the spread of the reads.
+    """
+
+    single_us: float
+    root_us: float
+    slope_us: float
+    reads: int
+    read_median_us: float
+    spread_us: float
+
+
+def random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> Reads:
+    """Read one at a time, half at random places, half at distances uniform on a logarithmic scale."""
+    blocks = target.size_bytes // BLOCK_BYTES
+    nearest, farthest = math.log(min(_NEAR_BYTES, target.size_bytes / 2)), math.log(target.size_bytes)
+    places, here = [], 0
+    for number in range(_MOST_READS):
+        if number % 2:
+            here = random.randrange(blocks)
+        else:
+            reach = int(math.exp(random.uniform(nearest, farthest))) // BLOCK_BYTES
+            here = (here + random.choice((-1, 1)) * reach) % blocks
+        places.append(here * BLOCK_BYTES)
+    requests: list[Request] = [("R", place, BLOCK_BYTES) for place in places]
+    found = times_us(target, requests, seconds)
+    return Reads(np.array(places[: len(found)], dtype=np.float64), np.array(found))
+
+
+def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_us: float | None) -> Seeks:
+    """Fit the seeks; without ``revolution_us``, only the spread is reliable."""
+    distance = np.abs(np.diff(_stroke(reads.starts, rates, size_bytes)))
+    time_us = reads.times_us[1:]
+    wide = distance * size_bytes > min(_NEAR_BYTES, size_bytes / 8)
+    distance, time_us = distance[wide], time_us[wide]
+    rest_us, root, slope = time_us, 0.0, 0.0
+    for _ in range(3):
+        base, root, slope = _least_squares(distance, time_us)
+        rest_us = time_us - root * np.sqrt(distance) - slope * distance
+        kept = np.abs(rest_us - base) < 0.65 * (revolution_us or REVOLUTIONS_US[1])
+        distance, time_us, rest_us = distance[kept], time_us[kept], rest_us[kept]
+    least, most = REVOLUTIONS_US
+    quartiles = np.quantile(rest_us, [0.25, 0.75])
+    spread_us = min(max(2 * float(quartiles[1] - quartiles[0]), least), most)
+    single_us = max(float(quartiles[0]) - (revolution_us or spread_us) / 4, 1.0)
+    return Seeks(
+        single_us=single_us,
+        root_us=root,
+        slope_us=slope,
+        reads=len(time_us),
+        read_median_us=float(np.median(reads.times_us)),
+        spread_us=spread_us,
+    )
+
+
+def _least_squares(distance: Floats, time_us: Floats) -> tuple[float, float, float]:
+    """Base, root factor and slope, the last two not negative."""
+    columns = np.stack([np.ones_like(distance), np.sqrt(distance), distance], axis=1)
+    best, best_error = np.array([float(np.mean(time_us)), 0.0, 0.0]), math.inf
+    for used in ([0, 1, 2], [0, 1], [0, 2]):
+        factors = np.zeros(3)
+        factors[used] = np.linalg.lstsq(columns[:, used], time_us, rcond=None)[0]
+        error = float(np.sum((time_us - columns @ factors) ** 2))
+        if (factors[1:] >= 0).all() and error < best_error:
+            best, best_error = factors, error
+    return float(best[0]), float(best[1]), float(best[2])
+
+
+def _stroke(starts: Floats, rates: Sequence[float], size_bytes: int) -> Floats:
+    """Share of the stroke at which each byte lies."""
+    weights = 1 / np.array(rates)
+    shares = np.concatenate([[0.0], np.cumsum(weights) / np.sum(weights)])
+    found: Floats = np.interp(starts, np.linspace(0, size_bytes, len(rates) + 1), shares)
+    return found
+
 
 ZONES = 6
 _BLOCK_BYTES = 4096

@@ -11,18 +11,16 @@ from pathlib import Path
 from random import Random
 
 from tierwise import _core
-from tierwise.host import ledger, machine, priority
+from tierwise.host import cpu, doctor, ledger
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import held
-from tierwise.model.progress import ProgressCallback
-from tierwise.probe import trouble
+from tierwise.probe import flush as trouble
 from tierwise.probe.disk_fit import fit_disk
-from tierwise.probe.disk_text import disk_text
 from tierwise.probe.flash_fit import fit_flash
-from tierwise.probe.flash_text import flash_text, memory_text
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import Place, capacity_bytes, choose_size_bytes, look
-from tierwise.probe.profile_text import Origin
+from tierwise.probe.profile_text import Origin, disk_text, flash_text, memory_text
 from tierwise.probe.samples import CRYSTALDISKMARK, medians, sample_flush, sample_patterns
 from tierwise.results.measurements import FlushCheck, FlushTimes, PatternResult, Record
 
@@ -108,7 +106,7 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
         progress("flush")
         flush = check_flush(flush_times(target, options, random), place)
         warnings = trouble.warnings(place, file, target.size_bytes, flush)
-        about = machine.describe()
+        about = doctor.describe()
         now = datetime.now(UTC)
         size_bytes = max(capacity_bytes(place), target.size_bytes)
         day = now.strftime("%Y-%m-%d")
@@ -137,7 +135,7 @@ def opened(
 ) -> Iterator[tuple[_core.ProbeTarget, Path | None]]:
     """Open the target: a filled temporary file, or the device itself."""
     with ExitStack() as undo:
-        undo.enter_context(priority.raised())
+        undo.enter_context(cpu.raised())
         file = None
         if place.is_device:
             target = _device(place, options)

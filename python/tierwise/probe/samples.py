@@ -9,8 +9,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tierwise import _core
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.extras import np
-from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import FlushTimes, PatternResult
 
 if TYPE_CHECKING:

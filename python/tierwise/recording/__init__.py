@@ -3,15 +3,15 @@
 Not here: taking one, which needs root; see ``capture``.
 """
 
-from tierwise.recording.day import Day
+from tierwise.recording.breakdown import ClientProgram, ForeignProgram, clients_sentence, pooler_of
 from tierwise.recording.observation import OBSERVATION_FILE, Observation, open_source, write_observation
-from tierwise.recording.programs import ClientProgram, ForeignProgram, clients_sentence, pooler_of
 from tierwise.recording.recording import (
     ABOUT_FILE,
     TABLES,
     About,
     Check,
     Cost,
+    Day,
     Device,
     Recording,
     make_folder,

@@ -17,11 +17,11 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_json, read_text
 from tierwise.model.output_files import open_file
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+from tierwise.model.strict_model import first_problem
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
 from tierwise.recording.recording import About, Losses, Machine, Recording
-from tierwise.results.counters import WaitClass
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import Record, WaitClass
 
 OBSERVATION_FILE = "observation.json"
 """The file of an observation; a folder with it is one."""
@@ -165,9 +165,7 @@ class Observation(Record):
                 )
             return cls.model_validate(said)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the file"
-            raise TierwiseError(f"{file}: {where}: {first['msg']}", "observe again") from None
+            raise TierwiseError(f"{file}: {first_problem(error)}", "observe again") from None
 
     def sessions_in(self, *classes: WaitClass, role: Role | None = None) -> float:
         """Mean number of sessions in some classes, of one role if it is given."""

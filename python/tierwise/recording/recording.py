@@ -1,12 +1,15 @@
-"""Recordings: the events of one run, as a folder of tables. docs/reference/recordings.md describes them."""
+"""Recordings and days of them: tables in a folder (docs/reference/recordings.md); other tools' files."""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -17,11 +20,42 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
 from tierwise.model.input_files import open_regular
 from tierwise.model.output_files import empty_folder
-from tierwise.model.roles import Role
-from tierwise.recording.breakdown import Breakdown, break_down
-from tierwise.recording.other_formats import refuse_file
-from tierwise.recording.programs import ClientProgram, ForeignProgram, pooler_warning
+from tierwise.model.placement import Role
+from tierwise.recording.breakdown import Breakdown, ClientProgram, ForeignProgram, break_down, pooler_warning
 from tierwise.recording.relations import Relation, Relations, read_names, relations
+
+_LOOKED_AT_BYTES = 64 << 10
+_OTHER_FIX = "name a folder that tierwise record has written to its end"
+_OBSERVE = "tierwise observe asks a server for its waits over SQL, and tierwise record counts both"
+_NO_ROLES = "which tells neither roles nor waits"
+_DEVICE = "which measures a device, as tierwise device probe does"
+_TOOLS = (
+    (r"avg-cpu:.*%iowait|^Device:?\s.*(?:r/s|tps)", "an output of iostat", _NO_ROLES),
+    (r"^procs -+memory-+|^Linux .*\n\n.*%iowait", "an output of vmstat or sar", _NO_ROLES),
+    (r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]", "an output of blkparse", _NO_ROLES),
+    (r"AWR Report|WORKLOAD REPOSITORY|STATSPACK", "a report of Oracle", "an engine unknown here"),
+    (r'"fio version"|^fio-\d', "an output of fio", _DEVICE),
+    (r"^\[global\]|^rw=|ioengine=", "a job file of fio", _DEVICE),
+    (r"# Query 1: |# Time: \d|slow query", "a log of slow queries", "which tells no requests of files"),
+    (r"^PAR1", "a single table", "while a recording is a folder with about.json"),
+)
+
+
+def refuse_file(path: Path) -> None:
+    """Refuse a file given as a recording, which is a folder; nothing happens if it is one, or missing.
+
+    Raises:
+        TierwiseError: naming the tool that wrote it, if it is known.
+    """
+    if not path.is_file():
+        return
+    with open_regular(path, _OTHER_FIX, most_bytes=1 << 62) as file:
+        text = file.read(_LOOKED_AT_BYTES).decode("utf-8", "replace")
+    for pattern, what, why in _TOOLS:
+        if re.search(pattern, text, re.MULTILINE):
+            raise TierwiseError(f"{path} is {what}, {why}", f"{_OTHER_FIX}; {_OBSERVE}")
+    raise TierwiseError(f"{path} is no folder", f"{_OTHER_FIX}; {_OBSERVE}")
+
 
 ABOUT_FILE = "about.json"
 """Metadata of a recording; a folder without it is no recording."""
@@ -272,3 +306,53 @@ def remove_recording(folder: Path) -> None:
     if not (folder / ABOUT_FILE).is_file() and any(folder.iterdir()):
         raise TierwiseError(f"{folder} is no recording", "name another directory, or delete it")
     shutil.rmtree(folder)
+
+
+@dataclass(frozen=True)
+class Day:
+    """The recordings of a folder, the earliest first.
+
+    Attributes:
+        path: the folder.
+        recordings: those that can be opened.
+        warnings: a sentence for each that cannot.
+    """
+
+    path: Path
+    recordings: list[Recording]
+    warnings: list[str]
+
+    @classmethod
+    def is_at(cls, path: Path) -> bool:
+        """Whether a folder holds recordings and is none itself."""
+        return not os.path.lexists(path / ABOUT_FILE) and any(path.glob(f"*/{ABOUT_FILE}"))
+
+    @classmethod
+    def open(cls, path: Path) -> Day:
+        """Open each recording of a folder; one without ``about.json`` was never finished and is left out.
+
+        Raises:
+            TierwiseError: if none can be opened; the first one's reason.
+        """
+        opened: list[tuple[datetime, Recording]] = []
+        errors: list[TierwiseError] = []
+        for file in sorted(path.glob(f"*/{ABOUT_FILE}")):
+            try:
+                if file.parent.is_symlink():
+                    raise TierwiseError(f"{file.parent} is a link", "name the folder itself")
+                one = Recording.open(file.parent)
+                opened.append((_started(one, file), one))
+            except TierwiseError as error:
+                errors.append(error)
+        if not opened:
+            raise errors[0] if errors else TierwiseError(f"{path} holds no recording", "name another folder")
+        opened.sort(key=lambda one: one[0])
+        return cls(path, [one for _, one in opened], [f"left out: {error.message}" for error in errors])
+
+
+def _started(recording: Recording, file: Path) -> datetime:
+    """Start of a recording in UTC."""
+    try:
+        return datetime.fromisoformat(recording.about.started_at).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise TierwiseError(f"{file}: started_at is no time", "record again") from None

@@ -20,7 +20,8 @@ from pydantic import Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
-from tierwise.model.suggestions import did_you_mean
+from tierwise.model.names import did_you_mean
+from tierwise.model.strict_model import first_problem
 from tierwise.recording.breakdown import FileTraffic
 from tierwise.results.measurements import Record
 
@@ -229,8 +230,7 @@ def read_names(file: Path) -> list[Relation]:
             try:
                 named.append(Relation.model_validate(known))
             except ValidationError as error:
-                place = ".".join(str(part) for part in error.errors()[0]["loc"])
-                message = f"{file}, line {reader.line_num}: {place}: {error.errors()[0]['msg']}"
+                message = f"{file}, line {reader.line_num}: {first_problem(error)}"
                 raise TierwiseError(message, fix) from None
     except csv.Error as error:
         raise TierwiseError(f"{file}, line {reader.line_num}: {error}", fix) from None

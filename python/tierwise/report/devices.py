@@ -1,14 +1,20 @@
-"""Device profiles with the figures of their models, as a document."""
+"""Devices as documents: profiles with the figures of their models, a probed device, an emulated device."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tierwise.device_models.measured_drives import ImportedDrive
-from tierwise.device_models.summary import DeviceSummary
-from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.device_models.profiles import ImportedDrive
+from tierwise.device_models.simulation import DeviceSummary
+from tierwise.model.statistics import median_interval
+from tierwise.probe import ProbeReport, middle
+from tierwise.probe.samples import CRYSTALDISKMARK
+from tierwise.report import numbers
+from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
 from tierwise.report.numbers import grouped
+from tierwise.results import AttainableRate, DeviceInfo, RunResult
+from tierwise.results.measurements import FlushCheck, Latency
 
 _GB = 1e9
 _FIGURES = {
@@ -68,3 +74,125 @@ def _price(summary: DeviceSummary) -> Cell:
 
 def _pair(above: float, below: float, mark: str = "") -> Cell:
     return Cell(grouped(above), below=(Text(grouped(below) + mark),), value=above)
+
+
+def probe_document(report: ProbeReport) -> list[Block]:
+    """CrystalDiskMark's lines, further patterns, latencies, and whether a flush is credible."""
+    where = f"{report.device}: {report.size_bytes >> 20:,} MiB, {report.engine}"
+    others = [name for name in report.patterns if name not in CRYSTALDISKMARK.values()]
+    return [
+        Text(f"{where}, {report.host}, Linux {report.kernel}"),
+        _lines(report),
+        *([_others(report, others)] if others else []),
+        _latencies(report),
+        *_flush(report.flush),
+        *(Text(f"warning: {warning}", Tone.WARNING) for warning in report.warnings),
+    ]
+
+
+def _lines(report: ProbeReport) -> Table:
+    """CrystalDiskMark's four lines."""
+    figures = [f"{way}\n{unit}" for way in ("read", "write") for unit in ("MB/s", "I/O per s")]
+    found = table(["pattern"], figures)
+    for title in dict.fromkeys(name.rsplit(" ", 1)[0] for name in CRYSTALDISKMARK):
+        cells = [_rates(report, CRYSTALDISKMARK[f"{title} {way}"]) for way in ("read", "write")]
+        found.add(title, *(cell for pair in cells for cell in pair))
+    return found
+
+
+def _others(report: ProbeReport, names: list[str]) -> Table:
+    found = table(["pattern"], ["MB/s", "I/O per s"])
+    for name in names:
+        found.add(name, *_rates(report, name))
+    return found
+
+
+def _rates(report: ProbeReport, name: str) -> list[Cell]:
+    results = report.patterns[name]
+    rates = ([one.mb_per_s for one in results], [one.rate_per_s for one in results])
+    return [estimate(median_interval(rate), _four_digits) for rate in rates]
+
+
+def _four_digits(value: float) -> str:
+    return numbers.grouped(value, 2 if value < 10 else 1 if value < 1000 else 0)
+
+
+def _latencies(report: ProbeReport) -> Table:
+    """Percentiles of the repeat with the median rate."""
+    found = table(["latency, µs"], ["mean", "p50", "p95", "p99", "p99.9", "max"])
+    for name, results in report.patterns.items():
+        one = middle(results)
+        for what, latency in (("read", one.read), ("write", one.write), ("flush", one.flush)):
+            if latency is not None:
+                found.add(name if what in name else f"{name} {what}", *_percentiles(latency))
+    return found
+
+
+def _percentiles(of: Latency) -> list[Cell]:
+    return [figure(one_us, lambda us: numbers.grouped(us, 1 if us < 100 else 0)) for one_us in of.figures_us]
+
+
+def _flush(flush: FlushCheck) -> list[Text]:
+    times = flush.times
+    return [
+        Text(f"flush: {flush.verdict}", Tone.HEADLINE),
+        *(Text(f"  {reason}") for reason in flush.reasons),
+        Text(
+            f"  medians in µs: write 4 KiB {times.write_4k_us:,.0f}, with flush "
+            f"{times.write_flush_4k_us:,.0f}; 8 KiB {times.write_8k_us:,.0f}, with flush "
+            f"{times.write_flush_8k_us:,.0f}; flush alone {times.flush_us:,.0f}"
+        ),
+    ]
+
+
+_NOTABLE_SHARE = 0.1
+_DECIDES = "Where a run needs more than that, the emulation decides its result, not the device."
+
+
+def attainable_blocks(rates: Sequence[AttainableRate]) -> list[Block]:
+    """Rates here beside the model's, and what follows; empty for a device that none were measured of."""
+    if not rates:
+        return []
+    found = table([], ["depth", "here /s", "model /s"], names=["4 KiB"])
+    for rate in rates:
+        cells = (rate.depth, rate.here_per_s, rate.model_per_s)
+        found.add(f"random {rate.op}", *(figure(cell, numbers.count) for cell in cells))
+    return [found, *([] if all(rate.is_attained for rate in rates) else [Text(_DECIDES)])]
+
+
+def shortfall(profile: str, rates: Sequence[AttainableRate]) -> str | None:
+    """The depths at which this machine is slower than the model by more than 10 %, if there are any."""
+    slower = [_slower(op, rates) for op in ("read", "write")]
+    if not any(slower):
+        return None
+    figures = "; ".join(filter(None, slower))
+    return f"This machine emulates {profile} more slowly than its model: {figures}. {_DECIDES}"
+
+
+def _slower(op: str, rates: Sequence[AttainableRate]) -> str:
+    each = [
+        f"{numbers.count(rate.here_per_s)} of {numbers.count(rate.model_per_s)} at depth {rate.depth}"
+        for rate in rates
+        if rate.op == op and not rate.is_attained
+    ]
+    return f"random {op}s a second {', '.join(each)}" if each else ""
+
+
+def path_caveats(runs: Sequence[RunResult]) -> list[str]:
+    """For each emulated device: the placements in which its path took over a tenth of its requests' time."""
+    slowed: dict[str, list[tuple[str, DeviceInfo]]] = {}
+    for run in runs:
+        for device in run.devices:
+            if device.profile and device.path_share is not None and device.path_share > _NOTABLE_SHARE:
+                slowed.setdefault(device.profile, []).append((run.placement, device))
+    return [_path_caveat(profile, devices) for profile, devices in slowed.items()]
+
+
+def _path_caveat(profile: str, devices: Sequence[tuple[str, DeviceInfo]]) -> str:
+    placements = ", ".join(dict.fromkeys(placement for placement, _ in devices))
+    share = numbers.percent(max(device.path_share or 0 for _, device in devices))
+    return (
+        f"Under {placements} up to {share} of the time of the requests to {profile} was the path of the "
+        f"emulation, so that the device itself is faster than shown. "
+        + (shortfall(profile, devices[-1][1].attainable) or "")
+    ).strip()

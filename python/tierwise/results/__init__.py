@@ -3,40 +3,34 @@
 Not here: conclusions from results; see ``report``.
 """
 
-from tierwise.results.records import (
-    SCHEMA_VERSION,
+from tierwise.results.conditions import (
     AttainableRate,
     ColdStart,
-    Counters,
-    CpuUse,
     DeadlineOverrun,
-    DeviceDeath,
-    DeviceDeaths,
     DeviceInfo,
     EngineInfo,
-    FlushCheck,
-    FlushTimes,
-    IntegrityCheck,
-    LapResult,
-    Latency,
     Machine,
-    PaperValue,
-    PatternResult,
-    PowerCut,
-    PowerCuts,
-    Record,
-    RoleIo,
-    RoleProof,
-    RunResult,
-    SpaceUse,
     StudyHost,
-    StudyInfo,
-    WaitClass,
-    WaitProfile,
-    WaitShare,
     WarmFile,
     WorkloadInfo,
 )
+from tierwise.results.faults import DeviceDeath, DeviceDeaths, IntegrityCheck, PowerCut, PowerCuts
+from tierwise.results.measurements import (
+    Counters,
+    CpuUse,
+    FlushCheck,
+    FlushTimes,
+    Latency,
+    PatternResult,
+    Record,
+    RoleIo,
+    RoleProof,
+    SpaceUse,
+    WaitClass,
+    WaitProfile,
+    WaitShare,
+)
+from tierwise.results.records import SCHEMA_VERSION, LapResult, PaperValue, RunResult, StudyInfo
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -1,9 +1,8 @@
-"""Result files: JSON Lines that survive a kill, the study beside them, Parquet for queries."""
+"""Result files: JSON Lines that survive a kill, and the study beside them."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import duckdb
 from tierwise.model.input_files import parse_json, read_lines, read_text
 from tierwise.model.output_files import append_line, open_file, require_own_directory
+from tierwise.model.strict_model import first_problem
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 
@@ -127,28 +126,4 @@ def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "record"
-        raise TierwiseError(f"{where}: {field}: {first['msg']}", fix) from error
-
-
-def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
-    """Write the records as one Parquet table, nested parts as structs.
-
-    Raises:
-        TierwiseError: if it cannot be written; the records themselves are elsewhere.
-    """
-    draft = path.with_suffix(".draft")
-    try:
-        with tempfile.TemporaryDirectory(prefix="tierwise-") as folder:
-            lines, table = Path(folder, "lines.jsonl"), Path(folder, "table.parquet")
-            with lines.open("w", encoding="utf-8") as file:
-                file.writelines(result.model_dump_json() + "\n" for result in results)
-            duckdb.read_json(str(lines), format="newline_delimited").write_parquet(str(table))
-            with open_file(draft, "replace") as written:
-                written.write(table.read_bytes())
-        draft.replace(path)
-    except (OSError, duckdb.Error) as error:
-        raise TierwiseError(
-            f"{path}: {str(error).splitlines()[0]}", "make room, then run the study again: no run is repeated"
-        ) from error
+        raise TierwiseError(f"{where}: {first_problem(error)}", fix) from error

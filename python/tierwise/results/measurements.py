@@ -1,4 +1,8 @@
-"""Measurements of a device: latencies, patterns, and whether its flush can make data durable."""
+"""Counts of a run or a lap, and measurements of a device.
+
+Counters are totals over the measured time. A value that an engine or a device cannot report is ``None``,
+never zero.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,130 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "lock", "client", "other"]
+"""Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
+
 
 class Record(BaseModel):
     """Base of every part of a result: immutable, and no unknown field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Counters(Record):
+    """The engine's own counters, under the names that all engines share.
+
+    Logical reads are pages asked of the engine's buffer. Physical reads and writes are the engine's requests
+    to the operating system for data, index and system pages, without log and temporary files; one request may
+    be for several pages.
+    """
+
+    cpu_s: float | None = None
+    """CPU seconds of the server and all its processes, ended ones included."""
+    log_bytes: int | None = None
+    """Log generated, including full-page images."""
+    doublewrite_bytes: int | None = None
+    """Pages written a second time against torn writes: page images in the log, doublewrite, journal."""
+    logical_reads: int | None = None
+    physical_reads: int | None = None
+    pages_read: int | None = None
+    physical_writes: int | None = None
+    pages_written: int | None = None
+    temp_bytes: int | None = None
+    """Written to temporary files."""
+    page_bytes: int | None = None
+    """Size of a page; all other fields are totals."""
+    commits: int | None = None
+
+    def since(self, before: Counters) -> Counters:
+        """The counts between two readings of one server."""
+        return Counters(
+            page_bytes=self.page_bytes,
+            **{
+                name: None if now is None or (then := getattr(before, name)) is None else now - then
+                for name, now in self
+                if name != "page_bytes"
+            },
+        )
+
+
+class SpaceUse(Record):
+    """Space that the database takes after the run: ``reserved`` is data, index and unused together."""
+
+    rows: int | None = None
+    reserved_bytes: int
+    data_bytes: int | None = None
+    index_bytes: int | None = None
+    unused_bytes: int | None = None
+
+
+class RoleProof(Record):
+    """Evidence that one role's files were on the device that the placement names.
+
+    ``share`` is ``reached_bytes / written_bytes``, at most 1. If the engine counts its writes for the role
+    (log, temporary files), both cover the measured phase. For any other role ``written_bytes`` is the size of
+    its files on disk at the end, and ``reached_bytes`` counts from the creation of the device. Files deleted
+    before the kernel wrote them out reach no device, so only a log, which is flushed, must have a share near
+    1.
+    """
+
+    device: str
+    reached_bytes: int | None = None
+    """Bytes written to the role's partition, or to a whole real device, by the kernel's counters."""
+    written_bytes: int | None = None
+    share: float | None = None
+    files: int
+    """Files of the role that were seen, open or on disk."""
+    strays: list[str] = []
+    """Files of the role that were seen elsewhere; a run with one has failed."""
+
+
+class RoleIo(Record):
+    """I/O of one role on its device during the measured phase."""
+
+    device: str
+    reads: int
+    writes: int
+    flushes: int | None
+    """``None`` if roles share a real device: a flush covers all of it and is in its ``unattributed``."""
+    discards: int | None = None
+    read_bytes: int
+    write_bytes: int
+    busy_s: float | None = None
+    queue_depth_mean: float | None = None
+    read_latency: Latency | None = None
+    write_latency: Latency | None = None
+    flush_latency: Latency | None = None
+
+
+class WaitShare(Record):
+    """Share of session time in one class, and the half-width of its 95 % interval from sampling."""
+
+    share: float
+    sampling_error: float
+
+
+class WaitProfile(Record):
+    """Sampled states of the load's sessions.
+
+    ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the sampling moments. Classes
+    of waits: ``cpu`` (running or runnable), ``log_sync``, ``log_lock``, ``data_read``, ``data_write``,
+    ``lock``, ``client`` (waiting for the next request), ``other``.
+    """
+
+    ticks: int
+    samples: int
+    rate_hz: float
+    shares: dict[WaitClass, WaitShare]
+
+
+class CpuUse(Record):
+    """CPU seconds during the measured phase. ``other_s`` is the rest."""
+
+    engine_s: float
+    clients_s: float
+    disks_s: float | None = None
+    other_s: float | None = None
 
 
 class Latency(Record):

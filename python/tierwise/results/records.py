@@ -4,72 +4,36 @@ Counters are totals over the measured phase unless a name says otherwise. A valu
 cannot report is ``None``, never zero.
 """
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Final, Literal
 
-from tierwise.model.roles import Role
-from tierwise.results.cold_start import ColdStart, WarmFile
+from tierwise.model.placement import Role
 from tierwise.results.conditions import (
-    AttainableRate,
-    DeadlineOverrun,
+    ColdStart,
     DeviceInfo,
     EngineInfo,
     Machine,
     StudyHost,
     WorkloadInfo,
 )
-from tierwise.results.counters import (
+from tierwise.results.faults import DeviceDeaths, PowerCuts
+from tierwise.results.measurements import (
     Counters,
     CpuUse,
+    FlushCheck,
+    Latency,
+    PatternResult,
+    Record,
     RoleIo,
     RoleProof,
     SpaceUse,
-    WaitClass,
     WaitProfile,
-    WaitShare,
 )
-from tierwise.results.device_deaths import DeviceDeath, DeviceDeaths
-from tierwise.results.measurements import FlushCheck, FlushTimes, Latency, PatternResult, Record
-from tierwise.results.power_cuts import IntegrityCheck, PowerCut, PowerCuts
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "AttainableRate",
-    "ColdStart",
-    "Counters",
-    "CpuUse",
-    "DeadlineOverrun",
-    "DeviceDeath",
-    "DeviceDeaths",
-    "DeviceInfo",
-    "EngineInfo",
-    "FlushCheck",
-    "FlushTimes",
-    "IntegrityCheck",
-    "LapResult",
-    "Latency",
-    "Machine",
-    "PaperValue",
-    "PatternResult",
-    "PowerCut",
-    "PowerCuts",
-    "Record",
-    "RoleIo",
-    "RoleProof",
-    "RunResult",
-    "SpaceUse",
-    "StudyHost",
-    "StudyInfo",
-    "WaitClass",
-    "WaitProfile",
-    "WaitShare",
-    "WarmFile",
-    "WorkloadInfo",
-]  # fmt: skip
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 
 SCHEMA_VERSION: Final = 3
 """Raised by one whenever a field changes its name, its unit or its meaning."""
@@ -211,3 +175,32 @@ class StudyInfo(Record):
     paper: list[PaperValue] = []
     notes: list[str] = []
     """Where engine, data size and processor differ from the paper's."""
+
+
+class Tried(Record):
+    """One check and its result."""
+
+    name: str
+    """Name of the check: `resolve`, `load`, a transaction or a lap."""
+    problem: str | None = None
+    """Why it failed; null if it passed."""
+    note: str = ""
+    """What was done."""
+
+
+class WorkloadCheck(Record):
+    """The check of a workload."""
+
+    file: str
+    """The workload's file."""
+    summary: str
+    """One line about the workload."""
+    engine: str
+    """Engine that ran it."""
+    checks: list[Tried]
+    """The checks, in order; a failed one may end the list."""
+
+    @property
+    def failed(self) -> int:
+        """Number of failed checks."""
+        return sum(tried.problem is not None for tried in self.checks)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Any, TypeVar
 
-from tierwise.model import processors
+from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
 from tierwise.serve.questions import RequestError
 from tierwise.serve.refinement import Answer, Refinement
@@ -73,9 +73,7 @@ class Simulator:
         self._credit_s = 0.0
         """Time saved up for refinements."""
         self._closed = False
-        self._threads = [
-            Thread(target=self._work, daemon=True) for _ in range(threads or processors.usable())
-        ]
+        self._threads = [Thread(target=self._work, daemon=True) for _ in range(threads or executor.usable())]
         for thread in self._threads:
             thread.start()
 

@@ -12,10 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, DeviceSpec, Placement, parse_place
-from tierwise.model.roles import Role
-from tierwise.model.suggestions import one_of
-from tierwise.studies.spec import Overrides, Study
+from tierwise.model.names import one_of
+from tierwise.model.placement import EVERYTHING, DeviceSpec, Placement, Role, parse_place
+from tierwise.studies.study import Overrides, Study
 
 PAPER_SCALE = "paper"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]+")

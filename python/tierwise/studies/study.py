@@ -1,19 +1,249 @@
-"""Reads studies and checks them for contradictions."""
+"""Studies: their fields, read from files and checked for contradictions; their runs in order."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+from math import prod
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    WithJsonSchema,
+    field_validator,
+)
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_toml, read_text
-from tierwise.model.shipped import DATA
-from tierwise.model.suggestions import one_of
-from tierwise.studies import sweep
-from tierwise.studies.spec import Overrides, Study
+from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.names import FileName, names_in, one_of
+from tierwise.model.placement import DeviceSpec, Placement, Role
+from tierwise.model.strict_model import first_problem
+from tierwise.model.units import parse_size_bytes
+from tierwise.results import PaperValue
+
+_GIB = 1 << 30
+_DEFAULT_SIZES = {Role.LOG: 2 * _GIB, Role.DATA: 2 * _GIB}
+_OTHER_SIZE_BYTES = _GIB
+
+
+def _size(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_size_bytes(value, "size")
+    except TierwiseError as error:
+        raise ValueError(str(error)) from error
+
+
+_SIZE_SCHEMA = {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string"}]}
+Size = Annotated[PositiveInt, BeforeValidator(_size), WithJsonSchema(_SIZE_SCHEMA)]
+"""Bytes, or a text such as ``256M``."""
+
+
+def _names(value: object) -> object:
+    return names_in(value) if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], BeforeValidator(_names)]
+"""A list of names, or a text with commas."""
+
+DeviceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,15}$")]
+"""Part of the name of the emulated disk, which must be short."""
+
+Caches = Literal["cold", "warm"]
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Sweep(_Spec):
+    """Settings that are given one value after the other, least resources first.
+
+    ``full`` runs every combination; ``one-at-a-time`` varies each setting while all others keep their first
+    value.
+    """
+
+    memory: list[str] = []
+    parallelism: list[PositiveInt] = []
+    clients: list[PositiveInt] = []
+    constants: dict[str, list[float]] = {}
+    variant: list[str] = []
+    """Names of the study's variants."""
+    dying: list[Role] = []
+    """Roles whose device dies; a study of deaths fills it with all roles of its engine."""
+    design: Literal["full", "one-at-a-time"] = "full"
+
+    @field_validator("memory")
+    @classmethod
+    def _sizes(cls, memory: list[str]) -> list[str]:
+        for text in memory:
+            _size(text)
+        return memory
+
+    @field_validator("memory", "parallelism", "clients")
+    @classmethod
+    def _rising(cls, values: list[Any]) -> list[Any]:
+        numbers = [_size(value) for value in values]
+        if not all(one < next_one for one, next_one in pairwise(numbers)):  # type: ignore[operator]
+            raise ValueError("write the values in rising order, each once")
+        return values
+
+
+class Overrides(_Spec):
+    """What a variant, ``[quick]`` or ``[paper_scale]`` has in place of the study's own; tables are merged."""
+
+    workload: str | None = None
+    scale: PositiveFloat | None = None
+    clients: PositiveInt | None = None
+    transactions: PositiveInt | None = None
+    seconds: PositiveFloat | None = None
+    warmup_transactions: int | None = Field(default=None, ge=0)
+    caches: Caches | None = None
+    cap_s: PositiveFloat | None = None
+    memory: Size | None = None
+    parallelism: PositiveInt | None = None
+    repeats: PositiveInt | None = None
+    cuts: PositiveInt | None = None
+    deaths: PositiveInt | None = None
+    durability: Names | None = None
+    dying: Names | None = None
+    placements: list[str] | None = None
+    """Placements of the study to run."""
+    sweep: Sweep | None = None
+    constants: dict[str, float] = {}
+    sizes: dict[Role, Size] = {}
+    settings: dict[str, dict[str, str]] = {}
+    estimate_s: PositiveFloat | None = None
+
+
+class Study(_Spec):
+    """A question, as data: engine × workload × placements × settings × repeats, and what a paper found.
+
+    ``sizes`` gives each role's partition of an emulated device; memory is used only for what is written.
+    ``patterns`` names access patterns that are run on a file, one after the other in ``seconds`` together, in
+    place of a database: a study of devices, whose engine is called ``file``.
+    ``cuts`` makes it a study of power cuts: so many for each placement and durability setting, over all
+    repeats together, each at a random moment of at most ``seconds`` of commits. ``deaths`` makes it a study
+    of the deaths of devices in the same way: so many for each placement and role.
+    With ``caches`` cold, the server is restarted and the page cache dropped before the warm-up; warm, both
+    are as loading left them. Neither ``transactions`` nor ``seconds`` is given for a workload of laps.
+    """
+
+    name: FileName
+    question: str
+    source: str | None = None
+    """The paper and its part that the study reproduces."""
+    engines: list[str] = Field(min_length=1)
+    """The first is the default."""
+    workload: str
+    scale: PositiveFloat = 1.0
+    constants: dict[str, float] = {}
+    clients: PositiveInt = 1
+    transactions: PositiveInt | None = None
+    seconds: PositiveFloat | None = None
+    patterns: list[str] = []
+    cuts: PositiveInt | None = None
+    durability: Names = []
+    """Names of the engine's durability settings to cut under; all if empty."""
+    deaths: PositiveInt | None = None
+    dying: Names = []
+    """Roles whose device dies, one after the other; all of the engine if empty."""
+    warmup_transactions: int = Field(default=0, ge=0)
+    caches: Caches = "cold"
+    waits: bool = True
+    """Whether sessions' waits are sampled, which takes CPU time and reads catalogues."""
+    cap_s: PositiveFloat | None = None
+    """A lap is stopped after this time, and the run continues with the next."""
+    memory: Size | None = None
+    """Limit for the memory of the engine's processes together, page cache included."""
+    parallelism: PositiveInt | None = None
+    repeats: PositiveInt
+    baseline: str
+    devices: dict[DeviceName, DeviceSpec]
+    placements: dict[FileName, Placement]
+    sizes: dict[Role, Size] = {}
+    settings: dict[str, dict[str, str]] = {}
+    sweep: Sweep = Sweep()
+    variants: dict[FileName, Overrides] = {}
+    quick: Overrides = Overrides()
+    paper_scale: Overrides = Overrides()
+    estimate_s: PositiveFloat | None = None
+    """Approximate time of the whole study at its default scale, on two processors."""
+    notes: list[str] = []
+    paper: list[PaperValue] = []
+
+    def size_bytes(self, role: Role) -> int:
+        """Size of the partition for ``role``."""
+        return self.sizes.get(role, _DEFAULT_SIZES.get(role, _OTHER_SIZE_BYTES))
+
+    def fingerprint(self) -> str:
+        """Hash of everything that affects the runs; a study resumes only under the same fingerprint."""
+        words = {"question", "source", "notes", "paper", "repeats", "quick", "paper_scale", "estimate_s"}
+        return hashlib.sha256(self.model_dump_json(exclude=words).encode()).hexdigest()[:16]
+
+    def with_overrides(self, overrides: Overrides) -> Self:
+        """The study with its values replaced by those of ``overrides``."""
+        given = {
+            name: getattr(overrides, name)
+            for name in overrides.model_fields_set - {"placements", "settings"}
+            if getattr(overrides, name) is not None
+        }
+        for name in given.keys() & {"constants", "sizes"}:
+            given[name] = {**getattr(self, name), **given[name]}
+        if overrides.settings:
+            engines = self.settings.keys() | overrides.settings.keys()
+            given["settings"] = {
+                engine: {**self.settings.get(engine, {}), **overrides.settings.get(engine, {})}
+                for engine in sorted(engines)
+            }
+        for name, other in (("transactions", "seconds"), ("seconds", "transactions")):
+            if name in given and other not in given:
+                given[other] = None
+        changed = self.model_copy(update=given)
+        return changed if overrides.placements is None else changed.with_placements(overrides.placements)
+
+    def with_placements(self, names: list[str]) -> Self:
+        """The study with only these placements; without its own baseline, the first becomes the baseline.
+
+        Raises:
+            TierwiseError: if the study has no such placement.
+        """
+        for name in names:
+            if name not in self.placements:
+                raise TierwiseError(
+                    f"study {self.name} has no placement {name!r}", f"use {', '.join(self.placements)}"
+                )
+        chosen = {name: one for name, one in self.placements.items() if name in names}
+        baseline = self.baseline if self.baseline in chosen else next(iter(chosen))
+        return self.model_copy(update={"placements": chosen, "baseline": baseline})
+
+    def on_engine(self, name: str) -> Self:
+        """The study with one engine, which it need not list."""
+        return self.model_copy(update={"engines": [name]})
+
+    def on_own_storage(self, directory: Path) -> Self:
+        """The study with ``directory``, on the machine's own storage, in place of every device.
+
+        A study of devices then has only this device.
+        """
+        own = {name: DeviceSpec(path=str(directory)) for name in self.devices}
+        if not self.patterns:
+            return self.model_copy(update={"devices": own})
+        only = Placement(name="own-storage", default=self.placements[self.baseline].default)
+        update = {"devices": own, "placements": {only.name: only}, "baseline": only.name}
+        return self.model_copy(update=update)
+
 
 __all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]
 
@@ -55,9 +285,7 @@ def parse(text: str, file: str) -> Study:
     try:
         study = Study.model_validate(_with_names(raw))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise TierwiseError(f"{file}: {field}: {first['msg']}", "mend that field") from error
+        raise TierwiseError(f"{file}: {first_problem(error)}", "mend that field") from error
     _require_consistent(study, file)
     return study
 
@@ -90,17 +318,17 @@ def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
     placements = {"baseline": study.baseline} | {f"paper.{i}": f.placement for i, f in enumerate(study.paper)}
     for part, overrides in (("quick", study.quick), ("paper_scale", study.paper_scale)):
         placements |= {f"{part}.placements.{name}": name for name in overrides.placements or ()}
-    for field, name in placements.items():
+    for place, name in placements.items():
         if name not in study.placements:
             yield (
-                f"{field} names the unknown placement {name!r}",
+                f"{place} names the unknown placement {name!r}",
                 f"use one of {', '.join(study.placements)}",
             )
     for name in study.sweep.variant:
         if name not in study.variants:
             known = ", ".join(study.variants) or "none"
             yield f"sweep.variant names {name!r}", f"define it under [variants] (there: {known})"
-    swept = sweep.values(study.sweep)
+    swept = values(study.sweep)
     for number, figure in enumerate(study.paper):
         for name in figure.setting.keys() - swept.keys():
             known = ", ".join(swept) or "none"
@@ -122,7 +350,7 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
         yield "cuts and deaths", "give one of the two"
     if study.patterns and study.seconds is None:
         yield "seconds: patterns run for a time", "give seconds"
-    runs = study.repeats * len(study.placements) * sweep.count(study.sweep)
+    runs = study.repeats * len(study.placements) * count(study.sweep)
     if runs > _MOST_RUNS:
         yield f"{runs:,} runs, above {_MOST_RUNS:,}", "lower repeats, or sweep fewer values"
     for name, device in study.devices.items():
@@ -134,3 +362,92 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
             yield f"devices.{name}: failed_member", "give it to an emulated array only"
         if faulty and device.path is not None:
             yield f"devices.{name}: a real device cannot be made to fail", "give a profile"
+
+
+CONSTANT = "constants."
+"""Prefix of a setting that is a constant of the workload."""
+
+Setting = dict[str, str]
+"""Value of each swept setting, as text; empty for a study without a sweep."""
+
+
+def values(sweep: Sweep) -> dict[str, list[str]]:
+    """Settings that a study sweeps, each with its values as text, in the study's order."""
+    factors: dict[str, list[str]] = {
+        "memory": sweep.memory,
+        "parallelism": [str(one) for one in sweep.parallelism],
+        "clients": [str(one) for one in sweep.clients],
+        "variant": sweep.variant,
+        "dying": [str(one) for one in sweep.dying],
+    }
+    factors |= {CONSTANT + name: [f"{one:.15g}" for one in many] for name, many in sweep.constants.items()}
+    return {name: many for name, many in factors.items() if many}
+
+
+def count(sweep: Sweep) -> int:
+    """Number of points."""
+    lengths = [len(many) for many in values(sweep).values()]
+    return prod(lengths) if sweep.design == "full" else 1 + sum(length - 1 for length in lengths)
+
+
+def points(sweep: Sweep) -> list[Setting]:
+    """Every point, in the study's order; a single empty one if nothing is swept."""
+    factors = values(sweep)
+    if sweep.design == "full":
+        return [dict(zip(factors, point, strict=True)) for point in product(*factors.values())]
+    base = {name: many[0] for name, many in factors.items()}
+    return [base, *({**base, name: value} for name, many in factors.items() for value in many[1:])]
+
+
+def at(study: Study, setting: Mapping[str, str]) -> Study:
+    """The study at one point."""
+    variant = study.variants[setting["variant"]] if "variant" in setting else Overrides()
+    varied = study.with_overrides(variant)
+    constants = {
+        name.removeprefix(CONSTANT): float(value)
+        for name, value in setting.items()
+        if name.startswith(CONSTANT)
+    }
+    given: dict[str, object] = {"constants": {**varied.constants, **constants}}
+    if "memory" in setting:
+        given["memory"] = parse_size_bytes(setting["memory"], "memory")
+    given |= {name: int(setting[name]) for name in ("parallelism", "clients") if name in setting}
+    return varied.model_copy(update=given)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One planned run. ``order`` is its position in the study, counted from 0."""
+
+    run_id: str
+    engine: str
+    placement: Placement
+    repeat: int
+    order: int
+    seed: int
+    setting: Setting = field(default_factory=dict)
+    """The point of the study's sweep."""
+
+
+def plan_runs(study: Study, seed: int) -> list[RunPlan]:
+    """Every run of a study on its first engine: a randomised complete block design, one block a repeat.
+
+    Within a block each placement runs once at each point of the sweep, in random order, so that slow drift of
+    the machine falls on all of them alike. Every run of a block shares one workload seed.
+    """
+    random = Random(seed)
+    engine = study.engines[0]
+    plans: list[RunPlan] = []
+    for repeat in range(study.repeats):
+        block = list(product(study.placements.values(), points(study.sweep)))
+        random.shuffle(block)
+        block_seed = random.getrandbits(32)
+        for placement, setting in block:
+            run_id = _run_id(engine, placement, setting, repeat)
+            plans.append(RunPlan(run_id, engine, placement, repeat, len(plans), block_seed, setting))
+    return plans
+
+
+def _run_id(engine: str, placement: Placement, setting: Setting, repeat: int) -> str:
+    point = ",".join(f"{name}={value}" for name, value in setting.items())
+    return "/".join(part for part in (engine, placement.name, point, str(repeat)) if part)

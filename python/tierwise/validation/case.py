@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import DeviceSpec, Placement
-from tierwise.model.roles import Role
-from tierwise.model.suggestions import one_of
-from tierwise.studies.plan import RunPlan
-from tierwise.studies.spec import Study
+from tierwise.model.names import one_of
+from tierwise.model.placement import DeviceSpec, Placement, Role
+from tierwise.studies.study import RunPlan, Study
 from tierwise.validation import clients, servers
 from tierwise.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
 

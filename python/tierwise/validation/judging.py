@@ -14,9 +14,9 @@ from statistics import median
 
 from tierwise.advise import Costs
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.input_files import read_text
-from tierwise.model.progress import ProgressCallback
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate, ModelError, Scenario
 from tierwise.predict.devices import resolve
 from tierwise.predict.model_error import path_between

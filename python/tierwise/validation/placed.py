@@ -14,10 +14,10 @@ from typing import Any
 
 from tierwise.capture import Schedule, Session, Target
 from tierwise.host import page_cache
-from tierwise.host.memory_limit import MemoryLimit
+from tierwise.host.cgroups import MemoryLimit
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import own_folder
-from tierwise.model.progress import ProgressCallback
 from tierwise.results import ColdStart
 from tierwise.studies.runner.recorded import RunRecording
 from tierwise.studies.runner.storage import Storage, open_storage

@@ -18,11 +18,11 @@ from statistics import median
 from typing import Protocol
 
 from tierwise import probe
-from tierwise.host import machine, programs
+from tierwise.host import doctor, programs
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import own_folder, write_file
-from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import Record
 from tierwise.validation import slots
 from tierwise.validation.case import Case
@@ -199,7 +199,7 @@ def _base(case: Case, started: Started) -> Row:
         model=started.model,
         started_at=datetime.now(UTC),
         laps=case.laps,
-        machine=machine.describe(),
+        machine=doctor.describe(),
     )
 
 

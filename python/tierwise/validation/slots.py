@@ -18,8 +18,8 @@ from random import Random
 
 import psutil
 
-from tierwise.host import machine
-from tierwise.model.progress import ProgressCallback
+from tierwise.host import doctor
+from tierwise.model.executor import ProgressCallback
 from tierwise.model.units import significant
 from tierwise.validation.case import Case
 from tierwise.validation.placed import Placed, placed, size_bytes, template_of
@@ -159,9 +159,9 @@ def _idle_cpu_share() -> float:
     until_s = time.monotonic() + _MOST_WAIT_S
     cores = os.cpu_count() or 1
     while True:
-        before_s = machine.busy_cpu_s()
+        before_s = doctor.busy_cpu_s()
         time.sleep(_WINDOW_S)
-        share = (machine.busy_cpu_s() - before_s) / _WINDOW_S / cores
+        share = (doctor.busy_cpu_s() - before_s) / _WINDOW_S / cores
         if share <= _IDLE_CPU_SHARE or time.monotonic() >= until_s:
             return share
 

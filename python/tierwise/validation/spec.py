@@ -12,14 +12,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PositiveFloat, PositiveInt, StringConstraints, ValidationError, model_validator
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import FileName
-from tierwise.model.input_files import parse_toml, read_text
-from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.names import FileName
+from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict.model_error import Storage
 from tierwise.results.measurements import Record
-from tierwise.studies.spec import Caches, Size
+from tierwise.studies.study import Caches, Size
 
 SHIPPED = "validation.toml"
 SET = "set"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.strict_model import STRICT, Name
 from tierwise.workloads.program import RoleSql
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 RoleSql = list[tuple[Role, str]]
 """Single statements, each with the role of what it creates."""

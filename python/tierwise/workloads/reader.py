@@ -1,4 +1,4 @@
-"""Reads and checks the files of a workload's folder; every statement becomes inline and single."""
+"""Workloads shipped, of a user's folder, or of pgbench scripts: read and checked, or started anew."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pydantic import ValidationError
 from tierwise import _core
 from tierwise.model import input_files
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import file_below
-from tierwise.model.input_files import parse_toml
-from tierwise.model.roles import ROLES_OF_FILES, Role
+from tierwise.model.input_files import DATA, parse_toml
+from tierwise.model.names import file_below, nearest
+from tierwise.model.output_files import new_folder, require_own_parents, write_file
+from tierwise.model.placement import ROLES_OF_FILES, Role
+from tierwise.model.strict_model import first_problem
 from tierwise.workloads import pgbench
 from tierwise.workloads.object_operations import ObjectKind
 from tierwise.workloads.program import RoleSql
@@ -52,11 +54,8 @@ def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
             raw = _with_scripts(WorkloadSpec.model_validate(raw), raw, folders)
         spec = WorkloadSpec.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise TierwiseError(
-            f"{file}: {field}: {first['msg']}", "mend that field; see docs/reference/workloads.md"
-        ) from error
+        fix = "mend that field; see docs/reference/workloads.md"
+        raise TierwiseError(f"{file}: {first_problem(error)}", fix) from error
     spec = _with_sql_inline(file, spec, folders)
     for problem, fix in spec.contradictions():
         raise TierwiseError(f"{file}: {problem}", fix)
@@ -184,3 +183,89 @@ def _object_sql(step: Step, kinds: dict[str, ObjectKind], where: str) -> str:
     for problem, fix in step.operation.problems(kinds):
         raise TierwiseError(f"{where}.object: {problem}", fix)
     return step.operation.sql(kinds[step.operation.kind])
+
+
+_SHIPPED = DATA / "workloads"
+_NO_SCRIPTS = (SCHEMA_FILE, AFTER_LOAD_FILE)
+PGBENCH_TABLES = "tpcb"
+"""The shipped workload that provides the tables for a script without a schema of its own."""
+
+
+def names() -> list[str]:
+    """Workloads that ship with tierwise."""
+    return sorted(folder.name for folder in _SHIPPED.iterdir() if (folder / WORKLOAD_FILE).is_file())
+
+
+def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
+    """A workload by the name of a shipped one, by its folder, or by a pgbench script.
+
+    Returns:
+        Its name, its name in messages, and its layers.
+
+    Raises:
+        TierwiseError: if there is none, or its workload.toml cannot be read.
+    """
+    if name_or_path in names():
+        return name_or_path, *_folder(_SHIPPED / name_or_path)
+    path = Path(name_or_path)
+    script = Path(pgbench.split_weight(name_or_path)[0])
+    if script.suffix in pgbench.SUFFIXES and script.is_file():
+        real = script.resolve()
+        return script.stem, str(script), _scripts(real.parent, [real])
+    if not path.is_dir():
+        near = nearest(name_or_path, names(), 3) or names()
+        raise TierwiseError(
+            f"unknown workload {name_or_path!r}",
+            f"use one of {', '.join(near)}, a folder with a {WORKLOAD_FILE}, or a pgbench script",
+        )
+    name = path.resolve().name
+    if not (path / WORKLOAD_FILE).exists() and (scripts := pgbench.scripts_in(path, _NO_SCRIPTS)):
+        return name, str(path), _scripts(path, scripts)
+    return name, *_folder(path)
+
+
+def _folder(folder: Path) -> tuple[str, list[Layer]]:
+    """The folder, and those of the workloads that it is like, each like the next."""
+    layers = [Layer(folder, read_toml(folder))]
+    while isinstance(like := layers[-1].raw.get("like"), str):
+        known = names()
+        if like not in known or _SHIPPED / like in [layer.folder for layer in layers]:
+            where = layers[-1].folder / WORKLOAD_FILE
+            raise TierwiseError(f"{where}: like: {like!r}", f"use another one of {', '.join(known)}")
+        layers.append(Layer(_SHIPPED / like, read_toml(_SHIPPED / like)))
+    return str(folder / WORKLOAD_FILE), layers
+
+
+def _scripts(folder: Path, scripts: list[Path]) -> list[Layer]:
+    """Scripts with the schema in their folder, or else with pgbench's own tables."""
+    raw = {"summary": "scripts of pgbench", "pgbench": [script.name for script in scripts]}
+    own = Layer(folder, raw)
+    if (folder / SCHEMA_FILE).exists():
+        return [own]
+    return [own, *_folder(_SHIPPED / PGBENCH_TABLES)[1]]
+
+
+_TEMPLATE = DATA / "templates" / "workload"
+
+
+def write(folder: Path) -> list[Path]:
+    """Make a new folder with a small workload that runs unchanged; return its files.
+
+    Raises:
+        TierwiseError: if the folder already exists or cannot be made.
+    """
+    try:
+        require_own_parents(folder)
+        new_folder(folder, 0o755)
+        written = []
+        for source in sorted(
+            (DATA / "templates" / "workload").iterdir(), key=lambda one: one.name, reverse=True
+        ):
+            text = source.read_text("utf-8").replace("FOLDER", str(folder))
+            write_file(folder / source.name, text)
+            written.append(folder / source.name)
+        return written
+    except FileExistsError as error:
+        raise TierwiseError(f"{folder} is there already", "name a folder that is not") from error
+    except OSError as error:
+        raise TierwiseError(f"{folder}: {error.strerror}", "name a folder that can be made") from error

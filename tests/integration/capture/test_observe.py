@@ -17,7 +17,7 @@ from tierwise.capture.observe import observe
 from tierwise.capture.postgres import APPLICATION, PostgresSession
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Observation
 from tierwise.recording.observation import OBSERVATION_FILE

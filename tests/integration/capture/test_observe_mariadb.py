@@ -13,7 +13,7 @@ from support.watched_servers import WATCHED, dsn_of, watched_mariadb
 from tierwise.capture.observe import observe
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.recording import Observation
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from support.engine_sessions import root_of
 from support.watched_servers import SECRET, administrator, commit, dsn_of, watched_mariadb, watched_postgres
-from tierwise.capture import EngineCounters, dsn, of_pid
+from tierwise.capture import EngineCounters, of_pid, sql_session
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.sql_session import UnreadableError
 from tierwise.engines.mariadb.engine import MariadbEngine
@@ -87,7 +87,7 @@ def test_mariadb_counts_transactions(mariadb: MariadbEngine, explicit: bool) -> 
 
 
 def test_the_right_to_read_is_missing(mariadb: MariadbEngine) -> None:
-    wrong = dsn.parse(dsn_of(mariadb).text.replace(SECRET, "other"), "test")
+    wrong = sql_session.parse(dsn_of(mariadb).text.replace(SECRET, "other"), "test")
     with pytest.raises(UnreadableError) as refused:
         MysqlSession(wrong.text)
     assert refused.value.reason == UnreadableError.DENIED

@@ -11,7 +11,7 @@ import pytest
 
 from support.forwarder import forwarding
 from support.watched_servers import SECRET, WATCHED, dsn_of, watched_mariadb, watched_postgres
-from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Target, dsn, of_pid
+from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Target, of_pid, sql_session
 from tierwise.capture.observe import observe
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.engine import PostgresEngine
@@ -22,18 +22,18 @@ class Pair(NamedTuple):
     """Two servers of one engine: targets, DSNs of their own, sockets."""
 
     targets: list[Target]
-    dsns: list[dsn.Dsn]
+    dsns: list[sql_session.Dsn]
     sockets: list[Path]
 
-    def connect(self, source: dsn.Dsn, recorded: int = 0) -> EngineCounters:
+    def connect(self, source: sql_session.Dsn, recorded: int = 0) -> EngineCounters:
         one = self.targets[recorded]
         return EngineCounters.connect(source, one)
 
-    def by_way_of(self, port: int, user: str = "watcher") -> dsn.Dsn:
+    def by_way_of(self, port: int, user: str = "watcher") -> sql_session.Dsn:
         """A DSN that leads to a port."""
         kind = self.dsns[0].kind
         name = "postgres" if kind == "postgresql" else ""
-        return dsn.parse(f"{kind}://{user}:{SECRET}@127.0.0.1:{port}/{name}", "test")
+        return sql_session.parse(f"{kind}://{user}:{SECRET}@127.0.0.1:{port}/{name}", "test")
 
 
 @pytest.fixture(scope="module", params=["postgres", "mariadb"])

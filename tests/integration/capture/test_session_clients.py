@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tierwise import _core
-from tierwise.capture.client_programs import ServersTalkedTo
+from tierwise.capture.target import ServersTalkedTo
 
 _SERVER = """
 import socket, sys

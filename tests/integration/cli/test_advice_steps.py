@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.advice.steps import FOLDER, guide
 
 

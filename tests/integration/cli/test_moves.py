@@ -15,7 +15,7 @@ import duckdb
 import pytest
 from rocksdict import DBPath, Options, Rdict
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.advice.steps import Steps, guide
 
 ROWS = 2000

@@ -15,7 +15,7 @@ from support.engine_contract import open_directory
 from support.own_servers import ACCOUNT, OwnServer
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.postgres.binaries import embedded
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.advice.steps import guide
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a server as another account")

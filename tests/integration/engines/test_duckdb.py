@@ -12,11 +12,10 @@ import pytest
 from support.duckdb_items import INSERT, ITEM, opened
 from support.paths import TESTS
 from tierwise.engines.base import Limits
-from tierwise.engines.duckdb.adapter import DuckAdapter
-from tierwise.engines.duckdb.client import DuckSession
+from tierwise.engines.duckdb.adapter import DuckAdapter, DuckSession
 from tierwise.engines.duckdb.engine import DuckEngine
 from tierwise.model.errors import StatementError, TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range < 0"
 
@@ -182,7 +181,7 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
 import os, pathlib, sys
 sys.path.insert(0, {str(TESTS)!r})
 from support.duckdb_items import INSERT, ITEM, opened
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
 adapter.execute(Role.DATA, ITEM)
 session = adapter.connect()

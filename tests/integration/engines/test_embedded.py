@@ -18,7 +18,7 @@ from support.engine_contract import ledger_names, until
 from tierwise.engines.base import Limits
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ def test_the_worker_exits_when_its_owner_is_killed(open_path: Path) -> None:
     script = f"""
 import os, pathlib
 from support.embedded_toy import ToyEngine
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 engine = ToyEngine("toy")
 engine.init({{Role.SYSTEM: pathlib.Path({str(open_path)!r})}})
 engine.start()
@@ -152,7 +152,7 @@ def test_an_interrupt_ends_a_request_and_the_worker(open_path: Path) -> None:
     script = f"""
 import pathlib
 from support.embedded_toy import ToyEngine
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 try:
     with ToyEngine("toy") as engine:
         engine.init({{Role.SYSTEM: pathlib.Path({str(open_path)!r})}})

@@ -34,8 +34,8 @@ from support.engine_contract import (
 )
 from tierwise.engines.base import Engine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import ROLES_OF_FILES, Role
-from tierwise.results.counters import Counters
+from tierwise.model.placement import ROLES_OF_FILES, Role
+from tierwise.results.measurements import Counters
 from tierwise.results.wait_sampling import CLASSES
 
 

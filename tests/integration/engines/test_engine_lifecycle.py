@@ -18,7 +18,7 @@ from support.paths import TESTS
 from tierwise import engines
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)

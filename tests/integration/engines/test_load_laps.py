@@ -13,7 +13,7 @@ from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 ROWS = 1234
 ACCOUNTS = 20

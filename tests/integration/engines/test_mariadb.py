@@ -19,7 +19,7 @@ from tierwise.engines.base import Limits
 from tierwise.engines.mariadb.binaries import MariadbBinaries, installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 CASE = CASES[0]
 SPILL = "SELECT count(*) FROM (SELECT DISTINCT body, id FROM item ORDER BY body LIMIT 1000000) AS sorted"

@@ -14,13 +14,12 @@ import pytest
 
 from support.engine_contract import files_under, open_directory, places_in
 from support.paths import ROOT
-from tierwise.engines.postgres import binaries as postgres_binaries
-from tierwise.engines.postgres.binaries import Binaries, embedded
+from tierwise.engines.postgres.binaries import Binaries, embedded, system
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import users
-from tierwise.host.shared_memory import segments_made_by
+from tierwise.host.processes import segments_made_by
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
 AS_A_USER = (
@@ -199,7 +198,7 @@ def test_programs_that_are_not_there_or_do_not_run(directory: Path, monkeypatch:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("tierwise.host.programs.SYSTEM_PATH", "")
     with pytest.raises(TierwiseError, match="no PostgreSQL server is installed: apt-get"):
-        postgres_binaries.system(directory)
+        system(directory)
 
 
 def test_before_it_has_a_database_it_says_so() -> None:

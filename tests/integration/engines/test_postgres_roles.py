@@ -17,7 +17,7 @@ from tierwise.engines.base import Engine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 CASE = CASES[0]
 SETTINGS = {"log_members": "2", "wal_segment_size": "1MB"}

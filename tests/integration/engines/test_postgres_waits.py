@@ -16,9 +16,9 @@ import pytest
 
 from support.engine_contract import open_directory
 from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.counters import _EVENTS, classify
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.engines.postgres.waits import _EVENTS, classify
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import WaitClass, WaitProfile
 
 

@@ -15,14 +15,13 @@ import pytest
 
 from support.paths import TESTS
 from support.rocksdb_pilots import INSERT, PILOT, opened
-from tierwise.engines.objects import encoding
-from tierwise.engines.objects.client import ObjectClient
+from tierwise.engines.objects import store
 from tierwise.engines.objects.operations import Value, parse_kind
-from tierwise.engines.rocksdb.adapter import RocksAdapter
+from tierwise.engines.objects.store import ObjectClient
+from tierwise.engines.rocksdb.adapter import GroupCommit, RocksAdapter
 from tierwise.engines.rocksdb.files import role_of
-from tierwise.engines.rocksdb.group_commit import GroupCommit
 from tierwise.model.errors import StatementError, TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 @pytest.fixture
@@ -147,7 +146,7 @@ def test_keys_sort_as_their_values_do() -> None:
         ["", "a", "a\0", "a\0b", "aa", "b"],
         [-2.5, -0.5, 0.0, 3.25],
     ):
-        keys = [encoding.object_key(kind, value) for value in values]
+        keys = [store.object_key(kind, value) for value in values]
         assert keys == sorted(keys)
         assert not any(longer.startswith(key) for key, longer in itertools.pairwise(keys))
 
@@ -251,7 +250,7 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
 import os, pathlib, sys
 sys.path.insert(0, {str(TESTS)!r})
 from support.rocksdb_pilots import INSERT, PILOT, opened
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
 adapter.execute(Role.DATA, PILOT)
 client = adapter.connect()

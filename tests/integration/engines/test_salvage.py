@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tierwise import engines
-from tierwise.engines.salvage import guide
+from tierwise.engines.documented import guide
 from tierwise.model.errors import TierwiseError
 
 

@@ -18,7 +18,7 @@ from support.engine_contract import Load, files_under, open_directory, places_in
 from tierwise import engines
 from tierwise.engines.base import Engine, Limits
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 CASE = CASES[0]
 ROWS = 3000

@@ -12,7 +12,7 @@ import pytest
 
 from support.engine_contract import until
 from tierwise.engines.thread_waits import ThreadWaitProbe
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 SCRIPT = """
 import ctypes, fcntl, os, select, sys, threading, time

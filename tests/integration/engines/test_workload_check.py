@@ -18,8 +18,8 @@ from tierwise.cli.schema import SCHEMAS
 from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.workload_check import Tried
+from tierwise.model.placement import Role
+from tierwise.results.records import Tried
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload
 

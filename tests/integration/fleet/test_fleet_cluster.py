@@ -33,8 +33,8 @@ from tierwise.fleet import (
 )
 from tierwise.host import ledger
 from tierwise.host.clean import clean
-from tierwise.model import processors
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+from tierwise.model.executor import usable
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow", "scipy")),
@@ -83,7 +83,7 @@ def dies(task: tuple[int, Path]) -> int:
 
 
 def share(_: int) -> int:
-    return processors.usable()
+    return usable()
 
 
 def refuse(_: int) -> int:

@@ -19,7 +19,7 @@ from tierwise.host import ledger
 from tierwise.host.clean import clean
 from tierwise.probe import Options, ProbeReport, middle, probe
 from tierwise.probe.samples import CRYSTALDISKMARK
-from tierwise.report.probe import probe_document
+from tierwise.report.devices import probe_document
 from tierwise.report.render import to_markdown
 from tierwise.results import PatternResult
 

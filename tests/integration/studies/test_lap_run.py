@@ -14,12 +14,12 @@ from support.tiny_study import tiny_study
 from tierwise import engines
 from tierwise.engines import Engine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.studies.plan import plan_runs
-from tierwise.studies.runner import record
+from tierwise.model.placement import Role
 from tierwise.studies.runner.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
+from tierwise.studies.runner.record import of_laps
 from tierwise.studies.runner.run import execute
 from tierwise.studies.runner.storage import open_storage
+from tierwise.studies.study import plan_runs
 from tierwise.workloads.program import Lap, Program, Stage
 
 pytestmark = pytest.mark.usefixtures("run_dir")
@@ -101,7 +101,7 @@ def test_a_wrong_checksum_ends_the_run_and_names_the_lap(run: Run) -> None:
     measured = run([Lap("sum", transaction="add", checksum=1), Lap("never", transaction="add")])
     assert measured.problems == ["lap sum: checksum 5050 in place of 1"]
     assert [lap.name for lap in measured.laps] == ["sum"]
-    assert record.of_laps(measured, {})["status"] == "failed"
+    assert of_laps(measured, {})["status"] == "failed"
 
 
 def test_a_statement_that_fails_ends_the_run_and_names_the_lap(run: Run) -> None:
@@ -115,7 +115,7 @@ def test_a_capped_lap_is_marked_and_the_run_goes_on(run: Run) -> None:
     slow, added = measured.laps
     assert slow.status == "capped" and 0.2 < slow.elapsed_s < 20
     assert added.status == "ok"
-    fields = record.of_laps(measured, {})
+    fields = of_laps(measured, {})
     assert fields["status"] in ("ok", "invalid")
     assert fields["elapsed_s"] is None and fields["rate_per_s"] is None
     assert fields["elapsed_at_least_s"] == pytest.approx(slow.elapsed_s + added.elapsed_s)

@@ -11,10 +11,10 @@ import pytest
 
 from support.tiny_study import tiny_study
 from tierwise.engines import Engine
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import RunResult
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner import run
+from tierwise.studies.study import plan_runs
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

@@ -73,7 +73,7 @@ def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_pa
         assert result.counters
         assert result.counters.log_bytes
         assert result.cpu
-    assert duckdb.read_parquet(str(directory / runner.PARQUET_FILE)).count("*").fetchall() == [(4,)]
+    assert duckdb.read_json(str(directory / runner.RESULTS_FILE)).count("*").fetchall() == [(4,)]
     assert not list(own.iterdir())
 
 

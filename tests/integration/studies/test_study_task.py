@@ -10,9 +10,9 @@ import pytest
 from tierwise import studies as study
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult, StudyHost
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.hosts import RunTask
 from tierwise.studies.runner.hosts.task import run_here
+from tierwise.studies.study import plan_runs
 
 STUDY = """
 name = "hosted"

@@ -6,7 +6,7 @@ import pytest
 
 from tierwise import studies as study
 from tierwise.studies.runner.compatibility import restrict_to_supported
-from tierwise.studies.spec import Overrides, Study, Sweep
+from tierwise.studies.study import Overrides, Study, Sweep
 
 TEXT = """
 name = "s"

@@ -17,7 +17,7 @@ import pytest
 
 from support.committer import _COMMITS, SQLITE, committing
 from tierwise.capture import Enough, Schedule, Session, Target, of_pid, record_command, record_running
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.host import clean, ledger, mounts, tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
@@ -28,14 +28,14 @@ def quiet(_: str) -> None:
 
 
 def recording_target(process: subprocess.Popen[bytes]) -> Target:
-    rules = rule_files.load(SQLITE)
+    rules = load(SQLITE)
     return Target(lambda: [process.pid], rules)
 
 
 def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
     file, out = tmp_path / "app.db-wal", tmp_path / "recording"
     command = [sys.executable, "-c", _COMMITS, str(file), "3"]
-    told = record_command(command, rule_files.load(SQLITE), out, Schedule(None, duty=1.0), quiet)
+    told = record_command(command, load(SQLITE), out, Schedule(None, duty=1.0), quiet)
     assert told["losses"]["lost_events"] == 0
     assert len(told["bursts"]) == 1
     with duckdb.connect() as data:
@@ -85,7 +85,7 @@ def test_files_are_found_where_a_container_has_them(tmp_path: Path) -> None:
         while not (tmp_path / "app.db-wal").exists():
             assert process.poll() is None
             time.sleep(0.01)
-        target = of_pid(process.pid, rule_files.load(SQLITE))
+        target = of_pid(process.pid, load(SQLITE))
         out = tmp_path / "recording"
         record_running(target, out, Schedule(3, 0.5, 0.1), quiet)
     finally:
@@ -193,7 +193,7 @@ def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
 
 def test_a_recording_ends_at_its_limit_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.capture.schedule._LEAST_LIMIT_BYTES", 1)
-    monkeypatch.setattr("tierwise.capture.session._COUNTS_EACH_S", 0.1)
+    monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
     limited = Schedule(60, 1.0, limit_bytes=20_000)
     with committing(tmp_path / "app.db-wal") as process:
         told = record_running(recording_target(process), tmp_path / "recording", limited, quiet)
@@ -222,8 +222,8 @@ def test_a_full_recording_is_not_continued_until_it_is_usable(
 def test_a_long_burst_is_cut_before_memory_holds_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tierwise.capture.session._MOST_BURST_EVENTS", 500)
-    monkeypatch.setattr("tierwise.capture.session._COUNTS_EACH_S", 0.1)
+    monkeypatch.setattr("tierwise.capture.record._MOST_BURST_EVENTS", 500)
+    monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
     with committing(tmp_path / "app.db-wal") as process:
         told = record_running(recording_target(process), tmp_path / "recording", Schedule(3, 1.0), quiet)
     assert len(told["bursts"]) > 1

@@ -16,7 +16,7 @@ from support import namespaces
 from support.forwarder import forwarding
 from tierwise import _core
 from tierwise.capture import EngineCounters, Schedule, of_pid, pid_of_engine, record_running
-from tierwise.capture.dsn import parse
+from tierwise.capture.sql_session import parse
 from tierwise.host import mounts
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording

@@ -15,7 +15,7 @@ from support import own_servers
 from support.engine_cases.mariadb import CASES
 from support.own_servers import OwnServer
 from tierwise.capture import Schedule, of_pid, record_command, record_running
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
@@ -151,6 +151,6 @@ def test_a_script_of_clients_is_refused_and_names_their_server(open_path: Path, 
         psql = embedded().copied(open_path / "again").bin / "psql"
         script.write_text(f"{psql} -qh {open_path} -U postgres postgres -c 'SELECT pg_sleep(3)'\n")
         with pytest.raises(TierwiseError, match=f"--pid {server.pid}") as refused:
-            record_command(["sh", str(script)], rule_files.load("postgres"), out, Schedule(None, 1.0), quiet)
+            record_command(["sh", str(script)], load("postgres"), out, Schedule(None, 1.0), quiet)
     assert str(open_path / "data") in refused.value.message
     assert not out.exists()

@@ -20,13 +20,13 @@ from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
 from tierwise.capture import Schedule, Session, Target
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
 
 ROUNDS = 40
@@ -51,7 +51,7 @@ class Seen:
 
 def record(engine: Engine, out: Path, round_: Callable[[], None]) -> Seen:
     """Record a few rounds whole; this thread is the client."""
-    rules = rule_files.load(engine.name)
+    rules = load(engine.name)
 
     def role_of(path: str) -> Role | None:
         return engine.role_of(Path(path)) or rules.role_of(path)

@@ -17,8 +17,8 @@ import pytest
 from support.disk_traces import traces
 from tierwise.host import ledger
 from tierwise.host.clean import clean
-from tierwise.host.disk import server as disk_server
-from tierwise.host.disk import teardown as disk_teardown
+from tierwise.host.disk.server import find
+from tierwise.host.disk.teardown import config_file, home_of
 
 MOMENTS = 20
 MOMENTS_OF_CUTS = 8
@@ -91,7 +91,7 @@ def own_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def strike(name: str, caller: subprocess.Popen[bytes], dice: random.Random) -> str:
     """Send a random signal to the server, if it is there, or to the caller; say which."""
     victim, number = dice.choice(["server", "caller"]), dice.choice(SIGNALS)
-    servers = disk_server.find(disk_teardown.config_file(disk_teardown.home_of(name)))
+    servers = find(config_file(home_of(name)))
     pid = servers[0] if victim == "server" and servers else caller.pid
     if pid != caller.pid or caller.poll() is None:
         os.kill(pid, number)

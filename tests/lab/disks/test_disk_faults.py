@@ -17,9 +17,9 @@ from support.disk_files import append, error_of, flushed_file, read_sector, writ
 from support.disk_traces import NAME, traces
 from tierwise.device_models import profiles
 from tierwise.host import loop
-from tierwise.host.disk import place as disk_place
-from tierwise.host.disk import teardown as disk_teardown
 from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
+from tierwise.host.disk.partitions import attach_again, let_go
+from tierwise.host.disk.teardown import home_of
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
@@ -83,15 +83,15 @@ def test_a_cut_that_ended_half_way_is_finished_by_the_next(disk: EmulatedDisk) -
     os.close(flushed_file(disk.mounts["data"], b"a" * 4096))
     for steps in range(2):
         disk.cut(remount=False)
-        disk_place.let_go(disk_teardown.home_of(NAME), disk.entry.facts["partitions"])
+        let_go(home_of(NAME), disk.entry.facts["partitions"])
         if steps:
-            disk_place.attach_again(disk_teardown.home_of(NAME), disk.entry.facts["partitions"], True)
+            attach_again(home_of(NAME), disk.entry.facts["partitions"], True)
         assert not disk.mounts["data"].is_mount()
         disk.cut()
         assert disk.mounts["data"].is_mount() and disk.mounts["log"].is_mount()
     # And the fixture takes down one that was not finished.
     disk.cut(remount=False)
-    disk_place.let_go(disk_teardown.home_of(NAME), disk.entry.facts["partitions"])
+    let_go(home_of(NAME), disk.entry.facts["partitions"])
 
 
 def test_who_keeps_a_cut_disk_from_going_down_is_named(

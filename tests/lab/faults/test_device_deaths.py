@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tierwise.cli import app
 from tierwise.host import ledger
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results.files import read_results
 
 

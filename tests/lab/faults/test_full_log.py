@@ -18,11 +18,11 @@ from support.disk_traces import NAME
 from support.engine_contract import open_directory
 from support.own_servers import OwnServer
 from tierwise.advise.space import role_spaces
-from tierwise.capture import Schedule, dsn, of_pid, record_running
+from tierwise.capture import Schedule, of_pid, record_running, sql_session
 from tierwise.device_models import profiles
 from tierwise.host import tracing
 from tierwise.host.disk.disk import EmulatedDisk, Partition
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.recording import Recording
 
@@ -71,7 +71,9 @@ def test_a_log_whose_archiver_stops_fills_its_disk(server: OwnServer, tmp_path: 
     load = threading.Thread(target=fill, args=(server,))
     load.start()
     out = tmp_path / "recording"
-    address = dsn.parse(f"postgresql://postgres@/postgres?host={quote(str(server.home), safe='')}", "test")
+    address = sql_session.parse(
+        f"postgresql://postgres@/postgres?host={quote(str(server.home), safe='')}", "test"
+    )
     target = of_pid(server.pid)
     record_running(target, out, Schedule(4.0, 0.2, 0.5), lambda _: None, address)
     left_bytes, began_s = free_bytes(log), time.monotonic()

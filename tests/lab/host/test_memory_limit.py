@@ -13,10 +13,9 @@ import pytest
 
 from support.engine_contract import until
 from tierwise.host import cgroups, ledger, processes
+from tierwise.host.cgroups import MemoryLimit, impossible
 from tierwise.host.clean import clean
-from tierwise.host.files import files_below, open_files
-from tierwise.host.memory_limit import MemoryLimit, impossible
-from tierwise.host.residency import resident_bytes
+from tierwise.host.page_cache import files_below, open_files, resident_bytes
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
@@ -72,7 +71,7 @@ def _children(pid: int) -> list[str]:
 
 @limits
 def test_clean_removes_the_limit_of_a_dead_owner(run_dir: Path) -> None:
-    script = "from tierwise.host.memory_limit import MemoryLimit; MemoryLimit.make(32 << 20)"
+    script = "from tierwise.host.cgroups import MemoryLimit; MemoryLimit.make(32 << 20)"
     subprocess.run([sys.executable, "-c", script], check=True)
     (entry,) = ledger.entries("limit")
     assert clean() == [f"limit {entry.name}"]

@@ -16,7 +16,7 @@ from support.other_users import Place, give, needs_root, place, plant_link, run,
 from support.paths import RECORDINGS
 from tierwise.api.views import View
 from tierwise.capture import Enough, Schedule, of_pid, record_running
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.cli.output import write_file
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate
@@ -24,13 +24,13 @@ from tierwise.host import ledger, tracing
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.host.users import ACCOUNT
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.recording import Observation, make_folder, redact, write_observation
 from tierwise.recording.observation import Wait
 from tierwise.studies import study
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.storage import open_storage
-from tierwise.workloads import template
+from tierwise.studies.study import plan_runs
+from tierwise.workloads import reader
 
 pytestmark = needs_root
 EXAMPLE = RECORDINGS / "keyed-update"
@@ -250,7 +250,7 @@ def test_a_second_name_of_a_file_is_not_written(there: Place) -> None:
 
 def test_a_workload_is_not_made_in_another_users_directory(there: Place) -> None:
     with pytest.raises(TierwiseError, match="belongs to nobody"):
-        template.write(there.theirs / "mine")
+        reader.write(there.theirs / "mine")
 
 
 def test_a_file_for_another_account_is_new_and_not_what_he_planted(there: Place) -> None:
@@ -279,7 +279,7 @@ def test_a_recording_is_private_while_it_is_judged(there: Place, run_dir: Path) 
         modes.update((path.is_dir(), mode(path)) for path in found)
         return True
 
-    target = of_pid(os.getpid(), rule_files.load("sqlite"))
+    target = of_pid(os.getpid(), load("sqlite"))
     schedule = Schedule(seconds=1.5, duty=0.5, burst_s=0.2)
     record_running(target, there.own / "out", schedule, lambda _: None, None, Enough(is_usable, 30))
     assert modes == {(True, 0o700), (False, 0o600)}

@@ -24,13 +24,13 @@ from tierwise.device_models import profiles
 from tierwise.engines.base import Engine
 from tierwise.host import ledger, mounts, page_cache
 from tierwise.host.disk.disk import EmulatedDisk, Partition
-from tierwise.host.residency import resident_bytes
+from tierwise.host.page_cache import resident_bytes
 from tierwise.host.users import server_user
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.studies import study
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.run import execute
+from tierwise.studies.study import plan_runs
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop caches of others")
 MIB = 1 << 20
@@ -229,7 +229,7 @@ def test_a_file_system_of_the_user_is_never_unmounted() -> None:
 def test_a_file_that_stays_warm_is_named(call: str, open_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as a process has it mapped; before Linux 6.5 only mincore can say so."""
     if call == "mincore":
-        monkeypatch.setattr("tierwise.host.residency._by_cachestat", lambda _: None)
+        monkeypatch.setattr("tierwise.host.page_cache._by_cachestat", lambda _: None)
     table, other = fill(open_path / "ta\x1b[2Jble"), fill(open_path / "other")
     with table.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         assert sum(mapped[at] for at in range(0, len(mapped), mmap.PAGESIZE)) > 0

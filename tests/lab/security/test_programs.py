@@ -28,9 +28,9 @@ from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.postgres.binaries import Binaries, embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import users
-from tierwise.host.disk import server as disk_server
+from tierwise.host.disk.server import spawn
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation import clients, servers
 from tierwise.validation.clients import go_tpc
 
@@ -199,7 +199,7 @@ def serve_disk(planted: Planted) -> None:
     config = planted.directory / "home" / "config.json"
     config.parent.mkdir()
     config.write_text("{}")
-    disk_server.spawn(config, planted.directory / "log").wait(60)
+    spawn(config, planted.directory / "log").wait(60)
     assert planted.directory.joinpath("log").read_text()
 
 

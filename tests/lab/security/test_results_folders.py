@@ -13,7 +13,7 @@ from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
 from tierwise.fleet import Results
 from tierwise.model.errors import TierwiseError
-from tierwise.results.files import append_result, replace_results, write_parquet, write_study_info
+from tierwise.results.files import append_result, replace_results, write_study_info
 from tierwise.studies import runner
 from tierwise.studies.runner.session import _create, _held
 from tierwise.validation.rows import append_row
@@ -142,14 +142,6 @@ def test_what_another_user_planted_is_not_written_to(
     plant(kind, folder / name, secret)
     ended = forked.forked(lambda: WRITES[name](folder), within_s=10)
     assert ended.status == 0 and REFUSED.search(ended.refused), ended
-    assert secret.read_text() == SECRET
-
-
-def test_the_table_of_results_is_not_written_through_a_link(tmp_path: Path, secret: Path) -> None:
-    pytest.importorskip("duckdb", reason="the table needs DuckDB")
-    (tmp_path / "results.draft").symlink_to(secret)
-    with pytest.raises(TierwiseError, match="link"):
-        write_parquet(tmp_path / "results.parquet", [run(Make())])
     assert secret.read_text() == SECRET
 
 

@@ -27,7 +27,7 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import ledger, tracing, users
 from tierwise.host.home import Home
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to be attacked as")
 SERVERS = ("postgres", "mariadb")

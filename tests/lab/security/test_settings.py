@@ -19,9 +19,9 @@ from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_toml
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation import servers
-from tierwise.validation import spec as validation_spec
+from tierwise.validation.spec import load
 
 ALL = ("postgres", "postgres-system", "mariadb", "sqlite", "rocksdb", "duckdb")
 
@@ -191,7 +191,7 @@ def shipped_settings() -> Iterator[tuple[str, str, dict[str, str]]]:
     files = [*ROOT.glob("examples/validation/*.toml"), *ROOT.glob("docs/evidence/validation/**/*.toml")]
     for file in [None, *files]:
         try:
-            spec = validation_spec.load(file)
+            spec = load(file)
         except TierwiseError:
             continue
         for engine, given in spec.settings.items():

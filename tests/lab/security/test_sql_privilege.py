@@ -17,17 +17,17 @@ from support.embedded_adapter import open_in
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of, root_of, superuser_dsn
 from tierwise import _core, engines
-from tierwise.capture.dsn import parse
 from tierwise.capture.observe import observe
 from tierwise.capture.postgres import PostgresSession
+from tierwise.capture.sql_session import parse
 from tierwise.engines.base import Engine, Limits
+from tierwise.engines.documented import Salvage
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.engines.salvage import Salvage
 from tierwise.engines.sqlite.adapter import SqliteAdapter
 from tierwise.engines.sqlite.engine import SqliteEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation import servers
 from tierwise.validation.clients.base import command
 from tierwise.validation.clients.mariadb_jobs import MariadbJob

@@ -11,7 +11,7 @@ from tierwise.advise.endurance import SECONDS_PER_MONTH
 from tierwise.advise.option import MARGIN
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction
 
 DEVICES = ["nvme-dc", "sata-dc", "gp3"]

@@ -15,11 +15,10 @@ from tierwise.advise import Terms
 from tierwise.advise.costs import Costs
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.device_models import profiles
-from tierwise.device_models.billing import billed_gib, cost_per_month
-from tierwise.device_models.prices import Price, Prices
+from tierwise.device_models.prices import Price, Prices, billed_gib, cost_per_month
 from tierwise.model.errors import TierwiseError
-from tierwise.model.money import parse_monthly
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+from tierwise.model.units import parse_monthly
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer

@@ -13,15 +13,14 @@ from tierwise.advise import Terms, advise
 from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import SECONDS_PER_MONTH
 from tierwise.device_models import profiles
-from tierwise.device_models.billing import bill_parts, cost_per_month
-from tierwise.device_models.prices import Prices
-from tierwise.model.roles import Role
+from tierwise.device_models.prices import Prices, bill_parts, cost_per_month
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import subject
 from tierwise.report.advice.data import page_data
-from tierwise.report.recording.bills import bill_table
+from tierwise.report.recording.money_words import bill_table
 
 PRICES = Prices.read()
 GIB = 1 << 30

@@ -24,7 +24,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day
-from tierwise.report.recording.day_advice import agreement_sentence
+from tierwise.report.recording.day import agreement_sentence
 
 EXAMPLES = RECORDINGS
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from support.fake_replay import SERVICE_US, FakeReplay, about
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.cli import app
-from tierwise.model.binomial import share_interval
 from tierwise.model.errors import TierwiseError
+from tierwise.model.statistics import share_interval
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer

@@ -10,7 +10,7 @@ import pytest
 from support.fake_replay import FakeReplay, about
 from tierwise.advise import Advice, Terms, advise
 from tierwise.advise.space import RoleSpace, role_spaces
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer

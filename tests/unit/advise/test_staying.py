@@ -14,7 +14,7 @@ from tierwise.advise import Advice, Goal, Terms, advise
 from tierwise.advise.decision import _remedy
 from tierwise.advise.option import MARGIN
 from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import CalibratedError, ModelError
 from tierwise.predict.replayer import Replayer

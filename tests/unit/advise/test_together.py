@@ -18,8 +18,8 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.rocksdb.engine import RocksEngine
 from tierwise.engines.sqlite.engine import SqliteEngine
 from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
-from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Predictor, Scenario, rank
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer

@@ -18,7 +18,7 @@ from tierwise.advise import Verification
 from tierwise.advise import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 RECORDING = ROOT / "examples" / "recordings" / "order-entry"
 ONE_STATEMENT = ROOT / "docs/evidence/validation/building/recordings/select-cold-8/all-7k2/recorded-1"

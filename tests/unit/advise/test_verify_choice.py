@@ -21,7 +21,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario, resolve
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
-from tierwise.report.recording.verification_words import headline
+from tierwise.report.recording.verification import headline
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 NVME, HDD = resolve("nvme-dc").profile.summary, "hdd-7k2"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tierwise import _core
-from tierwise.capture.client_programs import refuse_command
+from tierwise.capture.target import refuse_command
 from tierwise.model.errors import TierwiseError
 
 

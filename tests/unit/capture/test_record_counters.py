@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.capture import EngineCounters, Target, dsn
-from tierwise.capture import rules as rule_files
+from tierwise.capture import EngineCounters, Target, sql_session
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.sql_session import Reading
+from tierwise.capture.target import load
 from tierwise.model.errors import TierwiseError
 
 SECRET = "planted-9f3a"
@@ -18,9 +18,9 @@ SECRET = "planted-9f3a"
 
 @pytest.mark.parametrize("engine", ["mariadb", "sqlite"])
 def test_a_dsn_of_another_engine_is_refused(engine: str) -> None:
-    target = Target(lambda: [], rule_files.load(engine))
+    target = Target(lambda: [], load(engine))
     with pytest.raises(TierwiseError, match=f"postgresql is given, and {engine} is recorded"):
-        EngineCounters.connect(dsn.parse("postgresql:///bench", "test"), target)
+        EngineCounters.connect(sql_session.parse("postgresql:///bench", "test"), target)
 
 
 def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PostgresSession, "__init__", lambda *_: None)
     monkeypatch.setattr(PostgresSession, "close", lambda _: None)
     monkeypatch.setattr(PostgresSession, "read", lambda _: Reading(dict.fromkeys(keys, next(readings)), ""))
-    counters = EngineCounters(dsn.Dsn("postgresql", ""))
+    counters = EngineCounters(sql_session.Dsn("postgresql", ""))
     for _ in range(2):
         counters.begin()
         counters.end()
@@ -67,7 +67,7 @@ def test_transactions_of_mysql(counts: dict[str, int], transactions: int) -> Non
     ],
 )
 def test_a_dsn_tells_the_engine(text: str, kind: str) -> None:
-    found = dsn.find(text, None)
+    found = sql_session.find(text, None)
     assert found is not None
     assert found.kind == kind
     assert "me" not in repr(found)
@@ -85,7 +85,7 @@ def test_a_dsn_tells_the_engine(text: str, kind: str) -> None:
 )
 def test_a_password_on_the_command_line_is_refused(text: str) -> None:
     with pytest.raises(TierwiseError) as refused:
-        dsn.find(text, None)
+        sql_session.find(text, None)
     assert SECRET not in str(refused.value)
 
 
@@ -94,22 +94,22 @@ def test_a_file_is_refused_that_others_may_read(tmp_path: Path) -> None:
     file.write_text(f"mysql://me:{SECRET}@db/bench\n")
     file.chmod(0o640)
     with pytest.raises(TierwiseError, match="chmod 600"):
-        dsn.find(None, file)
+        sql_session.find(None, file)
     file.chmod(0o600)
-    found = dsn.find(None, file)
+    found = sql_session.find(None, file)
     assert found is not None
     assert found.text.endswith("@db/bench")
     with pytest.raises(TierwiseError, match="cannot read"):
-        dsn.find(None, tmp_path / "none")
+        sql_session.find(None, tmp_path / "none")
 
 
 def test_the_environment_is_asked_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(dsn.VARIABLE, "mysql://me@db")
-    found = dsn.find(None, None)
+    monkeypatch.setenv(sql_session.VARIABLE, "mysql://me@db")
+    found = sql_session.find(None, None)
     assert found is not None
     assert found.kind == "mysql"
-    option = dsn.find("postgresql:///bench", None)
+    option = sql_session.find("postgresql:///bench", None)
     assert option is not None
     assert option.kind == "postgresql"
-    monkeypatch.delenv(dsn.VARIABLE)
-    assert dsn.find(None, None) is None
+    monkeypatch.delenv(sql_session.VARIABLE)
+    assert sql_session.find(None, None) is None

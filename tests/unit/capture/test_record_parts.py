@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tierwise import _core
-from tierwise.capture import rules, target
+from tierwise.capture import target
 from tierwise.capture.schedule import Schedule, parse_duty
+from tierwise.capture.target import load
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
 
@@ -85,4 +86,4 @@ def test_the_only_server_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "first_processes", lambda programs: named.append(programs) or [os.getpid()])
     assert target.pid_of_engine("postgres") == os.getpid()
     assert "postgres" in named[0]
-    assert os.getpid() in target.of_pid(os.getpid(), rules.load("postgres")).processes()
+    assert os.getpid() in target.of_pid(os.getpid(), load("postgres")).processes()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.capture import rules
+from tierwise.capture import target
 from tierwise.model.errors import TierwiseError
 
 _FILES = {
@@ -77,12 +77,12 @@ _FILES = {
 
 
 def test_every_engine_has_its_cases() -> None:
-    assert sorted(_FILES) == rules.names()
+    assert sorted(_FILES) == target.names()
 
 
 @pytest.mark.parametrize("engine", _FILES)
 def test_files_have_their_roles(engine: str) -> None:
-    known = rules.load(engine)
+    known = target.load(engine)
     found = {path: known.role_of(path) for path in _FILES[engine]}
     assert found == _FILES[engine]
 
@@ -90,26 +90,26 @@ def test_files_have_their_roles(engine: str) -> None:
 @pytest.mark.parametrize("engine", _FILES)
 def test_what_nobody_tried_says_so(engine: str) -> None:
     untested = {"oracle", "sqlserver", "ase", "versant"}
-    warnings = rules.load(engine).warnings(False)
+    warnings = target.load(engine).warnings(False)
     assert bool(warnings) == (engine in untested)
 
 
 def test_roles_that_names_do_not_tell_are_named() -> None:
-    known = rules.load("postgres")
+    known = target.load("postgres")
     assert "role index count as data" in known.warnings(True)[0]
     assert known.warnings(False) == []
 
 
 def test_programs_name_their_engine() -> None:
-    found = rules.of_program("postgres")
+    found = target.of_program("postgres")
     assert found is not None
     assert found.engine == "postgres"
-    assert rules.of_program("bash") is None
+    assert target.of_program("bash") is None
 
 
 def test_an_unknown_engine_is_told_with_the_nearest() -> None:
     with pytest.raises(TierwiseError, match=r"'postgre'.*did you mean postgres"):
-        rules.load("postgre")
+        target.load("postgre")
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
@@ -122,12 +122,12 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         file = [{ path = '\\.log$', role = "log" }]
         """
     )
-    assert rules.load(str(own)).role_of("/x/1.log") == "log"
+    assert target.load(str(own)).role_of("/x/1.log") == "log"
     own.write_text("engine = 1")
     with pytest.raises(TierwiseError, match=r"own\.toml"):
-        rules.load(str(own))
+        target.load(str(own))
     own.write_bytes(b"\xff\xfe")
     with pytest.raises(TierwiseError, match=r"own\.toml.*not UTF-8"):
-        rules.load(str(own))
+        target.load(str(own))
     with pytest.raises(TierwiseError, match="No such file"):
-        rules.load(str(tmp_path / "none.toml"))
+        target.load(str(tmp_path / "none.toml"))

@@ -15,7 +15,7 @@ from support.results_factory import INFO, study_runs
 from support.schemas import problems, schema
 from tierwise.cli import app
 from tierwise.cli.output import as_json
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
 from tierwise.predict.usability import Usability
 from tierwise.recording import Recording
 from tierwise.report.recording.recorded import Recorded

@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 from support.fleet_factory import EXAMPLES, NVME
 from tierwise.cli import app
-from tierwise.cluster import open_recordings, simulations
-from tierwise.cluster.fingerprint import fingerprint
-from tierwise.cluster.open_recordings import OpenRecordings
+from tierwise.cluster import remote, simulations
+from tierwise.cluster.remote import OpenRecordings, fingerprint
 from tierwise.cluster.simulations import PredictTask
 from tierwise.device_models.profiles import compiled, texts_of
 from tierwise.model.errors import TierwiseError
@@ -61,7 +60,7 @@ def test_a_profile_is_compiled_once_in_a_process() -> None:
 
 def test_recordings_stay_open_while_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     resident = iter([1, 1, 3, 1, 1])
-    monkeypatch.setattr(open_recordings, "_resident_bytes", lambda: next(resident))
+    monkeypatch.setattr(remote, "_resident_bytes", lambda: next(resident))
     kept = OpenRecordings(most_resident_bytes=2)
     first, second, third = (
         task_of(EXAMPLES / name) for name in ("keyed-update", "order-entry", "small-objects")

@@ -11,7 +11,7 @@ from support.commands import Finished, tierwise
 from support.paths import GOLDEN
 from tierwise.cli.schema import SCHEMAS
 from tierwise.device_models import profiles
-from tierwise.device_models.measured_drives import import_drive
+from tierwise.device_models.profiles import import_drive
 from tierwise.model.errors import TierwiseError
 
 SEEK = "distance_cylinders,seek_ms\n1,1.0\n4,1.5\n99,6.0\n"

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from support.commands import tierwise
-from tierwise.device_models import profiles
-from tierwise.device_models import summary as device_summary
-from tierwise.device_models.summary import DeviceSummary
+from tierwise.device_models import profiles, simulation
+from tierwise.device_models.simulation import DeviceSummary
 
 
 def cli(*arguments: str) -> str:
@@ -20,7 +19,7 @@ def cli(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def summaries() -> dict[str, DeviceSummary]:
-    found = device_summary.summarize([profiles.load(name) for name in profiles.names()])
+    found = simulation.summarize([profiles.load(name) for name in profiles.names()])
     return {summary.name: summary for summary in found}
 
 
@@ -60,7 +59,7 @@ def test_the_sources_of_members_count(summaries: dict[str, DeviceSummary]) -> No
 def test_the_list_is_for_people_and_for_programs(
     summaries: dict[str, DeviceSummary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(device_summary, "summarize", lambda chosen: [summaries[one.name] for one in chosen])
+    monkeypatch.setattr(simulation, "summarize", lambda chosen: [summaries[one.name] for one in chosen])
     names = [summary["name"] for summary in json.loads(cli("device", "list", "--format", "json"))["devices"]]
     assert names == profiles.names()
     table = cli("device", "list")

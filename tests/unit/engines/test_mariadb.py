@@ -9,7 +9,7 @@ import pytest
 from tierwise.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.engines.mariadb.server import grave_lines
 from tierwise.engines.mariadb.session import fix_for
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 @pytest.mark.parametrize(

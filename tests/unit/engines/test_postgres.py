@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.engines.postgres import binaries as postgres_binaries
-from tierwise.engines.postgres.errors import explain
+from tierwise.engines.postgres.binaries import system
+from tierwise.engines.postgres.session import explain
 
 
 def test_the_newest_system_server_is_taken(tmp_path: Path) -> None:
     for version in ("9.6", "15", "8"):
         (tmp_path / version / "bin").mkdir(parents=True)
         (tmp_path / version / "bin" / "postgres").touch()
-    assert postgres_binaries.system(tmp_path).bin == tmp_path / "15" / "bin"
+    assert system(tmp_path).bin == tmp_path / "15" / "bin"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tierwise import engines
 from tierwise.engines.base import Limits
 from tierwise.engines.sqlite.settings import pragmas
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 
 def test_each_connection_waits_before_it_does_anything_else() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.engines import system_calls
-from tierwise.engines.system_calls import NUMBERS
-from tierwise.host.residency import CACHESTAT
+from tierwise.engines import thread_waits
+from tierwise.engines.thread_waits import NUMBERS
+from tierwise.host.page_cache import CACHESTAT
 
 HEADERS = {
     "x86_64": ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"],
@@ -50,5 +50,5 @@ def test_cachestat_has_one_number(processor: str) -> None:
 @pytest.mark.skipif(platform.machine() not in NUMBERS, reason="the processor has no table")
 def test_this_processor_has_the_table_of_its_name() -> None:
     for call, numbers in NUMBERS[platform.machine()].items():
-        assert {system_calls.call_of(number) for number in numbers.values()} == {call}
-    assert system_calls.call_of(9999) is None
+        assert {thread_waits.call_of(number) for number in numbers.values()} == {call}
+    assert thread_waits.call_of(9999) is None

@@ -26,10 +26,9 @@ from tierwise.fleet import (
     options_of,
 )
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.report.fleet.document import fleet_document
-from tierwise.report.fleet.page import fleet_page
+from tierwise.report.fleet.document import fleet_document, fleet_page
 from tierwise.report.fleet.words import headline
 from tierwise.report.render import to_html_page, to_markdown
 

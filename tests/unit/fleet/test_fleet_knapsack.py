@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from support.fleet_factory import advised, database, option, recorded
-from tierwise.fleet.draws import DRAWS, drawn_speedups
+from tierwise.fleet.sensitivity import DRAWS, drawn_speedups
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 pytest.importorskip("scipy.optimize", reason="scipy of the extra cluster is not installed")
-from tierwise.fleet.knapsack import Knapsack
-from tierwise.fleet.relaxation import relaxed
+from tierwise.fleet.knapsack import Knapsack, relaxed
 
 FLEETS = 200
 

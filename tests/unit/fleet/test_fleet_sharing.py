@@ -22,10 +22,10 @@ from tierwise.fleet.packing import MOST_TRIES
 from tierwise.fleet.records import FleetDatabase
 from tierwise.fleet.sharing import with_sharing
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Estimate
 from tierwise.report.fleet.document import answer_texts
-from tierwise.report.fleet.sharing import sharing_blocks
+from tierwise.report.fleet.words import sharing_blocks
 from tierwise.report.render import to_markdown
 
 pytest.importorskip("scipy", reason="scipy of the extra cluster is not installed")

@@ -16,8 +16,8 @@ from tierwise.fleet import (
     RecordingAt,
     Results,
 )
-from tierwise.fleet.checksums import with_checksums
-from tierwise.model import processors
+from tierwise.fleet.catalogue import with_checksums
+from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import resolve
 
@@ -64,18 +64,18 @@ def test_rows_on_disk_are_those_that_were_kept(tmp_path: Path) -> None:
 
 def test_processors_are_those_of_affinity_and_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
-    monkeypatch.setattr(processors, "_CGROUPS", tmp_path)
-    monkeypatch.setattr(processors, "_OWN_GROUPS", tmp_path / "self")
-    assert processors.usable() == 16
+    monkeypatch.setattr(executor, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(executor, "_OWN_GROUPS", tmp_path / "self")
+    assert executor.usable() == 16
     (tmp_path / "self").write_text("4:cpu,cpuacct:/docker/x\n0::/pod/task\n")
     (tmp_path / "pod/task").mkdir(parents=True)
     (tmp_path / "pod/task/cpu.max").write_text("max 100000\n")
-    assert processors.usable() == 16
+    assert executor.usable() == 16
     (tmp_path / "pod/cpu.max").write_text("350000 100000\n")
-    assert processors.usable() == 4
+    assert executor.usable() == 4
     (tmp_path / "cpu").mkdir()
     (tmp_path / "cpu/cpu.cfs_quota_us").write_text("50000\n")
     (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
-    assert processors.usable() == 1
-    with processors.granted(3):
-        assert processors.usable() == 3
+    assert executor.usable() == 1
+    with executor.granted(3):
+        assert executor.usable() == 3

@@ -9,7 +9,7 @@ import pytest
 
 from tierwise import _core
 from tierwise.model.device_chain import ChainLink
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.probe.place import look
 from tierwise.recording import Device
 from tierwise.report.recording.profile import device_lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.device_models import profiles
-from tierwise.host.disk.place import rotates
+from tierwise.host.disk.partitions import rotates
 
 
 def test_the_kernel_is_told_which_devices_rotate() -> None:

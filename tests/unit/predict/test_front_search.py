@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.front_search import front, search
 
 ROLES = (Role.LOG, Role.DATA, Role.INDEX)

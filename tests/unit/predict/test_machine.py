@@ -6,7 +6,7 @@ from typing import Any
 
 from support.fake_replay import GB, FakeReplay, about, predictor
 from tierwise.device_models.instances import find_instance, limits_only
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
 from tierwise.predict.machine import limits, network_volumes, on_instance
 from tierwise.predict.model_error import ModelError

@@ -15,7 +15,7 @@ from tierwise.capture.postgres import further_views
 from tierwise.cli import app
 from tierwise.device_models.profiles import load
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario, device_times, mean_value
 from tierwise.predict.coarse_waits import Placed
 from tierwise.predict.observed_work import log_demand, work_of

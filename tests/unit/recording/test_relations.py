@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.recording.breakdown import FileTraffic
 from tierwise.recording.relations import Relation, Relations, read_names, relations
 

@@ -16,7 +16,7 @@ from tierwise import open_recording
 from tierwise.advise import Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.page import page_chart
 from tierwise.report.advice.risks import risk

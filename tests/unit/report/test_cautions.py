@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 from support.fake_replay import FakeReplay, about
 from tierwise.advise import Advice, Terms, advise
 from tierwise.cli import app
+from tierwise.cli.options import SETTINGS
 from tierwise.cli.output import print_document
-from tierwise.cli.settings import SETTINGS
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.document import Section, Text
 from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.cautions import MOST_IN_SIGHT
+from tierwise.report.recording.prediction_words import MOST_IN_SIGHT
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 OWN = [f"the recording has flaw {number}" for number in range(1, 6)]

@@ -22,7 +22,7 @@ from tierwise.cli import app
 from tierwise.cli.advise_emit import Emit, emit_change
 from tierwise.device_models import profiles
 from tierwise.model.errors import FailedCheckError, TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.together import MOVES
 from tierwise.predict.usability import Remark
 from tierwise.recording import Recording

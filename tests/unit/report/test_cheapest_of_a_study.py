@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.results_factory import INFO, study_runs
-from tierwise.model.choice import price_order, recommended
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role, price_order, recommended
 from tierwise.report.document import Text
 from tierwise.report.study.answer import Comparison, build_answer
 from tierwise.report.study.document import answer_document

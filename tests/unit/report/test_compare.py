@@ -20,8 +20,7 @@ from tierwise.cli.report import RESULTS_FILE
 from tierwise.model import statistics
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import Bound
-from tierwise.report.comparison.rows import SetRow
-from tierwise.report.comparison.sets import SetComparison, compare_sets
+from tierwise.report.comparison.sets import SetComparison, SetRow, compare_sets
 from tierwise.results import RunResult
 from tierwise.results.files import append_result
 

@@ -6,8 +6,8 @@ import pytest
 
 from support.results_factory import INFO, latency, study_runs
 from tierwise.host.disk.stats import DiskStats, PartitionStats
+from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Text
-from tierwise.report.emulation import attainable_blocks, shortfall
 from tierwise.report.study.answer import build_answer
 from tierwise.results import AttainableRate, DeviceInfo, RunResult
 

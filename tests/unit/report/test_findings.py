@@ -10,8 +10,16 @@ from support.lap_results import lap_runs, sweep_runs
 from support.paths import ROOT
 from tierwise import studies as study
 from tierwise.predict import Estimate, Scenario
-from tierwise.report.papers.findings import Check, Finding, Outcome, Point, judge, to_markdown
-from tierwise.report.papers.predicted_papers import PredictedPaper, predicted_to_markdown
+from tierwise.report.papers.findings import (
+    Check,
+    Finding,
+    Outcome,
+    Point,
+    PredictedPaper,
+    judge,
+    predicted_to_markdown,
+    to_markdown,
+)
 from tierwise.results import RunResult
 
 SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))

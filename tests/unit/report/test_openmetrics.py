@@ -15,7 +15,7 @@ from support.fake_replay import predictor
 from support.paths import RECORDINGS, ROOT
 from support.recording_factory import write_recording
 from tierwise.cli import app
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.savings import Savings, savings
 from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.report.recording.openmetrics import FAMILIES, openmetrics

@@ -19,8 +19,8 @@ from tierwise.model.errors import TierwiseError
 from tierwise.predict import ModelError, Predictor, Scenario, rank
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
+from tierwise.report.charts.look import to_png
 from tierwise.report.charts.prediction import answers_chart
-from tierwise.report.charts.render import to_png
 from tierwise.report.document import Document
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.advice_words import first_sentence, further_sentences

@@ -16,12 +16,12 @@ from support.recording_factory import ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.savings import Savings, savings
 from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.report.charts.look import to_png
 from tierwise.report.charts.profile import described_profile, profile_chart
-from tierwise.report.charts.render import to_png
 from tierwise.report.recording.profile import profile_document, profile_page
 from tierwise.report.recording.profile_tables import common_directory
 from tierwise.report.render import to_html_page

@@ -19,9 +19,8 @@ from tierwise.model.statistics import Bound, Verdict
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, figures_of_sweep, to_svg
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import Answer, build_answer
-from tierwise.report.study.combined_page import Chapter, combined_page
 from tierwise.report.study.document import answer_document
-from tierwise.report.study.page import answer_page
+from tierwise.report.study.page import Chapter, answer_page, combined_page
 from tierwise.report.study.paper import swept_rows
 from tierwise.results import PaperValue, RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info

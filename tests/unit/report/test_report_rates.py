@@ -9,7 +9,7 @@ import pytest
 
 from support.html import Page
 from support.results_factory import INFO, study_runs
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, to_svg
 from tierwise.report.comparison.sets import compare_sets
 from tierwise.report.render import to_html_page

@@ -17,7 +17,7 @@ from tierwise.host import users
 from tierwise.host.clean import clean
 from tierwise.host.home import open_log
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import file_below, path_in
+from tierwise.model.names import file_below, path_in
 from tierwise.recording import redact, remove_recording
 from tierwise.studies import study
 from tierwise.workloads import Workload

@@ -9,19 +9,18 @@ from tierwise import studies
 from tierwise.advise import deaths as advised
 from tierwise.advise.deaths import DeathCounts, ShownDeaths
 from tierwise.device_models import profiles
-from tierwise.engines.salvage import Salvage
+from tierwise.engines.documented import Salvage
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report.advice.risks import risk
-from tierwise.report.durability.death_document import death_sentence
+from tierwise.report.durability.words import death_sentence
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.page import answer_page
 from tierwise.results import DeviceDeath, DeviceDeaths, DeviceInfo, IntegrityCheck, RunResult, StudyInfo
 from tierwise.studies import runner
-from tierwise.studies.plan import plan_runs
-from tierwise.studies.runner.commit_books import Books, Load
-from tierwise.studies.runner.device_deaths import Attempt, described
+from tierwise.studies.runner.faults import Attempt, Books, Load, described
+from tierwise.studies.study import plan_runs
 
 STEP = Salvage(step="mend", roles=[Role.LOG], source="the manual")
 CHECKED = IntegrityCheck(name="check")

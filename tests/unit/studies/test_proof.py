@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise.model.roles import Role
-from tierwise.results.counters import RoleProof
+from tierwise.model.placement import Role
+from tierwise.results.measurements import RoleProof
 from tierwise.studies.runner import proof
 
 pytestmark = pytest.mark.usefixtures("run_dir")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tierwise import studies as study
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
-from tierwise.studies.plan import plan_runs
+from tierwise.studies.study import plan_runs
 
 MINIMAL = """
 name = "s"

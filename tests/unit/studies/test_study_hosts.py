@@ -13,11 +13,11 @@ from support.results_factory import INFO, Make, run, study_runs
 from tierwise import studies as study
 from tierwise.model.errors import TierwiseError
 from tierwise.report.study.answer import build_answer
+from tierwise.report.study.conditions import host_table
 from tierwise.report.study.document import answer_document
-from tierwise.report.study.hosts import host_table
 from tierwise.results import RunResult, StudyHost
-from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.hosts import RunTask, coordinator, run_blocks
+from tierwise.studies.study import plan_runs
 
 STUDY = """
 name = "hosted"

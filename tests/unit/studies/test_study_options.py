@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from tierwise import studies as study
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.studies.options import StudyOptions
 
 pytestmark = pytest.mark.usefixtures("run_dir")

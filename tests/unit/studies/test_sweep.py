@@ -8,11 +8,9 @@ import pytest
 
 from tierwise import studies as study
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.studies import sweep
-from tierwise.studies.plan import plan_runs
+from tierwise.model.placement import Role
 from tierwise.studies.runner.compatibility import restrict_to_supported
-from tierwise.studies.spec import Overrides, Study, Sweep
+from tierwise.studies.study import Overrides, Study, Sweep, at, plan_runs, points, values
 
 TEXT = """
 name = "s"
@@ -69,27 +67,27 @@ def test_every_point_runs_once_in_each_block(chosen: Study) -> None:
 
 
 def test_a_point_is_the_study_with_its_values(chosen: Study) -> None:
-    point = sweep.at(chosen, {"memory": "1G", "constants.n": "2000", "variant": "odd"})
+    point = at(chosen, {"memory": "1G", "constants.n": "2000", "variant": "odd"})
     assert point.memory == 1 << 30
     assert point.constants == {"size": 7, "n": 2000}
     assert point.settings["postgres"] == {"work_mem": "4MB", "log_members": "2"}
-    assert sweep.at(chosen, {}) == chosen
+    assert at(chosen, {}) == chosen
 
 
 def test_one_at_a_time_varies_each_setting_alone() -> None:
-    found = sweep.points(
+    found = points(
         Sweep(memory=["1M", "2M"], parallelism=[1, 2, 4], design="one-at-a-time"),
     )
     pairs = [tuple(point.values()) for point in found]
     assert pairs == [("1M", "1"), ("2M", "1"), ("1M", "2"), ("1M", "4")]
-    assert sweep.points(Sweep()) == [{}]
+    assert points(Sweep()) == [{}]
 
 
 def test_quick_changes_what_it_gives_and_nothing_else(chosen: Study) -> None:
     quick = chosen.with_overrides(chosen.quick)
     assert (quick.scale, quick.seconds, quick.transactions, quick.repeats) == (0.5, 3, None, 1)
     assert list(quick.placements) == ["b"] and quick.baseline == "b"
-    assert sweep.values(quick.sweep) == {"memory": ["32M"]}
+    assert values(quick.sweep) == {"memory": ["32M"]}
     assert quick.size_bytes(Role.LOG) == 16 << 20
     assert quick.settings == chosen.settings and quick.constants == chosen.constants
     assert chosen.with_overrides(Overrides()) == chosen

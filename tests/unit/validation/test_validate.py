@@ -13,9 +13,9 @@ from rich.console import Console
 
 from support.validation_factory import TOML, Watcher, row
 from tierwise import validation as validate
-from tierwise.cli.validate_progress import RoundProgress
+from tierwise.cli.validate import RoundProgress
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import ColdStart, WarmFile
 from tierwise.validation import clients, slots, truth
 from tierwise.validation.rows import append_row, read_rows

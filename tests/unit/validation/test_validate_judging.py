@@ -18,7 +18,7 @@ from tierwise.predict import Estimate, ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.accuracy.page import accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
-from tierwise.report.charts.accuracy import accuracy_chart
+from tierwise.report.charts.prediction import accuracy_chart
 from tierwise.validation import truth
 from tierwise.validation.accuracy import Recorded, verdicts
 from tierwise.validation.answers import ANSWERS_FILE

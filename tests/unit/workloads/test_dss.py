@@ -18,7 +18,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.workloads import Workload
 from tierwise.workloads.dss import metrics
 from tierwise.workloads.dss.parameters import QUERIES, draw
-from tierwise.workloads.dss.streams import STREAMS_MAX, order
+from tierwise.workloads.dss.sequence import STREAMS_MAX, order
 from tierwise.workloads.program import Program
 
 SF = 0.01

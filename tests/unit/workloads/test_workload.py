@@ -18,7 +18,7 @@ from support.paths import ROOT
 from tierwise import _core
 from tierwise import workloads as workload
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.workloads import Workload
 from tierwise.workloads.expression import evaluate
 from tierwise.workloads.generators import Generator

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from tierwise import _core
 from tierwise import workloads as workload
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.workloads import Workload, dialect
 
 OTHERS = [name for name in dialect.NAMES if name != "postgres"]

@@ -221,7 +221,6 @@ impl<'a> Task<'a> {
     fn end_turn(&self, ends: bool) -> bool {
         let mut machine = self.machine();
         machine.task(self.id).reuse = ReadReuse::default();
-        machine.task(self.id).spared_ns = 0;
         if ends {
             machine.release_locks(self.id);
         }

@@ -100,7 +100,8 @@ pub(crate) struct TaskState {
     pub(crate) async_wait: AsyncWait,
     /// Reuse distances of its next reads.
     pub(crate) reuse: ReadReuse,
-    /// Processor time that reads answered by more memory spare it.
+    /// Processor time that reads answered by more memory spare it, from its next steps on: a part was spent before the
+    /// read.
     pub(crate) spared_ns: Nanos,
     /// Its last read of evicted pages: role, end, and the end of what was read ahead.
     pub(crate) evicted_read: Option<(Role, u64, u64)>,

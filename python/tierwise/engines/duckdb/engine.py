@@ -1,19 +1,41 @@
-"""DuckDB as an engine: a columnar database file for analytic queries."""
+"""DuckDB as an engine: a columnar database file for analytic queries, loaded from tables as files."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tierwise import _core
 from tierwise.engines.base import Clients
-from tierwise.engines.duckdb.table_files import written
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.host.users import give
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+
+_ROWS = 1_000_000
+
+
+def written(source: Mapping[str, Any], directory: Path) -> Iterator[Path]:
+    """Rows of a table in files of about a million: lines of fields that ``|`` separates, in order.
+
+    Args:
+        source: from a program's table: ``table``, ``scale_factor``, and ``refresh_sets`` for refresh data.
+        directory: holds one of the files at a time; the next one replaces it.
+    """
+    arguments = source["table"], source["scale_factor"]
+    refresh_sets = source.get("refresh_sets")
+    parts = -(-_core.tpch_rows(*arguments, refresh_sets) // _ROWS)
+    file = directory / f"{source['table']}.tbl"
+    for part in range(1, parts + 1):
+        # The directory is another user's, so a file or link that is there already is not written to.
+        file.unlink(missing_ok=True)
+        with file.open("xb") as made:
+            _core.write_tpch(*arguments, part, parts, f"/proc/self/fd/{made.fileno()}", refresh_sets)
+        yield file
+    file.unlink()
+
 
 _ROLES = (
     (re.compile(r"database\.duckdb(\.wal.*|\.tmp)?"), Role.DATA),

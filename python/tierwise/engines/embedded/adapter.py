@@ -9,9 +9,9 @@ from typing import Protocol
 
 from tierwise.engines.base import Limits
 from tierwise.engines.commits import CommitSession
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 
 
 @dataclass(frozen=True)

@@ -7,29 +7,84 @@ limits, CPU time, a kill and a cold restart mean the same as for a server. This 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tierwise.engines.base import Clients, Engine
 from tierwise.engines.commits import CommitLedger, Found
-from tierwise.engines.directories import ServerDirectories
-from tierwise.engines.embedded.clients import EmbeddedClients
-from tierwise.engines.embedded.link import WorkerLink
-from tierwise.engines.embedded.process import WorkerProcess
-from tierwise.engines.salvage import Salvage
-from tierwise.engines.study_settings import checked
+from tierwise.engines.documented import Salvage, checked
+from tierwise.engines.embedded.process import WorkerLink, WorkerProcess
+from tierwise.engines.server_engine import ServerDirectories
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.host import ledger, page_cache, users
 from tierwise.host.cpu import process_cpu_s
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.cold_start import ColdStart
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.conditions import ColdStart
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 from tierwise.results.wait_sampling import WaitSampler
+
+
+class EmbeddedClients:
+    """Implements :class:`tierwise.engines.base.Clients`; after a restart of the worker it must reconnect."""
+
+    def __init__(
+        self, present_link: Callable[[], WorkerLink], program_json: str, clients: int, seed: int
+    ) -> None:
+        """Connect ``clients`` clients.
+
+        Args:
+            present_link: gives the link to the current worker.
+        """
+        self._present_link = present_link
+        self._told: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
+        self._closed = False
+        self._connect()
+
+    @property
+    def sessions(self) -> int:
+        """Number of open sessions."""
+        return 0 if self._closed or not self._link.open else int(self._told["clients"])
+
+    def run(
+        self,
+        transactions: int | None = None,
+        seconds: float | None = None,
+        *,
+        transaction: str | None = None,
+        cap_s: float | None = None,
+    ) -> str:
+        """Run, and give the report; its ``client_cpu_s`` is zero because the engine counts that time."""
+        told = self._link.call(
+            "run",
+            number=self._number,
+            limits=[transactions, seconds],
+            options={"transaction": transaction, "cap_s": cap_s},
+        )
+        return json.dumps({**json.loads(told), "client_cpu_s": 0.0})
+
+    def reconnect(self) -> None:
+        """Close every session and open new ones in the current worker."""
+        if self._link.open:
+            self._link.call("reconnect", number=self._number)
+        else:
+            self._connect()
+
+    def close(self) -> None:
+        """End the sessions. No error if the worker, and the sessions with it, is gone."""
+        if self._link.open and not self._closed:
+            self._link.call("disconnect", number=self._number)
+        self._closed = True
+
+    def _connect(self) -> None:
+        self._link = self._present_link()
+        self._number = self._link.call("connect", **self._told)
+
 
 _END_TIMEOUT_S = 10
 

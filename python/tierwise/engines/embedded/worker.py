@@ -28,9 +28,9 @@ from tierwise import _core
 from tierwise.engines import commits
 from tierwise.engines.base import Limits
 from tierwise.engines.embedded.adapter import Adapter, Opening
-from tierwise.engines.embedded.link import READY
+from tierwise.engines.embedded.process import READY
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev/urandom")
 """Paths that a library may read besides its own code: other libraries, time zones, the machine's size."""

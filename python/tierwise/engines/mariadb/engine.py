@@ -9,20 +9,18 @@ from typing import ClassVar
 from tierwise import _core
 from tierwise.engines.base import Clients
 from tierwise.engines.commits import CommitSession
-from tierwise.engines.mariadb import settings as mariadb_settings
+from tierwise.engines.documented import checked
 from tierwise.engines.mariadb.binaries import MariadbBinaries
-from tierwise.engines.mariadb.commits import commit_session, run_check
-from tierwise.engines.mariadb.counters import read_counters, read_space
+from tierwise.engines.mariadb.counters import MariadbWaitProbe, read_counters, read_space
 from tierwise.engines.mariadb.files import MariadbFiles, in_directory
-from tierwise.engines.mariadb.server import MariadbServer
-from tierwise.engines.mariadb.waits import MariadbWaitProbe
+from tierwise.engines.mariadb.server import MariadbServer, defaults_for, for_limits, for_places
+from tierwise.engines.mariadb.session import commit_session, run_check
 from tierwise.engines.server_engine import ServerEngine
-from tierwise.engines.study_settings import checked
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 from tierwise.results.wait_sampling import WaitSampler
 
 _DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
@@ -153,8 +151,8 @@ class MariadbEngine(ServerEngine[MariadbServer]):
     def _all_settings(self) -> dict[str, str]:
         assert self._temp is not None, "made with the database"
         return {
-            **mariadb_settings.for_limits(self.name, self.limits),
-            **mariadb_settings.defaults_for(self.directories),
+            **for_limits(self.name, self.limits),
+            **defaults_for(self.directories),
             **self._settings,
-            **mariadb_settings.for_places(self.directories, self._temp, self._known_server().socket),
+            **for_places(self.directories, self._temp, self._known_server().socket),
         }

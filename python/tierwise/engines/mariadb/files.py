@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tierwise.engines.mariadb.settings import BINLOG
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+
+BINLOG = "binlog"
+"""Prefix of the binary log's file names."""
 
 DATABASE = "tierwise"
 """The schema that the load's tables are in."""

@@ -1,4 +1,4 @@
-"""Sessions of a MariaDB server.
+"""Sessions of a MariaDB server and of the load of commits, and the check of its tables.
 
 root's sessions have no current schema, and their statements name no object of the load. In the load's
 schema, everything runs as :data:`CLIENT`: schema, load, statistics, checks. So no routine, trigger, view or
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from tierwise.engines.commits import SQL_TABLES, CommitSession, SqlCommitSession
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
+from tierwise.results.faults import IntegrityCheck
 
 CLIENT = "tierwise_client"
 """Account of the load's sessions, which identifies them."""
@@ -79,3 +81,36 @@ def first_line(error: pymysql.MySQLError) -> str:
     """The server's message."""
     text = str(error.args[1] if len(error.args) > 1 else error)
     return text.splitlines()[0] if text else type(error).__name__
+
+
+ResultT = TypeVar("ResultT")
+
+
+def commit_session(connect: Callable[[], pymysql.Connection[Any]]) -> CommitSession:
+    """Open a session.
+
+    Raises:
+        TierwiseError: from it, where the server or its disk fails.
+    """
+    connection = _named(connect)
+
+    def execute(sql: str) -> Sequence[Any]:
+        with connection.cursor() as cursor:
+            _named(lambda: cursor.execute(sql))
+            return list(cursor.fetchall())
+
+    return SqlCommitSession(execute, lambda: connection.close() if connection.open else None)
+
+
+def run_check(query: Callable[[str], list[Any]]) -> IntegrityCheck:
+    """CHECK TABLE of the load's tables."""
+    rows = query(f"CHECK TABLE {', '.join(SQL_TABLES)} EXTENDED")
+    problems = [f"{table}: {text}" for table, _, kind, text in rows if (kind, text) != ("status", "OK")]
+    return IntegrityCheck(name="CHECK TABLE EXTENDED", problems=problems)
+
+
+def _named(call: Callable[[], ResultT]) -> ResultT:
+    try:
+        return call()
+    except (pymysql.MySQLError, OSError) as error:
+        raise TierwiseError(f"engine mariadb: {error}", "see the server's log") from error

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import names_in, one_of
+from tierwise.model.names import names_in, one_of
 
 Value = int | float | str | None
 """Types of a field."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.engines.postgres.errors import explain
+from tierwise.engines.postgres.session import explain
 from tierwise.host import ledger, programs
 from tierwise.host.users import ServerUser, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError

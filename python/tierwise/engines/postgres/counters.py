@@ -1,12 +1,15 @@
-"""PostgreSQL's counters, under the names that all engines share."""
+"""PostgreSQL's counters, and the waits of its sessions, under the names that all engines share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tierwise.engines.postgres.session import DATABASE
-from tierwise.results.counters import Counters, SpaceUse
+from tierwise.host.cpu import process_cpu_s
+from tierwise.model.extras import psycopg
+from tierwise.results import WaitClass
+from tierwise.results.measurements import Counters, SpaceUse
 
 _SHARED = f"""
     SELECT pg_catalog.current_setting('block_size')::bigint AS page_bytes,
@@ -69,3 +72,113 @@ def read_space(query: Callable[[str], list[Any]]) -> SpaceUse:
     """Space of tables with their TOAST, and of indexes; without the catalogue. ``rows`` is an estimate."""
     reserved, data, index, rows = query(_SPACE)[0]
     return SpaceUse(rows=rows, reserved_bytes=reserved, data_bytes=data, index_bytes=index)
+
+
+CLIENT_APPLICATION = "tierwise-client"
+"""The application_name of the load's sessions."""
+
+_EVENTS: Mapping[WaitClass, str] = {
+    "log_sync": "IO:WalSync IO:WalWrite IO:WalInitSync IO:WalInitWrite IO:WalSyncMethodAssign IPC:SyncRep",
+    "log_lock": "LWLock:WALWrite LWLock:WALInsert LWLock:WALBufMapping",
+    "data_read": """
+        IO:DataFileRead IO:DataFilePrefetch IO:AioIoCompletion IO:AioIoUringExecution IO:AioIoUringSubmit
+        IO:BuffileRead IO:SlruRead IO:RelationMapRead IPC:BufferIo
+        LWLock:AioUringCompletion LWLock:AioWorkerSubmissionQueue""",
+    "data_write": """
+        IO:DataFileWrite IO:DataFileExtend IO:DataFileFlush IO:DataFileSync IO:DataFileImmediateSync
+        IO:DataFileTruncate IO:BuffileWrite IO:BuffileTruncate IO:SlruWrite IO:SlruSync IO:SlruFlushSync
+        IO:RelationMapWrite IO:RelationMapReplace IO:CopyFileWrite IO:CopyFileCopy""",
+    "lock": "IPC:XactGroupUpdate IPC:ProcarrayGroupUpdate IPC:BtreePage Timeout:SpinDelay",
+}
+"""Events by class, as pg_wait_events of PostgreSQL 18 spells them.
+
+Up to PostgreSQL 16 the same names differ only in case (WALSync, BufferIO, SLRURead), so case is ignored.
+SyncRep is the wait for the second member of the log. A wait for asynchronous I/O counts as a read: PostgreSQL
+18 uses it only for reads.
+"""
+
+_TYPES: Mapping[str, WaitClass] = {
+    "client": "client",
+    "lock": "lock",
+    "lwlock": "lock",
+    "bufferpin": "lock",
+    "buffer": "lock",
+}
+"""Classes of whole event types, for events not listed above; every other type is ``other``."""
+
+_CLASS_OF: Mapping[str, WaitClass] = {
+    event.lower(): name for name, events in _EVENTS.items() for event in events.split()
+}
+
+_MOST_SESSIONS = 50
+"""Most sessions sampled in one tick, chosen at random; bounds the cost of a tick."""
+
+_QUERY = f"""
+    SELECT state, wait_event_type, wait_event, process_state, count(*)
+    FROM (
+        SELECT state, wait_event_type, wait_event,
+               pg_catalog.split_part(
+                   pg_catalog.pg_read_file('/proc/' || pid || '/stat', 0, 40, true), ' ', 3) AS process_state
+        FROM (
+            SELECT * FROM pg_catalog.pg_stat_get_activity((SELECT NULL::integer FROM pg_catalog.pg_sleep(%s)))
+            WHERE application_name = '{CLIENT_APPLICATION}' AND backend_type = 'client backend'
+            ORDER BY pg_catalog.random() LIMIT {_MOST_SESSIONS}
+        ) AS chosen
+    ) AS seen
+    GROUP BY 1, 2, 3, 4
+"""
+"""The server waits, then reads its session table, then asks the kernel about the process of each session.
+
+The sub-select fixes the order: an argument is evaluated before the function is called.
+"""
+
+
+def classify(
+    state: str | None, event_type: str | None, event: str | None, process_state: str | None = None
+) -> WaitClass:
+    """The class of a session.
+
+    Args:
+        state: as in pg_stat_activity, like the next two.
+        event_type: ``None`` while there is no wait.
+        event: ``None`` while there is no wait.
+        process_state: of proc_pid_stat(5). ``R`` (running or runnable) overrides the rest: a woken session
+            still shows its last wait until it runs, and a session that has received a request still shows
+            the wait for its client.
+    """
+    if process_state == "R":
+        return "cpu"
+    if state is None or state == "disabled":
+        return "other"
+    if state.startswith("idle"):
+        return "client"
+    if event_type is None:
+        return "cpu"
+    exact = _CLASS_OF.get(f"{event_type}:{event}".lower())
+    return exact or _TYPES.get(event_type.lower(), "other")
+
+
+class PostgresWaitProbe:
+    """Reads pg_stat_activity with one prepared statement over a separate connection."""
+
+    def __init__(self, dsn: str) -> None:
+        """Connect; the sampled sessions need not exist yet."""
+        self._connection = psycopg.connect(dsn, autocommit=True, application_name="tierwise-sampler")
+        self._cursor = self._connection.cursor()
+
+    def sample(self, delay_s: float) -> list[WaitClass]:
+        """One class for each session of the load, for at most 50 sessions."""
+        try:
+            self._cursor.execute(_QUERY, [delay_s], prepare=True)
+        except psycopg.errors.InternalError:
+            # A session ended between the read of the session table and the read of its process.
+            return []
+        return [name for *seen, sessions in self._cursor for name in [classify(*seen)] * sessions]
+
+    def cpu_s(self) -> float:
+        """CPU seconds of the server process behind the connection."""
+        return process_cpu_s(self._connection.info.backend_pid) or 0.0
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()

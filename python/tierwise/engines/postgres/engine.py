@@ -9,23 +9,25 @@ from typing import Any, ClassVar
 from tierwise import _core
 from tierwise.engines.base import Clients
 from tierwise.engines.commits import CommitSession
+from tierwise.engines.documented import Salvage, checked
 from tierwise.engines.postgres.binaries import Binaries, major_of
-from tierwise.engines.postgres.commits import commit_session, run_check
-from tierwise.engines.postgres.counters import read_counters, read_space
+from tierwise.engines.postgres.counters import PostgresWaitProbe, read_counters, read_space
 from tierwise.engines.postgres.files import PostgresFiles
-from tierwise.engines.postgres.server import PostgresServer
-from tierwise.engines.postgres.session import CLIENT
-from tierwise.engines.postgres.settings import PostgresSettings, for_archive, for_limits
-from tierwise.engines.postgres.waits import PostgresWaitProbe
-from tierwise.engines.postgres.wal_receiver import MEMBER_SETTINGS, SynchronousWalReceiver
-from tierwise.engines.salvage import Salvage
+from tierwise.engines.postgres.server import (
+    MEMBER_SETTINGS,
+    PostgresServer,
+    PostgresSettings,
+    SynchronousWalReceiver,
+    for_archive,
+    for_limits,
+)
+from tierwise.engines.postgres.session import CLIENT, commit_session, run_check
 from tierwise.engines.server_engine import ServerEngine
-from tierwise.engines.study_settings import checked
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 from tierwise.results.wait_sampling import WaitSampler
 
 _SETTINGS = """
@@ -62,7 +64,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             name: the engine's name, for messages and results.
             binaries: the installation to use.
             settings: server settings by name, as in postgresql.conf, and tierwise's own (see
-                :mod:`tierwise.engines.postgres.settings`).
+                :mod:`tierwise.engines.postgres.server`).
             socket_dir: directory of the socket; a private one when left out.
             port: number in the socket's file name; no TCP port is opened.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.

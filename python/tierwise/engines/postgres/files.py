@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 ARCHIVED = ".archived"
 """Suffix of an archived segment, whose name is otherwise that of the segment in the log."""

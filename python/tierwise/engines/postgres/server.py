@@ -1,17 +1,21 @@
-"""One PostgreSQL server process: starts, queries and stops it, and reports its errors in one line."""
+"""One PostgreSQL server process: settings, start, stop, errors in one line, a second member of its log."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
+import shlex
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tierwise.engines.base import Limits
 from tierwise.engines.postgres.binaries import Binaries
-from tierwise.engines.postgres.errors import explain, fix_for, grave_lines
+from tierwise.engines.postgres.files import ARCHIVED
 from tierwise.engines.postgres.session import (
     CATALOGUE_ONLY,
     CHECKS,
@@ -20,12 +24,145 @@ from tierwise.engines.postgres.session import (
     DATABASE,
     SUPERUSER,
     PostgresSession,
+    explain,
+    fix_for,
+    grave_lines,
 )
-from tierwise.engines.server_process import ServerProcess
+from tierwise.engines.server_engine import ServerProcess
 from tierwise.host import ledger
+from tierwise.host.processes import Process
 from tierwise.host.users import ServerUser, ids, write_for
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
+
+_DEFAULT_WORKERS = 8
+"""Default of max_worker_processes and max_parallel_workers."""
+_DEFAULT_CONNECTIONS = 100
+_OWN_CONNECTIONS = 20
+"""Connections for the control session, samplers, loaders and the server's superuser reserve."""
+
+
+@dataclass(frozen=True)
+class PostgresSettings:
+    """The study's settings, with tierwise's own settings taken out."""
+
+    server: Mapping[str, str]
+    log_members: int
+    """2: a second log member on the log's device; a commit waits for both."""
+    segment_mib: int | None
+    """Size of a log segment, fixed when the database is made."""
+
+    @classmethod
+    def split(cls, name: str, settings: Mapping[str, str]) -> PostgresSettings:
+        """Take out what the server does not know, and check its values.
+
+        Args:
+            name: of the engine, for messages.
+            settings: those that a study may give.
+
+        Raises:
+            TierwiseError: naming the setting.
+        """
+        server = dict(settings)
+        members = server.pop("log_members", "1")
+        if members not in ("1", "2"):
+            raise TierwiseError(f"engine {name}: setting log_members is {members!r}", "use 1 or 2")
+        return cls(server, int(members), _segment_mib(name, server.pop("wal_segment_size", None)))
+
+
+def _segment_mib(name: str, size: str | None) -> int | None:
+    if size is None:
+        return None
+    match = re.fullmatch(r"(\d+)\s*MB", size)
+    mib = int(match[1]) if match else 0
+    if mib not in {1 << power for power in range(11)}:
+        raise TierwiseError(
+            f"engine {name}: setting wal_segment_size is {size!r}", "use a power of two from 1MB to 1024MB"
+        )
+    return mib
+
+
+def for_limits(limits: Limits) -> dict[str, str]:
+    """Settings that follow from limits.
+
+    A quarter of the memory for shared_buffers is what the manual recommends (section 19.4.1); the planner
+    assumes a cache of three quarters. Parallelism counts the leader, so 1 means a query without workers.
+    """
+    found = {}
+    if limits.memory_bytes is not None:
+        found["shared_buffers"] = f"{max(limits.memory_bytes // 4 >> 10, 128)}kB"
+        found["effective_cache_size"] = f"{max(limits.memory_bytes * 3 // 4 >> 10, 128)}kB"
+    if limits.parallelism is not None:
+        helpers = limits.parallelism - 1
+        found["max_parallel_workers_per_gather"] = str(helpers)
+        found["max_parallel_maintenance_workers"] = str(helpers)
+        found["max_parallel_workers"] = str(max(_DEFAULT_WORKERS, helpers))
+        found["max_worker_processes"] = str(max(_DEFAULT_WORKERS, helpers))
+    if limits.sessions is not None:
+        found["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
+    return found
+
+
+def for_archive(directory: Path) -> dict[str, str]:
+    """Settings that copy each full segment to a directory and flush it there."""
+    target = shlex.quote(str(directory)).replace("%", "%%")
+    copy = f"dd if=%p of={target}/%f{ARCHIVED}.part bs=1M conv=fsync status=none"
+    rename = f"mv {target}/%f{ARCHIVED}.part {target}/%f{ARCHIVED}"
+    return {"archive_mode": "on", "archive_command": f"{copy} && {rename}"}
+
+
+MEMBER = "tierwise_member"
+"""Name of the receiver, and of the slot that keeps segments until the receiver has them."""
+
+MEMBER_SETTINGS = {"synchronous_standby_names": MEMBER}
+_STATE = f"SELECT state FROM pg_catalog.pg_stat_replication WHERE application_name = '{MEMBER}'"
+
+
+class SynchronousWalReceiver:
+    """Runs pg_receivewal, which writes the flushed log, flushes its copy and reports that."""
+
+    def __init__(self, server: PostgresServer, directory: Path) -> None:
+        """Write to ``directory``; the server must run with :data:`MEMBER_SETTINGS`."""
+        self._server = server
+        self._directory = directory
+        self._process: Process | None = None
+
+    def start(self, timeout_s: float) -> None:
+        """Start receiving, and wait until commits can use the receiver.
+
+        Raises:
+            TierwiseError: with the program's last line, if it ended.
+        """
+        program = self._server.bin / "pg_receivewal"
+        arguments: list[str | Path] = ["-D", self._directory, "--no-password", "--slot", MEMBER, "--no-loop"]
+        dsn = f"{self._server.dsn} application_name={MEMBER}"
+        create = ["--create-slot", "--if-not-exists", "--slot", MEMBER, "-d", dsn]
+        secrets = self._server.secrets
+        self._server.run(program, create, timeout_s, secrets)
+        self._process = self._server.launch(program, [*arguments, "--synchronous", "-d", dsn], secrets)
+        deadline_s = time.monotonic() + timeout_s
+        while self._server.query(_STATE) != [("streaming",)]:
+            if not self._process.running or time.monotonic() > deadline_s:
+                self.end()
+                raise self._server.error("has no second member of its log")
+            time.sleep(0.01)
+
+    @property
+    def pids(self) -> list[int]:
+        """Pid of the receiver while it runs."""
+        return [self._process.pid] if self._process is not None and self._process.running else []
+
+    @property
+    def lost(self) -> bool:
+        """Whether the receiver has ended unexpectedly, so that commits block."""
+        return self._process is not None and not self._process.running
+
+    def end(self, timeout_s: float = 0) -> None:
+        """Wait for it to end, as it does after a clean stop of the server, or kill it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.wait_or_kill(timeout_s)
+
 
 _MEMORY = Path("/dev/shm")
 

@@ -1,28 +1,206 @@
-"""RocksDB in the worker's process: opens it with separate roles, reads its counters."""
+"""RocksDB in the worker's process: opened with separate roles, its counters, its load of commits."""
 
 from __future__ import annotations
 
+import json
 import pickle  # noqa: F401  (rocksdict imports it when a database is opened, and the worker may then not read it)
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
-from rocksdict import DBPath, Options, Rdict, WriteBatch, WriteOptions
+from rocksdict import Cache, DBPath, Options, Rdict, WriteBatch, WriteOptions
 
 from tierwise.engines.commits import CommitSession
 from tierwise.engines.embedded.adapter import Opening
-from tierwise.engines.objects import encoding
-from tierwise.engines.objects.client import ObjectClient
 from tierwise.engines.objects.operations import Kind, parse_kind
-from tierwise.engines.objects.transaction import Locks, Pair
-from tierwise.engines.rocksdb.commits import RocksCommitSession, run_check
-from tierwise.engines.rocksdb.files import NAMED_OPTIONS, has_options, read_options
-from tierwise.engines.rocksdb.group_commit import GroupCommit
-from tierwise.engines.rocksdb.options import CACHE, REPAIR, SYNC, NamedOptions, wants_sync
+from tierwise.engines.objects.store import Locks, ObjectClient, Pair, kind_key, kinds_prefix
+from tierwise.engines.rocksdb.files import NAMED_OPTIONS, has_options, newest_options, read_options
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.names import did_you_mean
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
+
+CACHE = "block_cache"
+"""Size of the block cache in bytes: the only option that RocksDB's file leaves out."""
+
+SYNC = "sync"
+"""Whether a commit waits for the flush of the log: an option of each write, in no file."""
+
+REPAIR = "repair"
+"""Whether to repair the database before it is opened; only the engine sets it."""
+
+_CACHE_BYTES = 32 << 20
+
+
+def wants_sync(settings: Mapping[str, str]) -> bool:
+    """The setting ``sync``: on unless it is off.
+
+    Raises:
+        TierwiseError: for any other value.
+    """
+    value = settings.get(SYNC, "on")
+    if value not in ("on", "off"):
+        raise TierwiseError(f"setting {SYNC} cannot be {value!r}", "give on or off")
+    return value == "on"
+
+
+class NamedOptions:
+    """The options of an existing database, with some of them changed."""
+
+    def __init__(self, database: Path, changes: Mapping[str, str]) -> None:
+        """Read the options.
+
+        Args:
+            database: directory with its newest ``OPTIONS`` file.
+            changes: values by name, as the file has them.
+
+        Raises:
+            TierwiseError: naming the option that is unknown or has a bad value.
+        """
+        self._values = {CACHE: str(_CACHE_BYTES), **read_options(database)}
+        for name in changes.keys() - self._values.keys():
+            raise TierwiseError(
+                f"setting {name} is unknown to RocksDB",
+                did_you_mean(name, self._values, "see its OPTIONS file"),
+            )
+        self._text = newest_options(database).read_text()
+        for name, value in changes.items():
+            line = f"  {name}={value}".replace("\\", r"\\")
+            self._text = re.sub(rf"(?m)^  {name}=.*$", line, self._text)
+        self._changes = changes
+        self._cache_bytes = self._whole(CACHE, changes.get(CACHE, str(_CACHE_BYTES)))
+
+    @property
+    def cache_bytes(self) -> int:
+        """Size of the block cache."""
+        return self._cache_bytes
+
+    def load(self, scratch: Path) -> tuple[Options, dict[str, Options]]:
+        """Let RocksDB parse the options; gives those of the database, and of each column family.
+
+        Args:
+            scratch: a writable directory.
+
+        Raises:
+            TierwiseError: naming the option whose value RocksDB refuses.
+        """
+        scratch.mkdir(exist_ok=True)
+        (scratch / "OPTIONS-000001").write_text(self._text)
+        (scratch / "rocksdict-config.json").write_text(
+            json.dumps({"raw_mode": True, "prefix_extractors": {}})
+        )
+        try:
+            return Options.load_latest(str(scratch), cache=Cache(self._cache_bytes))
+        except Exception as error:
+            named = next((name for name in self._changes if name in str(error)), ", ".join(self._changes))
+            raise TierwiseError(f"setting {named}: {error}", "choose a value that RocksDB takes") from None
+
+    @staticmethod
+    def _whole(name: str, value: str) -> int:
+        if not value.isdecimal():
+            raise TierwiseError(f"setting {name}: {value!r} is no number of bytes", "give a whole number")
+        return int(value)
+
+
+class GroupCommit:
+    """Lets one caller flush for itself and for all callers that arrived during the previous flush."""
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
+        self._turn = threading.Condition()
+        self._written = 0
+        self._durable = 0
+        self._flushing = False
+
+    def wait(self) -> None:
+        """Return when all of the caller's earlier writes are durable.
+
+        An error of a flush is raised only to its caller; the other callers retry.
+        """
+        with self._turn:
+            self._written += 1
+            mine = self._written
+            self._turn.wait_for(lambda: self._durable >= mine or not self._flushing)
+            if self._durable >= mine:
+                return
+            self._flushing = True
+            covered = self._written
+        try:
+            self._flush()
+        except BaseException:
+            covered = 0
+            raise
+        finally:
+            with self._turn:
+                self._durable = max(self._durable, covered)
+                self._flushing = False
+                self._turn.notify_all()
+
+
+_DONE = b"commits/done/"
+_ITEM = b"commits/item/"
+
+
+class Store(Protocol):
+    """What a session needs of the database."""
+
+    def write(self, changes: Mapping[bytes, bytes | None], /) -> None:
+        """Write one batch."""
+
+    def scan(self, prefix: bytes, /) -> Iterator[tuple[bytes, bytes]]:
+        """All pairs whose key has the prefix."""
+
+
+class RocksCommitSession:
+    """A commit is one batch of two keys."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def commit(self, client: int, number: int, item: int, body: str) -> None:
+        """Write the row's key and the item's new value."""
+        row = b"%s%d/%d" % (_DONE, client, number)
+        self._store.write({row: b"", _item_key(item): b"%d %s" % (number, body.encode())})
+
+    def fill(self, items: Sequence[tuple[int, int, str]]) -> None:
+        """Write all items in one batch."""
+        self._store.write({_item_key(item): b"%d %s" % (n, body.encode()) for item, n, body in items})
+
+    def read(self) -> tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int, str]]]:
+        """Scan both kinds of keys."""
+        done = [_numbers(key, _DONE) for key, _ in self._store.scan(_DONE)]
+        items = [
+            (_numbers(key, _ITEM)[0], int(number), body.decode())
+            for key, value in self._store.scan(_ITEM)
+            for number, body in [value.split(b" ", 1)]
+        ]
+        return [(client, number) for client, number in done], items
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def run_check(store: Store) -> IntegrityCheck:
+    """Read every pair of the database; the package has no call for RocksDB's VerifyChecksum."""
+    name = "full read with block checksums"
+    try:
+        for _ in store.scan(b""):
+            pass
+    except Exception as error:  # the library raises plain ones
+        return IntegrityCheck(name=name, problems=[str(error)])
+    return IntegrityCheck(name=name)
+
+
+def _item_key(item: int) -> bytes:
+    return b"%s%06d" % (_ITEM, item)
+
+
+def _numbers(key: bytes, prefix: bytes) -> list[int]:
+    return [int(part) for part in key.removeprefix(prefix).split(b"/")]
+
 
 _NO_LIMIT = 1 << 50
 _TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")
@@ -54,7 +232,7 @@ class RocksAdapter:
         self._options = _placed(loaded, opening)
         self._database = Rdict(str(system), self._options, column_families=families)
         self._group = GroupCommit(lambda: self._database.flush_wal(True))
-        declared = [value.decode() for _, value in self.scan(encoding.kinds_prefix())]
+        declared = [value.decode() for _, value in self.scan(kinds_prefix())]
         self.kinds = {kind.name: kind for kind in map(parse_kind, declared, range(len(declared)))}
 
     def driver(self) -> tuple[str, object]:
@@ -70,7 +248,7 @@ class RocksAdapter:
         kind = parse_kind(statement, len(self.kinds))
         if kind.name in self.kinds:
             raise TierwiseError(f"there are objects of the kind {kind.name} already", "choose another name")
-        self.write({encoding.kind_key(kind.number, kind.name): statement.encode()})
+        self.write({kind_key(kind.number, kind.name): statement.encode()})
         self.kinds[kind.name] = kind
 
     def checkpoint(self) -> None:

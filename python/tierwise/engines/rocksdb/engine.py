@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise.engines.embedded.engine import EmbeddedEngine
-from tierwise.engines.rocksdb import files as rocksdb_files
-from tierwise.model.roles import Role
+from tierwise.engines.rocksdb.files import read_options, role_of
+from tierwise.model.placement import Role
 
 
 class RocksEngine(EmbeddedEngine):
@@ -35,9 +35,9 @@ class RocksEngine(EmbeddedEngine):
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name."""
-        return rocksdb_files.role_of(path)
+        return role_of(path)
 
     def version(self) -> str:
         """Version of RocksDB, known once there is a database; until then the version of the package."""
         system = self.directories.get(Role.SYSTEM)
-        return super().version() if system is None else rocksdb_files.read_options(system)["rocksdb_version"]
+        return super().version() if system is None else read_options(system)["rocksdb_version"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _ROLES = (
     (re.compile(r"\d{6,}\.log"), Role.LOG),

@@ -11,9 +11,9 @@ from tierwise.engines.commits import SQL_SCHEMA, CommitSession, SqlCommitSession
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.sqlite import settings as sqlite_settings
 from tierwise.model.errors import StatementError
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, SpaceUse
-from tierwise.results.power_cuts import IntegrityCheck
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
 
 _PLACED = (Role.DATA, Role.LOG, Role.DOUBLEWRITE, Role.TEMP, Role.SYSTEM)
 _WALK_S = 10

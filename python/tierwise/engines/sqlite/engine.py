@@ -10,7 +10,7 @@ from typing import ClassVar
 from tierwise import _core
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.engines.sqlite.settings import ALLOWED, check
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 _ROLES = {
     "tierwise.db": Role.DATA,

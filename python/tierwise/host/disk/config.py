@@ -1,15 +1,18 @@
-"""Configuration file of an emulated disk's server."""
+"""A request for an emulated disk: checked before anything is made, written for the disk's server."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tierwise.device_models.profiles import Profile
-from tierwise.host.disk import teardown as disk_teardown
-from tierwise.host.disk.request import Partition
+from tierwise.host import doctor, mounts
+from tierwise.host.disk.teardown import config_file, control_socket, fuse_directory
+from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.output_files import new_folder, open_file, own_folder
 
 SPIN_US = 60.0
@@ -31,13 +34,13 @@ def write(
         parts: the partitions.
         start: seed, state of the device, and whether it lies about flushes.
     """
-    fuse = disk_teardown.fuse_directory(home)
+    fuse = fuse_directory(home)
     own_folder(home)
     new_folder(fuse)
     described = {
         "name": name,
         "mount": str(fuse),
-        "socket": str(disk_teardown.control_socket(home)),
+        "socket": str(control_socket(home)),
         "profile": profile.text,
         "profile_file": str(profile.file),
         "library": dict(profile.library),
@@ -47,7 +50,70 @@ def write(
         "spin_us": SPIN_US,
         "write_back_s": WRITE_BACK_S,
     }
-    config = disk_teardown.config_file(home)
+    config = config_file(home)
     with open_file(config, "new") as file:
         file.write(json.dumps(described).encode())
     return config
+
+
+WHOLE = "disk"
+"""Name of a single partition that is mounted at the directory itself."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
+_ALIGNMENT_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A part of an emulated disk. ``size_bytes`` is rounded down to a multiple of 4096."""
+
+    name: str
+    size_bytes: int
+    fs: str = "ext4"
+
+
+def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions, rounded down to whole blocks.
+
+    Raises:
+        TierwiseError: if this machine, these names or this profile do not allow the disk.
+    """
+    lacking = doctor.missing_for_emulation(doctor.examine())
+    if lacking:
+        raise HostError(f"no emulated disk here: {lacking[0].detail}", lacking[0].fix)
+    for label in [name, *(part.name for part in partitions)]:
+        if not _NAME.fullmatch(label):
+            raise TierwiseError(f"{label!r} is no name for a disk", "use a-z, 0-9, '_', '.' and '-'")
+    for part in partitions:
+        mounts.require_tools(part.fs, part.size_bytes, f"disk {name!r}, partition {part.name!r}")
+    asked = sum(part.size_bytes for part in partitions)
+    if not partitions or asked > profile.capacity_bytes:
+        raise TierwiseError(
+            f"disk {name!r}: {asked} bytes do not fit on {profile.name} of {profile.capacity_bytes} bytes",
+            "make the partitions smaller",
+        )
+    return [
+        Partition(part.name, part.size_bytes // _ALIGNMENT_BYTES * _ALIGNMENT_BYTES, part.fs)
+        for part in partitions
+    ]
+
+
+def mount_points(parts: Sequence[Partition], mount_dir: Path) -> dict[str, Path]:
+    """Mount point of each partition: below ``mount_dir``, or ``mount_dir`` itself for :data:`WHOLE`."""
+    if [part.name for part in parts] == [WHOLE]:
+        return {WHOLE: mount_dir}
+    return {part.name: mount_dir / part.name for part in parts}
+
+
+def require_unused(mount_dir: Path) -> None:
+    """Refuse a directory that is not empty or is a mount point.
+
+    Raises:
+        TierwiseError: naming the directory.
+    """
+    if mounts.mount_at(mount_dir) is not None:
+        raise TierwiseError(f"{mount_dir}: something is mounted there", "name another directory")
+    if mount_dir.exists() and not mount_dir.is_dir():
+        raise TierwiseError(f"{mount_dir} is not a directory", "name an empty directory")
+    if mount_dir.exists() and any(mount_dir.iterdir()):
+        raise TierwiseError(f"{mount_dir} is not empty", "name an empty directory, or one to be made")

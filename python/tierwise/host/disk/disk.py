@@ -15,18 +15,28 @@ from typing import Any, Literal, Self
 from tierwise.device_models.profiles import Profile
 from tierwise.host import ledger
 from tierwise.host.clean import clean_before
-from tierwise.host.disk import config as disk_config
-from tierwise.host.disk import control as disk_control
-from tierwise.host.disk import faults as disk_faults
-from tierwise.host.disk import place as disk_place
-from tierwise.host.disk import server as disk_server
-from tierwise.host.disk import stats as disk_stats
-from tierwise.host.disk import teardown as disk_teardown
-from tierwise.host.disk.attainable import attainable_rates
-from tierwise.host.disk.faults import CutReport, Faults, Precondition
-from tierwise.host.disk.path import measure_path_us
-from tierwise.host.disk.request import WHOLE, Partition, checked_partitions, mount_points, require_unused
-from tierwise.host.disk.stats import DiskStats
+from tierwise.host.disk import partitions as disk_place
+from tierwise.host.disk.attainable import attainable_rates, measure_path_us
+from tierwise.host.disk.config import (
+    WHOLE,
+    Partition,
+    checked_partitions,
+    mount_points,
+    require_unused,
+    write,
+)
+from tierwise.host.disk.faults import (
+    CutReport,
+    Faults,
+    Precondition,
+    fail,
+    require_possible,
+    slow,
+    unreadable,
+)
+from tierwise.host.disk.server import await_socket, send_command, spawn
+from tierwise.host.disk.stats import DiskStats, from_answer
+from tierwise.host.disk.teardown import control_socket, home_of, take_down
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import own_folder
 
@@ -86,12 +96,12 @@ class EmulatedDisk:
             TierwiseError: naming what is wrong or missing; nothing is left behind.
         """
         parts = checked_partitions(name, profile, partitions)
-        disk_faults.require_possible(profile, lies_about_flush, precondition)
+        require_possible(profile, lies_about_flush, precondition)
         commands = (faults or Faults()).commands(sum(part.size_bytes for part in parts))
         points = mount_points(parts, mount_dir.absolute())
         clean_before(lambda _: None)
         require_unused(mount_dir.absolute())
-        home = disk_teardown.home_of(name)
+        home = home_of(name)
         described = {
             "profile": profile.name,
             "model": profile.kind,
@@ -135,7 +145,7 @@ class EmulatedDisk:
         Raises:
             TierwiseError: if the server does not answer, or the disk is still being made.
         """
-        return disk_stats.from_answer(self._refreshed(), self._ask("stats"))
+        return from_answer(self._refreshed(), self._ask("stats"))
 
     def reset_stats(self) -> None:
         """Start all counters from zero."""
@@ -177,11 +187,11 @@ class EmulatedDisk:
 
     def fail(self, *, after_s: float | None = None, after_requests: int | None = None) -> None:
         """Fail the device, at once or later: all requests get errors until the disk is taken down."""
-        self._ask("fail", **disk_faults.fail(after_s, after_requests))
+        self._ask("fail", **fail(after_s, after_requests))
 
     def slow(self, factor: float, for_s: float) -> None:
         """Multiply all service times of the device by ``factor`` for ``for_s`` seconds."""
-        self._ask("slow", **disk_faults.slow(factor, for_s))
+        self._ask("slow", **slow(factor, for_s))
 
     def make_unreadable(self, first: int, last: int, partition: str | None = None) -> None:
         """Make reads of sectors of a partition fail until the sectors are written.
@@ -200,7 +210,7 @@ class EmulatedDisk:
             )
         index = names.index(name)
         start_bytes = sum(part["size_bytes"] for part in placed[:index])
-        self._ask("unreadable", **disk_faults.unreadable(first, last, placed[index], start_bytes))
+        self._ask("unreadable", **unreadable(first, last, placed[index], start_bytes))
 
     def down(self) -> None:
         """Unmount and remove everything. No error if the server has died or everything is gone.
@@ -225,7 +235,7 @@ class EmulatedDisk:
         self.down()
 
     def _ask(self, command: str, **arguments: Any) -> dict[str, Any]:
-        return disk_control.send_command(self._control_socket, command, **arguments)
+        return send_command(self._control_socket, command, **arguments)
 
     def _refreshed(self) -> ledger.Entry:
         """The current ledger entry: another process may have cut the power."""
@@ -240,11 +250,11 @@ class EmulatedDisk:
 
     @property
     def _control_socket(self) -> Path:
-        return disk_teardown.control_socket(self._home)
+        return control_socket(self._home)
 
     def _undo(self) -> None:
         # An interrupt may arrive after the ledger is written and before this process gets the entry.
-        disk_teardown.take_down(ledger.find("disk", self.entry.name) or self.entry)
+        take_down(ledger.find("disk", self.entry.name) or self.entry)
 
     def _make(
         self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any], path_us: float | None
@@ -263,13 +273,13 @@ class EmulatedDisk:
         self.reset_stats()
 
     def _start_server(self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any]) -> None:
-        config = disk_config.write(self._home, self.entry.name, profile, parts, start)
+        config = write(self._home, self.entry.name, profile, parts, start)
         log = self._home / "log"
-        self._server = disk_server.spawn(config, log)
+        self._server = spawn(config, log)
         identity = ledger.Identity.of(self._server.pid)
         if identity is not None:
             self.entry = self.entry.update(server=vars(identity))
-        disk_server.await_socket(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
+        await_socket(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
 
     def _make_directories(self) -> None:
         wanted = {parent for point in self.mounts.values() for parent in (point, *point.parents)}

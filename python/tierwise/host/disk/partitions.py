@@ -1,13 +1,22 @@
-"""Partitions of the emulated disks of this machine: loop devices, of which sysfs tells no more."""
+"""Partitions of emulated disks: attached with their file systems, found, and remounted to empty their caches.
+
+The loop devices are listed here because sysfs tells no more of them.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tierwise.host import ledger
+from tierwise.device_models.profiles import Profile
+from tierwise.host import ledger, loop, mounts
 from tierwise.host.disk import teardown
+from tierwise.host.disk.config import Partition
+from tierwise.host.disk.teardown import fuse_directory
 from tierwise.model.units import SECTOR_BYTES
 
 
@@ -32,3 +41,104 @@ def emulated_partitions() -> list[dict[str, Any]]:
             )
             first += part["size_bytes"] // SECTOR_BYTES
     return found
+
+
+def place(home: Path, part: Partition, point: Path, rotational: bool) -> dict[str, Any]:
+    """Make a file system on a new partition and mount it; give the facts for its ledger entry."""
+    device = _attach(home, part.name, rotational)
+    mounts.make_file_system(part.fs, device)
+    mounts.mount(device, point, part.fs)
+    return {
+        "name": part.name,
+        "loop": str(device),
+        "mount": str(point),
+        "file_system": part.fs,
+        "size_bytes": part.size_bytes,
+    }
+
+
+def let_go(home: Path, placed: Sequence[Mapping[str, Any]]) -> None:
+    """Detach partitions from their users: open files stay open and give errors.
+
+    The server no longer answers to handles from before a power cut, so this call does not block.
+    """
+    for part in placed:
+        while mounts.mount_at(Path(part["mount"])):
+            mounts.unmount(Path(part["mount"]), lazily=True)
+    for device in loop.attached_below(home):
+        loop.let_go(device)
+
+
+def attach_again(home: Path, placed: Sequence[Mapping[str, Any]], rotational: bool) -> list[dict[str, Any]]:
+    """Attach detached partitions to new loop devices, which do not see the old devices' cached pages."""
+    return [{**part, "loop": str(_attach(home, part["name"], rotational))} for part in placed]
+
+
+def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
+    """Mount partitions that already have file systems; these recover as after any power cut.
+
+    Raises:
+        TierwiseError: with the kernel's message, if one is beyond recovery.
+    """
+    for part in placed:
+        mounts.mount(Path(part["loop"]), Path(part["mount"]), part["file_system"])
+
+
+def _attach(home: Path, name: str, rotational: bool) -> Path:
+    device = loop.attach(fuse_directory(home) / f"{name}.img")
+    loop.configure(device, rotational)
+    return device
+
+
+def rotates(profile: Profile) -> bool:
+    """Whether to report the device to the kernel as rotational: a hard disk, or an array of them."""
+    return _rotates(profile.text, profile.library)
+
+
+def _rotates(text: str, library: Mapping[str, str]) -> bool:
+    table = tomllib.loads(text)
+    while "like" in table:
+        table = {**tomllib.loads(library[table.pop("like")]), **table}
+    if table["kind"] == "array":
+        return _rotates(library[table["member"]], library)
+    return bool(table["kind"] == "hdd")
+
+
+PartitionFacts = Mapping[str, Any]
+"""Facts of a partition in the ledger."""
+
+
+def own_partitions(devices: Collection[int]) -> dict[int, PartitionFacts]:
+    """Partitions of disks that this process brought up, by device number, of those numbers.
+
+    The file system of any other disk belongs to the user, who may have made it with ``tierwise disk up``.
+    """
+    mine = ledger.Identity.mine()
+    found = {
+        os.makedev(*loop.number(Path(part["loop"]))): part
+        for entry in ledger.entries("disk")
+        if entry.owner == mine
+        for part in entry.facts["partitions"]
+    }
+    return {device: part for device, part in found.items() if device in devices}
+
+
+def remount(partition: PartitionFacts) -> None:
+    """Unmount a partition and mount it again: the kernel keeps no page, inode or directory entry of it.
+
+    Raises:
+        TierwiseError: if it is in use, naming the users; it stays mounted, and stays warm.
+        HostError: if it cannot be mounted again.
+    """
+    point, device = Path(partition["mount"]), Path(partition["loop"])
+    mounts.unmount(point)
+    try:
+        loop.drop_buffers(device, unused=True)
+    finally:
+        mounts.mount(device, point, partition["file_system"])
+
+
+def drop_metadata(partitions: Iterable[PartitionFacts]) -> None:
+    """Drop the file system's metadata from the buffers of mounted partitions."""
+    for partition in partitions:
+        loop.drop_buffers(Path(partition["loop"]))

@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 from tierwise.host import cgroups, ledger, loop, mounts, processes
-from tierwise.host.disk import control as disk_control
-from tierwise.host.disk import server as disk_server
+from tierwise.host.disk.server import find, send_command
 from tierwise.model.errors import TierwiseError
 
 _SERVER_ENDS_WITHIN_S = 30
@@ -72,7 +71,7 @@ def config_file(home: Path) -> Path:
 def _answers(home: Path) -> bool:
     """Whether the server is alive; if so, make it answer at once, so that unmounting is quick."""
     try:
-        disk_control.send_command(control_socket(home), "timing", on=False)
+        send_command(control_socket(home), "timing", on=False)
     except TierwiseError:
         return False
     return True
@@ -84,7 +83,7 @@ def _kill_server(home: Path) -> None:
     The end of the process aborts the FUSE connection, and every request in it fails. Writing to ``abort``,
     where it exists, does the same if the server hangs in the kernel.
     """
-    for pid in disk_server.find(config_file(home)):
+    for pid in find(config_file(home)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     mounted = mounts.mount_at(fuse_directory(home))
@@ -96,7 +95,7 @@ def _kill_server(home: Path) -> None:
 def _end_server(home: Path) -> None:
     """Wait for a server with nothing left to serve; it exits by itself."""
     deadline = time.monotonic() + _SERVER_ENDS_WITHIN_S
-    while disk_server.find(config_file(home)):
+    while find(config_file(home)):
         if time.monotonic() > deadline:
             _kill_server(home)
             deadline = time.monotonic() + _SERVER_ENDS_WITHIN_S

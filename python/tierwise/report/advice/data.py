@@ -8,7 +8,7 @@ from typing import Any
 
 from tierwise.advise import Wear
 from tierwise.advise.setting_moves import SettingMove
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.predict.together import Unit
 from tierwise.report import numbers
@@ -16,7 +16,7 @@ from tierwise.report.advice.choices import choices_of
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.risks import STATES, risk
 from tierwise.report.palette import DARK, LIGHT, ROLE_COLOURS
-from tierwise.report.recording.bills import part_words
+from tierwise.report.recording.money_words import part_words
 from tierwise.report.recording.tables import listed
 
 _FIGURES = 4

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import date
 
 from tierwise.advise import Advice, Option, Wear
-from tierwise.model.printable import capitalized
-from tierwise.model.roles import Role
+from tierwise.model.names import capitalized
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate
 from tierwise.report import numbers
 from tierwise.report.advice.join import Subject
@@ -30,20 +30,17 @@ from tierwise.report.recording.advice_words import (
     fastest_sentence,
     left_out_sentences,
     simpler_sentence,
-    stale_sentence,
 )
-from tierwise.report.recording.bills import bill_table
-from tierwise.report.recording.cautions import advice_cautions
-from tierwise.report.recording.goal_words import goal_sentence
-from tierwise.report.recording.money_words import LONG_MONTHS, months
+from tierwise.report.recording.decision_words import goal_sentence, space_sentences
+from tierwise.report.recording.money_words import LONG_MONTHS, bill_table, months, stale_sentence
 from tierwise.report.recording.prediction_words import (
+    advice_cautions,
     bound_sentence,
     moving,
     of_what,
     recorded_sentence,
     signed_percent,
 )
-from tierwise.report.recording.space_words import space_sentences
 from tierwise.report.study.moves import join
 
 _LEAST_SHOWN = 0.01

@@ -11,8 +11,8 @@ from tierwise.advise.costs import Bill, Costs
 from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.endurance import wear
 from tierwise.advise.option import MARGIN, is_told
-from tierwise.model.money import SYMBOLS
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+from tierwise.model.units import SYMBOLS
 from tierwise.predict import RECORDED, Prediction, Predictor
 from tierwise.predict.ranking import placement_of
 from tierwise.predict.survey import Survey, survey

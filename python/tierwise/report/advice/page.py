@@ -12,8 +12,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
+from tierwise.model.placement import Role
 from tierwise.report.advice import decision
 from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject

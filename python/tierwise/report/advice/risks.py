@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tierwise.advise.deaths import deaths_shown
 from tierwise.advise.durability import NOT_TESTED, durability, lost_at_stop
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, resolve
 
 State = Literal["kept", "flush", "lost", "unknown"]

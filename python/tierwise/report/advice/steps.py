@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.together import MOVES, moves_of
 from tierwise.report.document import Block, Text, Tone
 

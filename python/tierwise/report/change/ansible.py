@@ -12,8 +12,7 @@ from typing import Any
 
 from tierwise.model.errors import TierwiseError
 from tierwise.report.advice.steps import Guide, Steps, guide
-from tierwise.report.change.change import Change
-from tierwise.report.change.quoting import Block, comment, joined, without_jinja, yaml_lines
+from tierwise.report.change.change import Block, Change, comment, joined, without_jinja, yaml_lines
 
 _VARIABLE = re.compile(r"(\w+)=(\S+)\s*(?:#\s*(.*))?")
 _USED = re.compile(r"\$\{?([A-Z][A-Z0-9_]*)")

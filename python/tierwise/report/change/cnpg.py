@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import resolve
-from tierwise.report.change.change import Change, in_gib
-from tierwise.report.change.quoting import comment, joined, yaml_lines
+from tierwise.report.change.change import Change, comment, in_gib, joined, yaml_lines
 
 API_VERSION = "postgresql.cnpg.io/v1"
 TEMPORARY = "moved_temp"

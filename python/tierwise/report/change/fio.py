@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict import resolve
 from tierwise.recording.role_requests import Direction, RoleRequests
-from tierwise.report.change.change import Change
-from tierwise.report.change.quoting import comment, joined
+from tierwise.report.change.change import Change, comment, joined
 
 _MIB = 1 << 20
 _MOST_BYTES = 4 << 30

@@ -10,11 +10,10 @@ from string import Template
 from typing import Any
 
 from tierwise.device_models.profiles import Profile
-from tierwise.model.roles import Role
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
+from tierwise.model.placement import Role
 from tierwise.predict import resolve
-from tierwise.report.change.change import Change
-from tierwise.report.change.quoting import comment, hcl, joined
+from tierwise.report.change.change import Change, comment, hcl, joined
 
 _VOLUMES = "volumes.toml"
 _MIB_PER_MB = 1e6 / 2**20

@@ -1,9 +1,7 @@
 """Charts of an answer as vector graphics; one file per family."""
 
-from tierwise.report.charts.figure import Figure
-from tierwise.report.charts.figures import figures_of, figures_of_sweep
-from tierwise.report.charts.look import NARROW, PAGE_NARROW, PAGE_WIDE, WIDE, Look
-from tierwise.report.charts.render import to_png, to_svg
+from tierwise.report.charts.comparison import figures_of, figures_of_sweep
+from tierwise.report.charts.look import NARROW, PAGE_NARROW, PAGE_WIDE, WIDE, Figure, Look, to_png, to_svg
 
 __all__ = [
     "NARROW",

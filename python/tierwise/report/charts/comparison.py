@@ -1,17 +1,38 @@
-"""Placements compared: the level of each, its ratio to the baseline, where session time went."""
+"""Placements, or two sets of results, compared: levels, ratios, session time; figures in page order."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from tierwise.model.extras import alt
 from tierwise.report import numbers
-from tierwise.report.charts.bars import Slice, one_after_the_other, stacked_chart
-from tierwise.report.charts.dots import dot, dot_chart
-from tierwise.report.charts.figure import Figure, figure
-from tierwise.report.charts.look import Look, group_colour, percent_x, plot, ratio_x, rows, zero_x
+from tierwise.report.charts import checks, laps
+from tierwise.report.charts.builders import Slice, dot, dot_chart, one_after_the_other, stacked_chart
+from tierwise.report.charts.checks import (
+    amplification_figure,
+    busy_figure,
+    bytes_figure,
+    latency_figure,
+    patterns_figure,
+    requests_figure,
+)
+from tierwise.report.charts.laps import levels_figure, ratios_figure
+from tierwise.report.charts.look import (
+    Figure,
+    Look,
+    figure,
+    group_colour,
+    percent_x,
+    plot,
+    ratio_x,
+    rows,
+    zero_x,
+)
+from tierwise.report.comparison.sets import SetComparison
 from tierwise.report.study.answer import Comparison
 from tierwise.report.study.summary import WAIT_CLASSES
+from tierwise.report.study.sweeps import SweepResult
 from tierwise.results import WaitClass
 
 WAIT_NAMES: dict[WaitClass, str] = {
@@ -90,3 +111,61 @@ def waits_figure(comparison: Comparison) -> Figure | None:
         return stacked_chart(slices(12 if look.narrow else 4.5), x, palette, look, "Where session time went")
 
     return figure("waits", "Share of session time", slices(math.inf), draw)
+
+
+_MOST_ROWS = 60
+
+
+def pairs_figure(found: SetComparison) -> Figure | None:
+    """How many times faster B is than A; ``None`` if no time or rate has a counterpart in the other set."""
+    speeds = {
+        ", ".join(part for part in (name or "whole run", pair.label) if part): ratio
+        for pair in found.pairs
+        for name, ratio in pair.speeds.items()
+    }
+    shown = dict(list(speeds.items())[:_MOST_ROWS])
+    dots = [dot(name, "", ratio, numbers.ratio, "×") for name, ratio in shown.items()]
+    title = "How many times faster B is than A"
+
+    def draw(look: Look) -> alt.LayerChart:
+        x = ratio_x(title, list(shown.values()), look)
+        return dot_chart(dots, x, {"": "place-1"}, look, "B against A", line=True)
+
+    return figure("speed", title, dots, draw)
+
+
+_OF_COMPARISON = (
+    laps.lap_times_figure,
+    laps.normalised_figure,
+    laps.lap_ratios_figure,
+    level_figure,
+    speedup_figure,
+    waits_figure,
+    busy_figure,
+    bytes_figure,
+    requests_figure,
+    amplification_figure,
+    latency_figure,
+    checks.paper_figure,
+    checks.order_figure,
+)
+_CHIEF = frozenset({"patterns", "laps", "laps-speedup", "elapsed", "waits", "paper"})
+"""Charts of each study on a page of many studies."""
+
+
+def figures_of(found: Comparison, chief_only: bool = False) -> dict[str, Figure]:
+    """Name -> figure, for figures with data."""
+    makers = (patterns_figure,) if found.benchmark else _OF_COMPARISON
+    figures = _by_name(make(found) for make in makers)
+    return {name: one for name, one in figures.items() if name in _CHIEF or not chief_only}
+
+
+def figures_of_sweep(found: SweepResult, baseline: str) -> dict[str, Figure]:
+    """Charts of whole runs over the setting, then of the ratios of each placement's laps."""
+    placements = dict.fromkeys(line.placement for line in found.lines)
+    ratios = (ratios_figure(found, name, number) for number, name in enumerate(placements, start=1))
+    return _by_name([levels_figure(found, baseline), *ratios])
+
+
+def _by_name(figures: Iterable[Figure | None]) -> dict[str, Figure]:
+    return {one.name: one for one in figures if one is not None}

@@ -1,15 +1,19 @@
-"""Rate of commits against the age of what a power cut loses."""
+"""Frontiers: rate of commits against the age of what a power cut loses, a fleet's gain against its budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tierwise.fleet import FleetAdvice
+from tierwise.fleet.records import Curve
 from tierwise.model.extras import alt
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
-from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot
-from tierwise.report.durability.frontier import CutRow
+from tierwise.report.charts.look import Figure, Look, axis, colours, finish, legend, log_scale, plot
+from tierwise.report.durability.findings import CutRow
 from tierwise.report.durability.words import sentence
 from tierwise.report.palette import placement_names
+from tierwise.report.recording.money_words import money
 
 _NONE_MS = 0.3
 """Where rows without loss stand on the axis."""
@@ -79,3 +83,44 @@ def described_frontier(rows: Sequence[CutRow]) -> str:
         f"{sentence(row)} {numbers.significant(row.rate.estimate)} commits/s." for row in rows if row.rate
     ]
     return " ".join(["Rate of commits against loss.", *rates])
+
+
+_HEIGHT_PX = 300
+
+
+def curve_figure(advice: FleetAdvice) -> Figure:
+    """A point for each budget, at the cost of its best set, and a ring for the budget that was asked."""
+    points = [
+        f"{money(one.budget_per_month, advice.currency)}: {numbers.percent(one.gain_share)}"
+        for one in advice.curve
+    ]
+    description = f"Gain against budget. {'; '.join(points)}."
+    return Figure("curve", description, lambda look: _curve(advice, look))
+
+
+def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
+    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    x = alt.X(
+        "cost:Q", scale=alt.Scale(nice=True), axis=axis(f"cost ({unit})", tickCount=4 if look.narrow else 8)
+    )
+    y = alt.Y(
+        "gain:Q", scale=alt.Scale(domain=[0, 100]), axis=axis("% of all that could be gained", tickCount=5)
+    )
+    base = plot([_spent(one, advice) for one in advice.curve]).encode(x=x, y=y)
+    colour = look.colour("place-1")
+    layers = [
+        base.mark_line(strokeWidth=1.5, opacity=0.55, interpolate="step-after", color=colour),
+        base.mark_point(filled=True, size=60, opacity=1, color=colour),
+        base.transform_filter("datum.asked").mark_point(
+            size=260, strokeWidth=2, color=look.colour("place-2")
+        ),
+    ]
+    return finish(layers, look, _HEIGHT_PX, "Gain against cost", right_px=24)
+
+
+def _spent(one: Curve, advice: FleetAdvice) -> dict[str, object]:
+    return {
+        "cost": one.cost_per_month,
+        "gain": 100 * one.gain_share,
+        "asked": one.budget_per_month == advice.budget_per_month,
+    }

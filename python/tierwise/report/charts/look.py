@@ -1,13 +1,18 @@
-"""Common style of charts: width, type, axes. It knows nothing of their content."""
+"""A chart with its name and its content in words, the common style, and charts as SVG and PNG."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
 
-from tierwise.model.extras import alt
+from tierwise.model.extras import alt, vl_convert
+from tierwise.model.names import printable
 from tierwise.model.statistics import Interval
+from tierwise.report.document import Chart
 from tierwise.report.palette import Colour, css_variable, light_value
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -222,3 +227,101 @@ def _styled(chart: alt.LayerChart, look: Look) -> alt.LayerChart:
         ),
     )
     return styled
+
+
+Draw = Callable[[Look], "alt.LayerChart"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One figure in a chart.
+
+    Attributes:
+        row: label on the axis of names.
+        group: name in the legend.
+        text: the figure with its unit.
+        value: the figure in the unit of the axis.
+    """
+
+    row: str
+    group: str
+    text: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart with data."""
+
+    name: str
+    description: str
+    draw: Draw
+    """Draws it in a look."""
+
+    def block(self, caption: str = "") -> Chart:
+        """The figure as a block of a document."""
+        return Chart(self.name, self.description, self.draw, caption)
+
+
+def figure(name: str, title: str, marks: Sequence[Mark], draw: Draw) -> Figure | None:
+    """The figure of some marks, or ``None`` if there are none."""
+    return Figure(name, in_words(title, marks), draw) if marks else None
+
+
+def in_words(title: str, marks: Iterable[Mark]) -> str:
+    """What a chart shows, row by row, for those who cannot see it."""
+    rows: dict[str, list[str]] = {}
+    for one in marks:
+        group = "" if one.group in ("", one.row) else f"{one.group} "
+        rows.setdefault(one.row, []).append(group + one.text)
+    listed = "; ".join(f"{row}: {', '.join(parts)}" for row, parts in rows.items())
+    return f"{title}. {listed}."
+
+
+def plotted(marks: Iterable[Mark]) -> alt.Chart:
+    """A chart of marks, without encodings; fields have the names of their attributes."""
+    return plot([asdict(one) for one in marks])
+
+
+_SCALE = 2.0
+_KEPT = "\n\t\u2060"
+
+
+def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
+    """An SVG for embedding in a page.
+
+    Args:
+        chart: the chart to draw.
+        name: unique in the page; ids inside the drawing begin with it.
+        description: text that screen readers read in place of the drawing.
+    """
+    svg = vl_convert.vegalite_to_svg(_printable(chart.to_dict()))
+    # Vega hides overlapping labels instead of omitting them, and prevents text selection.
+    svg = re.sub(r'<text[^>]*opacity="0"[^>]*>[^<]*</text>', "", svg)
+    svg = re.sub(r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink)="[^"]*"', "", svg)
+    svg = _with_own_ids(svg, name)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)
+
+
+def to_png(chart: alt.LayerChart) -> bytes:
+    """A PNG at twice the drawing's size."""
+    return bytes(vl_convert.vegalite_to_png(_printable(chart.to_dict()), scale=_SCALE))
+
+
+def _printable(spec: Any) -> Any:
+    """The specification with printable texts: a control character ends the process of the renderer."""
+    match spec:
+        case str():
+            return printable(spec, _KEPT)
+        case dict():
+            return {_printable(key): _printable(value) for key, value in spec.items()}
+        case list() | tuple():
+            return [_printable(value) for value in spec]
+        case _:
+            return spec
+
+
+def _with_own_ids(svg: str, name: str) -> str:
+    """Make ids reproducible and unique in a page; Vega's counter continues through the whole process."""
+    numbers = {old: number for number, old in enumerate(re.findall(r' id="([^"]+)"', svg))}
+    return re.sub(r'( id="|url\(#)([^")]+)', lambda m: f"{m[1]}{name}-{numbers[m[2]]}", svg)

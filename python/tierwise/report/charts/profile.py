@@ -1,15 +1,16 @@
-"""Time breakdown of a recording: one bar per class of threads, and the roles of its files below."""
+"""Time breakdown of a recording by class of threads, and a day of recordings over time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from tierwise.model.extras import alt
+from tierwise.predict.timeline import Moment, Timeline
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part
 from tierwise.report import numbers
-from tierwise.report.charts.bars import Slice, stacked_chart
-from tierwise.report.charts.figure import in_words
-from tierwise.report.charts.look import WIDE, Look, percent_x
+from tierwise.report.charts.builders import Slice, stacked_chart
+from tierwise.report.charts.look import WIDE, Look, axis, finish, in_words, legend, percent_x, plot
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.profile_words import CLASS_NAMES, PART_NAMES
 
@@ -65,3 +66,98 @@ def described_profile(found: Breakdown) -> str:
     """The shares of parts in words."""
     slices = [one for each in found.classes for one in _slices(each, 0)]
     return in_words("Share of time", [one for one in slices if not one.row.endswith(_BY_ROLE)])
+
+
+LOG_WAITS = "waits for the log"
+_HEIGHT_PX = 190
+_SHORT = timedelta(minutes=10)
+_DASH = [5, 3]
+_PERCENT = 100.0
+
+
+def rate_chart(day: Timeline, look: Look) -> alt.LayerChart:
+    """Transactions (or requests) a second of each recording."""
+    points = [_point(one, day.unit, one.rate_per_s) for one in day.moments if one.rate_per_s is not None]
+    return _lines(points, {day.unit: "place-1"}, look, f"{day.unit.capitalize()} a second")
+
+
+def p99_chart(day: Timeline, look: Look) -> alt.LayerChart:
+    """99th percentile of the latency of each recording, in ms."""
+    points = [_point(one, "p99", one.p99_us / 1e3) for one in day.moments if one.p99_us is not None]
+    return _lines(points, {"p99": "place-1"}, look, "p99 latency (ms)")
+
+
+def shares_chart(day: Timeline, look: Look) -> alt.LayerChart:
+    """Sessions' time that goes to the log, dashed; and time in which each role's device is busy."""
+    points = [
+        _point(one, LOG_WAITS, _PERCENT * one.log_wait_share)
+        for one in day.moments
+        if one.log_wait_share is not None
+    ]
+    points += [
+        _point(one, role.value, _PERCENT * one.busy.get(role, 0.0))
+        for role in day.roles
+        for one in day.moments
+        if not one.without
+    ]
+    colours = {LOG_WAITS: "ink"} | {role.value: ROLE_COLOURS[role.value] for role in day.roles}
+    return _lines(points, colours, look, "Share of time (%)")
+
+
+def _point(moment: Moment, kind: str, value: float) -> dict[str, object]:
+    return {"at": moment.started_at, "kind": kind, "value": value}
+
+
+def _lines(
+    points: list[dict[str, object]], colours: dict[str, str], look: Look, title: str
+) -> alt.LayerChart:
+    scale = alt.Scale(domain=list(colours), range=[look.colour(name) for name in colours.values()])
+    shown = legend(look, 2 if look.narrow else 5) if len(colours) > 1 else None
+    base = plot(points).encode(
+        x=alt.X("at:T", scale=alt.Scale(type="utc"), axis=_time_axis(points)),
+        y=alt.Y("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=axis(title, tickCount=5)),
+        color=alt.Color("kind:N", scale=scale, legend=shown),
+    )
+    dash = alt.condition(f"datum.kind === '{LOG_WAITS}'", alt.value(_DASH), alt.value([1, 0]))
+    layers = [
+        base.mark_line(strokeWidth=1.5, opacity=0.7).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=36, opacity=1),
+    ]
+    return finish(layers, look, _HEIGHT_PX + (40 if shown else 0), title, right_px=14)
+
+
+def _time_axis(points: Sequence[Mapping[str, object]]) -> alt.Axis:
+    """Hours and minutes; with seconds if the whole day takes only minutes."""
+    times = [datetime.fromisoformat(str(one["at"])) for one in points]
+    is_short = not times or max(times) - min(times) < _SHORT
+    shape = "%H:%M:%S" if is_short else "%H:%M"
+    return axis("Time (UTC)", tickCount=6, grid=False, format=shape, labelExpr="datum.label")
+
+
+def described_rate(day: Timeline) -> str:
+    """The same chart in words."""
+    rates = (
+        f"{one.started_at} {numbers.significant(one.rate_per_s)}" for one in day.moments if one.rate_per_s
+    )
+    return _described(f"{day.unit.capitalize()} a second", rates)
+
+
+def described_p99(day: Timeline) -> str:
+    """The same chart in words."""
+    latencies = (f"{one.started_at} {numbers.microseconds(one.p99_us)}" for one in day.moments if one.p99_us)
+    return _described("99th percentile of the latency", latencies)
+
+
+def described_shares(day: Timeline) -> str:
+    """The same chart in words."""
+    parts = (
+        f"{one.started_at} {LOG_WAITS} {numbers.percent(one.log_wait_share)}, "
+        + ", ".join(f"{role} {numbers.percent(one.busy.get(role, 0.0))}" for role in day.roles)
+        for one in day.moments
+        if not one.without
+    )
+    return _described("Share of time", parts)
+
+
+def _described(title: str, parts: Iterable[str]) -> str:
+    return f"{title}. {'; '.join(parts)}."

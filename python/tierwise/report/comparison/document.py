@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
-from tierwise.report.charts.pairs import pairs_figure
-from tierwise.report.comparison.rows import Level, SetRow
-from tierwise.report.comparison.sets import Pair, SetComparison
+from tierwise.report.charts.comparison import pairs_figure
+from tierwise.report.comparison.sets import Level, Pair, SetComparison, SetRow
 from tierwise.report.document import (
     Block,
     Cell,
@@ -23,7 +22,7 @@ from tierwise.report.document import (
     table,
     texts,
 )
-from tierwise.report.render.csv import csv_text
+from tierwise.report.render.text import csv_text
 
 LEVELS: dict[Level, str] = {"run": "Whole run", "score": "Scores", "lap": "Laps", "role": "I/O by role"}
 _HOW = (

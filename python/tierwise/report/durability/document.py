@@ -1,4 +1,4 @@
-"""The answer to "would I lose data?": the frontier of rate against loss as a table and a chart."""
+"""What survives power cuts and deaths of devices: tables, charts and sentences for each engine. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,14 @@ from tierwise.report.document import (
     table,
     texts,
 )
-from tierwise.report.durability.frontier import CutRow
-from tierwise.report.durability.words import lost_age, percent_at_most, sentence
+from tierwise.report.durability.findings import CutRow, DeathRow
+from tierwise.report.durability.words import (
+    death_sentence,
+    engines_of,
+    lost_age,
+    percent_at_most,
+    sentence,
+)
 from tierwise.report.palette import placement_names
 
 CAPTION = (
@@ -89,3 +95,44 @@ def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> Chart:
         lambda look: frontier_chart(rows, baseline, look),
         CAPTION,
     )
+
+
+def death_blocks(rows: Sequence[DeathRow]) -> list[Block]:
+    """For each engine its table, its sentences, and what its messages said."""
+    return [_deaths_of(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)]
+
+
+def death_table(rows: Sequence[DeathRow]) -> Table:
+    """One row for each role."""
+    counted = ["deaths", "as\nit is", "after\na step", "never", "lost", "most\nlost", "damaged"]
+    found = table(["role"], [*counted, "load\nran on", "start"])
+    for row in rows:
+        worst = row.most_lost / row.owed if row.lost else None
+        found.add(
+            Cell(row.role, Tone.WORSE if row.never or row.damaged else Tone.PLAIN),
+            figure(row.deaths, numbers.count),
+            figure(row.as_is, numbers.count),
+            figure(row.salvaged, numbers.count),
+            figure(row.never, numbers.count),
+            figure(row.lost, numbers.count),
+            figure(worst, numbers.percent),
+            figure(row.damaged, numbers.count),
+            figure(row.ran_on, numbers.count),
+            figure(row.recovery_s, numbers.seconds),
+        )
+    return found
+
+
+def _deaths_of(name: str, rows: Sequence[DeathRow]) -> Section:
+    messages = [f"{row.role}, started as it is: {row.refused}" for row in rows if row.refused]
+    messages += [
+        f"{row.role}, afterwards: {row.damage}" for row in rows if row.damage and row.damage != row.refused
+    ]
+    early = dict.fromkeys(problem for row in rows for problem in row.problems)
+    blocks = [
+        death_table(rows),
+        Bullets([death_sentence(row) for row in rows]),
+        *texts(messages, Tone.QUIET),
+        *texts(early, Tone.WARNING),
+    ]
+    return Section(name, blocks, id=f"deaths-{name}")

@@ -1,11 +1,12 @@
-"""Power cuts as sentences. Pure."""
+"""Power cuts and deaths of devices as sentences. Pure."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tierwise.report import numbers
-from tierwise.report.durability.frontier import CutRow
+from tierwise.report.durability.findings import CutRow, DeathRow
 
 
 def sentence(row: CutRow) -> str:
@@ -78,3 +79,42 @@ def _ratio(row: CutRow) -> str:
     assert row.ratio is not None
     ends = numbers.ratio_span(row.ratio)
     return f"{numbers.ratio(row.ratio.estimate)} times" + (f" ({ends})" if ends else "")
+
+
+def engines_of(rows: Sequence[DeathRow]) -> list[str]:
+    """Engines in the order of the rows."""
+    return list(dict.fromkeys(row.engine for row in rows))
+
+
+def death_headline(rows: Sequence[DeathRow]) -> str:
+    """For each engine: roles whose death took nothing, took commits, or needs a backup."""
+    return " ".join(
+        _engine_headline(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)
+    )
+
+
+def death_sentence(row: DeathRow) -> str:
+    """What the deaths of one role's device did."""
+    also = f", with {', '.join(row.shared)}" if row.shared else ""
+    load = {0: "", row.deaths: " Clients went on committing."}.get(
+        row.ran_on, f" Clients went on committing in {row.ran_on} of {row.deaths}."
+    )
+    most = (
+        f" At most {numbers.count(row.most_lost)} of {numbers.count(row.owed)} were gone." if row.lost else ""
+    )
+    return f"{row.role}{also} on {row.placement}: {row.words}.{most}{load}"
+
+
+def _engine_headline(name: str, rows: Sequence[DeathRow]) -> str:
+    safe = [row.role for row in rows if not (row.lost or row.damaged or row.never)]
+    losing = [row.role for row in rows if row.role not in safe and not (row.damaged or row.never)]
+    gone = [row.role for row in rows if row.damaged or row.never]
+    parts = []
+    for roles, what in (
+        (safe, "takes no commit"),
+        (losing, "takes commits"),
+        (gone, "needs a backup"),
+    ):
+        if roles:
+            parts.append(f"the death of {' or '.join(roles)} {what}")
+    return f"{name}: {', '.join(parts)}."

@@ -1,24 +1,35 @@
-"""The advice for a fleet as a document."""
+"""The advice for a fleet as a document, and as a page that opens offline."""
 
 from __future__ import annotations
 
 from tierwise.fleet import FleetAdvice, FleetDatabase
 from tierwise.fleet.records import FleetRemark
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
-from tierwise.report.document import Block, Cell, Section, Table, Text, Tone, estimate, figure, table, texts
-from tierwise.report.fleet.sharing import sharing_blocks, sharing_sentence
+from tierwise.report.document import (
+    Block,
+    Cell,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    estimate,
+    figure,
+    table,
+    texts,
+)
 from tierwise.report.fleet.words import (
     database_sentences,
     headline,
     left_out_sentence,
     money_sentences,
+    sharing_blocks,
+    sharing_sentence,
     unusable_sentences,
 )
-from tierwise.report.recording.bills import price_texts
-from tierwise.report.recording.cautions import caution_blocks, warning_sentence
-from tierwise.report.recording.money_words import figure as amount
-from tierwise.report.recording.prediction_words import moving
+from tierwise.report.recording.money_words import amount_words, price_texts
+from tierwise.report.recording.prediction_words import caution_blocks, moving, warning_sentence
 
 _LEAST_SHARE = 0.05
 """Share of the draws from which a move outside the best set is listed."""
@@ -66,7 +77,7 @@ def database_table(advice: FleetAdvice) -> Table:
             estimate(option.speedup if option.placement else None, numbers.ratio),
             figure(one.importance, numbers.printed),
             estimate(option.p99_us, numbers.microseconds),
-            figure(option.cost_per_month, amount),
+            figure(option.cost_per_month, amount_words),
         )
     return found
 
@@ -94,8 +105,8 @@ def curve_table(advice: FleetAdvice) -> Table:
     for one in advice.curve:
         tone = Tone.HEADLINE if one.budget_per_month == advice.budget_per_month else Tone.PLAIN
         found.add(
-            Cell(amount(one.budget_per_month), tone, value=one.budget_per_month),
-            Cell(amount(one.cost_per_month), tone, value=one.cost_per_month),
+            Cell(amount_words(one.budget_per_month), tone, value=one.budget_per_month),
+            Cell(amount_words(one.cost_per_month), tone, value=one.cost_per_month),
             Cell(numbers.percent(one.gain_share), tone, value=one.gain_share),
         )
     return found
@@ -141,3 +152,28 @@ def _tone(chosen: bool) -> Tone:
 
 def _unit(advice: FleetAdvice) -> str:
     return f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+
+
+_GAIN = (
+    "The gain of a database is the share of the time of a transaction that a placement saves, times its "
+    "importance. The ring is the budget."
+)
+_FOOTER = "Intervals are 95\u00a0% intervals of predictions. Nothing is measured on the new devices."
+
+
+def fleet_page(advice: FleetAdvice) -> Page:
+    """The answer first, then money, databases, moves, what is left out, and the basis."""
+    from tierwise.report.charts.frontier import curve_figure  # altair takes half a second to import
+
+    count = len(advice.databases)
+    folded = Section("The same as a table", [curve_table(advice)], folded=True)
+    return Page(
+        title=f"advice for {numbers.count(count)} database{'s' if count > 1 else ''}",
+        header=answer_texts(advice),
+        body=[
+            Section("Gain against budget", [curve_figure(advice).block(_GAIN), folded], id="budget"),
+            *sections(advice),
+            Section("Prices, notes and warnings", remark_blocks(advice), id="basis"),
+        ],
+        footer=_FOOTER,
+    )

@@ -1,6 +1,4 @@
-"""Findings of papers as tests of direction: which run must be faster, judged by intervals. Pure."""
-
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+"""Findings of papers as tests of direction, judged by intervals, for runs and for predictions. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +8,14 @@ from typing import Literal
 
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
 from tierwise.model.units import parse_size_bytes
+from tierwise.predict import Estimate
 from tierwise.report import numbers
-from tierwise.report.papers.predicted_papers import PredictedPaper, cell_of
 from tierwise.report.study.laps import times_of
 from tierwise.report.study.rows import Times, costs_of
 from tierwise.results import Record, RunResult
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 
 Runs = Mapping[str, Sequence[RunResult]]
 """Study -> its runs."""
@@ -210,3 +211,52 @@ def to_markdown(verdicts: Sequence[JudgedFinding], predicted: Sequence[Predicted
 
 
 _AGREE = {Outcome.PASS: "yes", Outcome.FAIL: "**no**", Outcome.OPEN: "not decided"}
+
+
+class PredictedPaper(Record):
+    """One experiment of a paper, predicted from a recording made here."""
+
+    experiment: str
+    finding: str = ""
+    """Name of the corresponding finding, if any."""
+    what: str
+    """The ratio, in words."""
+    paper: str
+    machine: str
+    """Source of the machine's factors."""
+    ratio: Estimate | None
+    refused: str = ""
+    """Why there is no ratio."""
+    reproduction_error: float | None = None
+    """Replayed rate of the recorded run over the recorded one, less 1."""
+    warnings: list[str]
+    why: str = ""
+    """Known reason for a deviation from the paper."""
+
+    @property
+    def figure(self) -> str:
+        """The ratio with its interval, or why there is none."""
+        if self.ratio is None:
+            return f"refused: {self.refused}"
+        ends = numbers.span(numbers.ratio(self.ratio.low), numbers.ratio(self.ratio.high))
+        return f"{numbers.ratio(self.ratio.value)}× ({ends})"
+
+
+def cell_of(finding: str, predicted: Sequence[PredictedPaper]) -> str:
+    """The prediction for a finding, or a dash."""
+    return "; ".join(f"{one.what}: {one.figure}" for one in predicted if one.finding == finding) or "–"
+
+
+def predicted_to_markdown(predicted: Sequence[PredictedPaper]) -> str:
+    """The table of all predictions, with the deviations discussed."""
+    lines = [
+        "| experiment | ratio | paper | predicted for the paper's machine | replayed run off by | "
+        "why it deviates |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in predicted:
+        error = numbers.NONE if one.reproduction_error is None else f"{one.reproduction_error:+.1%}"
+        lines.append(f"| {one.experiment} | {one.what} | {one.paper} | {one.figure} | {error} | {one.why} |")
+    machines = dict.fromkeys(f"- {one.experiment}: {one.machine}" for one in predicted)
+    warnings = dict.fromkeys(f"- {warning}" for one in predicted for warning in one.warnings)
+    return "\n".join([*lines, "", "Machines:", "", *machines, "", "Warnings:", "", *warnings, ""])

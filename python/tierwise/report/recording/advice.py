@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.advice_words import (
@@ -13,14 +13,12 @@ from tierwise.report.recording.advice_words import (
     first_sentence,
     further_sentences,
 )
-from tierwise.report.recording.bills import bill_table, price_texts
-from tierwise.report.recording.cautions import advice_cautions
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.machine import growing_blocks, machine_blocks
 from tierwise.report.recording.memory import memory_blocks
-from tierwise.report.recording.money_words import cents, months
+from tierwise.report.recording.money_words import bill_table, cents, months, price_texts
 from tierwise.report.recording.prediction import notes
-from tierwise.report.recording.prediction_words import recorded_sentence
+from tierwise.report.recording.prediction_words import advice_cautions, recorded_sentence
 from tierwise.report.recording.settings import setting_blocks
 from tierwise.report.recording.tables import tables_blocks
 

@@ -7,23 +7,22 @@ from collections.abc import Sequence
 from tierwise.advise import Advice, Move, Wear
 from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.option import MARGIN, lengthens_median
-from tierwise.advise.sources import UsedPrice
-from tierwise.model.printable import capitalized
+from tierwise.model.names import capitalized
 from tierwise.report import numbers
 from tierwise.report.recording.decision_words import (
     along_words,
     gain_words,
+    goal_sentence,
     headline,
     paid_headline,
     price_words,
+    space_sentences,
     together_sentences,
     tried_words,
     volatile_sentence,
 )
-from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import cost, money, months
 from tierwise.report.recording.prediction_words import moving
-from tierwise.report.recording.space_words import space_sentences
 from tierwise.report.study.moves import join
 
 _MONTHS_PER_YEAR = 12
@@ -62,17 +61,6 @@ def durability_sentences(advice: Advice) -> list[str]:
         f"Power cut, {one.device}: {one.fact} (profile: {one.source}). Studies: {one.shown}."
         for one in advice.durability
     ]
-
-
-def stale_sentence(prices: Sequence[UsedPrice]) -> str:
-    """The prices that may be older than a year, and those that were not checked; empty if none is."""
-    stale = [f"{one.device} ({one.date})" for one in prices if one.stale]
-    unchecked = [one.device for one in prices if not one.checked]
-    said = [
-        *([f"Prices that may be older than a year: {', '.join(stale)}."] if stale else []),
-        *([f"Prices that nobody checked against their source: {', '.join(unchecked)}."] if unchecked else []),
-    ]
-    return " ".join([*said, "Give current ones with --prices."]) if said else ""
 
 
 def _margin() -> str:

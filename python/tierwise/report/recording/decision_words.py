@@ -1,22 +1,100 @@
-"""The decision of an advice in words: what to move or why to stay, and what goes before and with it."""
+"""The decision of an advice in words: move or stay, the goal, space, what goes before and with a move."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tierwise.advise import Advice, Decision, Option
+from tierwise.advise import Advice, Decision, Goal, Option
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.durability import ephemeral, lost_at_stop
+from tierwise.advise.filling import Filling
 from tierwise.advise.setting_moves import SettingMove
-from tierwise.model.printable import capitalized
-from tierwise.model.roles import Role
+from tierwise.advise.space import RoleSpace
+from tierwise.model.names import capitalized
+from tierwise.model.placement import Role
 from tierwise.predict.usability import Remark
 from tierwise.report import numbers
 from tierwise.report.document import Block, Text, Tone
-from tierwise.report.recording.goal_words import goal_text
 from tierwise.report.recording.money_words import cost, money
 from tierwise.report.recording.prediction_words import TIME_NAMES, moving, of_what, times
 from tierwise.report.study.moves import ROLE_NAMES, join
+
+_SAID = {
+    "reached": "Cheapest that reaches {goal}",
+    "likely reached": "{Goal}: likely reached, by",
+    "likely missed": "{Goal}: likely missed; closest",
+}
+
+
+def goal_sentence(advice: Advice) -> str:
+    """Which placement reaches the goal, with its figure; empty without a goal."""
+    if advice.goal is None:
+        return ""
+    goal = goal_text(advice.goal)
+    if advice.reaching is None:
+        return f"No placement reaches {goal}: every interval lies beyond it."
+    said = _SAID[advice.goal.verdict(advice.reaching.prediction)]
+    start = said.format(goal=goal, Goal=goal[0].upper() + goal[1:])
+    where = moving(advice.reaching.placement) or "as recorded"
+    price = cost(advice.reaching.cost_per_month, advice.currency)
+    return f"{start}: {where}, {_figure(advice.goal, advice.reaching)}, {price}."
+
+
+def goal_text(goal: Goal) -> str:
+    """``2 000 transactions a second``, ``a 99th percentile of 5 ms``."""
+    if goal.what == "tps":
+        return f"{numbers.count(goal.bound)} transactions a second"
+    return f"a {goal.what.removeprefix('p')}th percentile of {numbers.microseconds(goal.bound)}"
+
+
+def _figure(goal: Goal, option: Option) -> str:
+    """The figure that the goal is about, with its interval."""
+    figure = goal.figure(option.prediction)
+    if figure is None:
+        return "no figure"
+    if goal.what == "tps":
+        ends = numbers.span(numbers.significant(figure.low), numbers.significant(figure.high))
+        return f"{numbers.significant(figure.value)} ({ends}) a second"
+    ends = numbers.span(numbers.microseconds(figure.low), numbers.microseconds(figure.high))
+    return f"{numbers.microseconds(figure.value)} ({ends})"
+
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
+
+
+def space_sentences(advice: Advice) -> list[str]:
+    """What the recommended placement has to hold, where settings let files grow, and what fills a device."""
+    option = advice.decision.option
+    moved = {**option.placement, **option.taken_along}
+    spaces = [one for one in advice.spaces if one.role in moved]
+    return [
+        *(_space_sentence(one) for one in spaces if one.parts and one.size_bytes > one.now_bytes),
+        *(_filling_sentence(one) for one in advice.filling),
+    ]
+
+
+def _space_sentence(space: RoleSpace) -> str:
+    parts = join([f"{part.what} {numbers.size(part.size_bytes)}" for part in space.parts])
+    return (
+        f"{capitalized(ROLE_NAMES[space.role])} may need {numbers.size(space.size_bytes)}, "
+        f"now {numbers.size(space.now_bytes)}: {parts}."
+    )
+
+
+def _filling_sentence(one: Filling) -> str:
+    return (
+        f"{capitalized(one.when)}, {ROLE_NAMES[one.role]} fills the free {numbers.size(one.free_bytes)} of "
+        f"{one.device} after {_span(one.full_after_s)} at the predicted rate, and the server stops."
+    )
+
+
+def _span(value_s: float) -> str:
+    """A time that a person plans with: ``7 minutes``, ``5 hours``, ``12 days``."""
+    for unit_s, name in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
+        if value_s >= 2 * unit_s:
+            return f"{value_s / unit_s:.0f} {name}s"
+    return f"{value_s:.0f} s"
+
 
 _UNUSABLE = "This recording is not usable: do not act on what follows."
 _DEVICE_PARTS = {"log", "read", "write"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tierwise.advise import Advice
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Column, ColumnKind, Table, Text, Tone, figure, table
 from tierwise.report.recording.money_words import cents, cost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tierwise.advise import Advice
 from tierwise.advise.memory_moves import MemoryMove, equal
-from tierwise.model.money import SYMBOLS
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Column, ColumnKind, Table, Text, Tone, figure
 from tierwise.report.recording.money_words import cents

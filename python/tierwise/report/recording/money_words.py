@@ -1,9 +1,16 @@
-"""Money and time in words."""
+"""Money and time in words, and bills of new devices: each part with its quantity and its price."""
 
 from __future__ import annotations
 
-from tierwise.model.money import SYMBOLS
+from collections.abc import Sequence
+
+from tierwise.advise import Option
+from tierwise.advise.costs import DeviceBill
+from tierwise.advise.sources import UsedPrice
+from tierwise.device_models.prices import BillPart
+from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
+from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
 
 _CENT = 0.01
 _MONTHS_PER_YEAR = 12
@@ -15,10 +22,10 @@ def money(amount: float, currency: str) -> str:
     unit = f"\u00a0{SYMBOLS.get(currency, currency)}/month"
     if 0 < amount < _CENT:
         return f"less than {_CENT}{unit}"
-    return f"{figure(amount)}{unit}"
+    return f"{amount_words(amount)}{unit}"
 
 
-def figure(amount: float) -> str:
+def amount_words(amount: float) -> str:
     """An amount without its currency; whole from 10 on."""
     return numbers.significant(amount, 2) if 0 < abs(amount) < 10 else numbers.count(amount)
 
@@ -44,3 +51,71 @@ def months(value: float | None) -> str:
     if value >= 2 * _MONTHS_PER_YEAR:
         return f"{value / _MONTHS_PER_YEAR:.1f} years"
     return f"{value:.0f} months" if value >= 2 else f"{value * 30.4:.0f} days"
+
+
+_UNITS = {"size": "GiB", "iops": "I/Os per second", "throughput": "MiB/s"}
+
+
+def part_words(part: BillPart) -> str:
+    """What is paid: ``100 GiB``, ``the device``, ``2 devices``, ``1.3 more when worn out``."""
+    if part.what == "replacement":
+        return f"{numbers.significant(part.quantity, 2)} more when worn out"
+    if part.what == "purchase":
+        return "the device" if part.quantity == 1 else f"{part.quantity:.0f} devices"
+    return f"{_quantity(part.quantity)} {_UNITS[part.what]}"
+
+
+def bill_table(title: str, option: Option, currency: str) -> Table:
+    """Each part of a placement's price, the rent that ends, and the sum."""
+    unit = f"{SYMBOLS.get(currency, currency)}/month"
+    found = table(["paid for"], [f"{unit}\nof one", unit], title, names=["new device"])
+    for bill in option.bills:
+        _add(found, bill)
+    if option.credit_per_month:
+        found.add("recorded", "rent that ends", "", figure(-option.credit_per_month, cents))
+    found.add("in all", "", "", figure(option.cost_per_month, cents), tone=Tone.QUIET)
+    if abs(option.cost_at_predicted_rate_per_month - option.cost_per_month) >= 0.01:
+        words = "if the load fills the predicted rate, which wears drives sooner"
+        cell = figure(option.cost_at_predicted_rate_per_month, cents)
+        found.add("in all", words, "", cell, tone=Tone.QUIET)
+    return found
+
+
+def _add(found: Table, bill: DeviceBill) -> None:
+    if not bill.parts:
+        found.add(bill.device, "owned", "", figure(0.0, cents))
+    for part in bill.parts:
+        found.add(bill.device, part_words(part), _each(part), figure(part.per_month, cents))
+
+
+def _each(part: BillPart) -> Cell:
+    shown = cents(part.price_each) if part.price_each >= 1 else f"{part.price_each:.5f}".rstrip("0")
+    return Cell(shown, value=part.price_each)
+
+
+def _quantity(value: float) -> str:
+    return numbers.count(value) if abs(value - round(value)) < 1e-3 else numbers.significant(value)
+
+
+def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
+    """Where the prices come from, which of them are old, and which were not checked."""
+    stale = stale_sentence(prices)
+    sources = [Text(f"Price of {one.device}{_dated(one)}: {one.source}.", Tone.QUIET) for one in prices]
+    return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
+
+
+def _dated(one: UsedPrice) -> str:
+    """`` (2025, not checked)``."""
+    said = [*([one.date] if one.date else []), *([] if one.checked else ["not checked"])]
+    return f" ({', '.join(said)})" if said else ""
+
+
+def stale_sentence(prices: Sequence[UsedPrice]) -> str:
+    """The prices that may be older than a year, and those that were not checked; empty if none is."""
+    stale = [f"{one.device} ({one.date})" for one in prices if one.stale]
+    unchecked = [one.device for one in prices if not one.checked]
+    said = [
+        *([f"Prices that may be older than a year: {', '.join(stale)}."] if stale else []),
+        *([f"Prices that nobody checked against their source: {', '.join(unchecked)}."] if unchecked else []),
+    ]
+    return " ".join([*said, "Give current ones with --prices."]) if said else ""

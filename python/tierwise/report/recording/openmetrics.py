@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 from tierwise.predict.savings import Savings
 from tierwise.recording.breakdown import Breakdown
 

@@ -1,12 +1,12 @@
-"""Predictions and rankings as documents."""
+"""Predictions, rankings, and predictions of databases that share devices, as documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tierwise.model.printable import capitalized
-from tierwise.predict import RECORDED, Prediction, RecordedRun
+from tierwise.model.names import capitalized
+from tierwise.predict import RECORDED, JointPrediction, Prediction, RecordedRun
 from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers
 from tierwise.report.document import (
@@ -21,16 +21,63 @@ from tierwise.report.document import (
     figure,
     table,
 )
-from tierwise.report.recording.cautions import caution_blocks, warning_sentence
 from tierwise.report.recording.prediction_words import (
     TIME_NAMES,
     bound_sentence,
+    caution_blocks,
     headline,
     ranking_sentence,
     recorded_sentence,
     scenario_parts,
     time_sentence,
+    warning_sentence,
 )
+
+
+def joint_document(answers: Sequence[JointPrediction]) -> list[Block]:
+    """What sharing costs, a row for each database, and warnings."""
+    worst = min(answers, key=lambda answer: answer.kept.value)
+    return [
+        Text(_sentence(answers, worst), Tone.HEADLINE),
+        _table(answers),
+        *warnings_of([answer.together for answer in answers]),
+    ]
+
+
+def _sentence(answers: Sequence[JointPrediction], worst: JointPrediction) -> str:
+    lost = 1 - worst.kept.value
+    if lost < 0.005:
+        return f"Sharing costs none of the {len(answers)} databases anything that the simulation shows."
+    between = f"{numbers.percent(1 - worst.kept.high)} to {numbers.percent(1 - worst.kept.low)}"
+    return (
+        f"Sharing costs {worst.database} {numbers.percent(lost)} of its rate ({between} over the seeds), "
+        f"the most of the {len(answers)} databases."
+    )
+
+
+def _table(answers: Sequence[JointPrediction]) -> Table:
+    found = table(
+        ["database", "scenario"],
+        [
+            f"{answers[0].alone.unit}/s\nalone",
+            "together",
+            "times faster\nthan recorded",
+            "p99\nalone",
+            "p99\ntogether",
+        ],
+    )
+    for answer in answers:
+        found.add(
+            answer.database,
+            "\n".join(scenario_parts(answer.together.scenario)),
+            estimate(answer.alone.rate_per_s, numbers.significant),
+            estimate(answer.together.rate_per_s, numbers.significant),
+            speedup(answer.together),
+            estimate(answer.alone.p99_us, numbers.microseconds),
+            estimate(answer.together.p99_us, numbers.microseconds),
+        )
+    return found
+
 
 _MOST_TIMES = 3
 _LEAST_SHARE = 0.05

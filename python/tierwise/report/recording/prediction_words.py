@@ -1,15 +1,59 @@
-"""Predictions in words: the main sentence, and the warnings."""
+"""Predictions in words: the main sentence, usability, warnings (at most three in sight)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from tierwise.model.placement import EVERYTHING, is_relation
-from tierwise.model.roles import Role
+from tierwise.advise import Advice, Caution
+from tierwise.model.placement import EVERYTHING, Role, is_relation
 from tierwise.predict import RECORDED, Estimate, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
+from tierwise.predict.usability import Usability
 from tierwise.report import numbers
+from tierwise.report.document import Block, Section, Text, Tone, texts
 from tierwise.report.study.moves import ROLE_NAMES, join
+
+MOST_IN_SIGHT = 3
+"""Warnings that are shown at once."""
+_MOST_PLACES = 2
+
+
+def advice_cautions(advice: Advice) -> list[Block]:
+    """The warnings of an advice, and what another model says, which is always folded."""
+    return caution_blocks(map(_placed, advice.warnings), map(_placed, advice.cross_checks))
+
+
+def caution_blocks(warnings: Iterable[str], folded: Iterable[str] = ()) -> list[Block]:
+    """The first warnings in sight, the others folded.
+
+    Args:
+        warnings: by :func:`warning_sentence`, those that matter most first.
+        folded: further ones that are never in sight.
+    """
+    said, more = list(warnings), list(folded)
+    shown, rest = said[:MOST_IN_SIGHT], [*said[MOST_IN_SIGHT:], *more]
+    blocks: list[Block] = texts(shown, Tone.WARNING)
+    if rest:
+        title = f"{len(rest)} more warning{'s' if len(rest) > 1 else ''}"
+        blocks.append(Section(title, texts(rest, Tone.WARNING), folded=True))
+    return blocks
+
+
+def warning_sentence(text: str, where: str = "") -> str:
+    """``Warning, the log to ssd-nvme-dc: …``, with what it is about."""
+    return f"Warning{f', {where}' if where else ''}: {text.rstrip('.')}."
+
+
+def _placed(one: Caution) -> str:
+    return warning_sentence(one.text, _places(one.placements))
+
+
+def _places(placements: Sequence[Mapping[Role, str]]) -> str:
+    """``with the log to ram, or …``; empty for a warning of all placements."""
+    named = [moving(one) for one in placements[:_MOST_PLACES]]
+    more = len(placements) - len(named)
+    return " or ".join([*named, *([f"{more} more placements"] if more else [])])
+
 
 TIME_NAMES = {
     "cpu": "on CPU",
@@ -202,3 +246,8 @@ def _roles(roles: Sequence[str], rest: str) -> str:
         return role if is_relation(role) else ROLE_NAMES[Role(role)]
 
     return join([name(role) for role in roles])
+
+
+def usability_texts(usability: Usability) -> list[Text]:
+    """The verdict, then each remark with its remedy."""
+    return [Text(sentence) for sentence in usability.sentences]

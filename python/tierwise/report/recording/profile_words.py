@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.predict.savings import EVERYTHING, Savings
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
 from tierwise.report import numbers

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tierwise.advise import Advice
 from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
-from tierwise.model.money import SYMBOLS
-from tierwise.model.printable import capitalized
+from tierwise.model.names import capitalized
+from tierwise.model.units import SYMBOLS
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.report import numbers
 from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Table, Text, Tone, figure

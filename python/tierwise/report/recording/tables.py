@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise.tables import DeviceTables, TableAdvice, TableRow, TableSet
-from tierwise.model.money import SYMBOLS
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
+from tierwise.model.units import SYMBOLS
 from tierwise.predict import RecordedRun
 from tierwise.report import numbers
 from tierwise.report.advice.steps import guide, steps_texts
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.bills import price_texts
-from tierwise.report.recording.money_words import cents, cost
+from tierwise.report.recording.money_words import cents, cost, price_texts
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.prediction_words import recorded_sentence
 

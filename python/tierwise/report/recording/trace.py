@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierwise.model.extras import duckdb
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.recording import Recording
 

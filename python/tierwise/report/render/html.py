@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tierwise.model.printable import printable
+from tierwise.model.names import printable
 from tierwise.report.document import (
     Block,
     Bullets,

@@ -8,26 +8,28 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.together import parted, together
-from tierwise.report.durability.death_document import death_headline
-from tierwise.report.durability.deaths import DeathRow, build_deaths
-from tierwise.report.durability.frontier import CutRow, build_frontier
-from tierwise.report.durability.words import headline
-from tierwise.report.emulation import path_caveats
+from tierwise.report.devices import path_caveats
+from tierwise.report.durability.findings import CutRow, DeathRow, build_deaths, build_frontier
+from tierwise.report.durability.words import death_headline, headline
 from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
-from tierwise.report.study.cold_starts import warm_caveats
-from tierwise.report.study.conditions import Conditions, conditions_of
-from tierwise.report.study.facts import Facts
-from tierwise.report.study.hosts import HostRow, host_caveats, host_rows
-from tierwise.report.study.lap_words import lap_sentences
+from tierwise.report.study.conditions import (
+    Conditions,
+    HostRow,
+    conditions_of,
+    host_caveats,
+    host_rows,
+    warm_caveats,
+    write_through_caveats,
+)
+from tierwise.report.study.lap_tables import lap_sentences
 from tierwise.report.study.laps import LapRow, lap_rows
 from tierwise.report.study.moves import ROLE_NAMES, PlacementPhraser, join
 from tierwise.report.study.paper import Figures, PaperRow, paper_rows
 from tierwise.report.study.rows import Measure, Row, build_rows, measure_of
-from tierwise.report.study.sentences import Words, put_into_words
+from tierwise.report.study.sentences import Facts, Words, put_into_words
 from tierwise.report.study.sweeps import SweepResult, setting_words, sweeps_of
 from tierwise.report.study.validity import Validity, validity_of
-from tierwise.report.study.write_through import write_through_caveats
 from tierwise.results import Record, RunResult, StudyInfo
 
 GroupKey = tuple[str, tuple[tuple[str, str], ...]]

@@ -1,4 +1,4 @@
-"""The answer of a study as a printed document."""
+"""The answer of a study, or the check of a workload, as a printed document."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ from collections.abc import Callable, Mapping
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
-from tierwise.report.durability.death_document import death_blocks
-from tierwise.report.durability.document import frontier_blocks
+from tierwise.report.durability.document import death_blocks, frontier_blocks
 from tierwise.report.study.answer import Answer, Comparison
 from tierwise.report.study.benchmark import Benchmark
-from tierwise.report.study.hosts import host_table
+from tierwise.report.study.conditions import host_table
 from tierwise.report.study.lap_tables import lap_table, score_table, speedup, sweep_blocks
 from tierwise.report.study.laps import chief_laps
 from tierwise.report.study.rows import Row
 from tierwise.report.study.sentences import Words
+from tierwise.results.records import WorkloadCheck
+
+
+def check_document(found: WorkloadCheck) -> list[Block]:
+    """The file, then a row for each check."""
+    rows = table(["state", "detail"], [], names=["check"])
+    for tried in found.checks:
+        state = Cell("FAILED", Tone.WORSE) if tried.problem else Cell("ok", Tone.BETTER)
+        rows.add(tried.name, state, tried.problem or tried.note)
+    return [Text(f"{found.file}: {found.summary}"), rows]
+
 
 _LAP_COLUMNS = ("lap", "placement", "elapsed", "times faster", "checksum", "repeats")
 

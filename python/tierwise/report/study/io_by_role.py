@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Table, figure, table
 from tierwise.report.study.measures import measured_s

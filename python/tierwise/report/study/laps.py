@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tierwise.model.statistics import Bound, Interval, Verdict, median_interval
-from tierwise.report.study.first import first_of
 from tierwise.report.study.measures import lap_part, medians_of
-from tierwise.report.study.rows import Row, Runs, Times, speedup_of
+from tierwise.report.study.rows import Row, Runs, Times, first_of, speedup_of
 from tierwise.report.study.summary import mean_waits
 from tierwise.results import LapResult, Record, WaitClass
 

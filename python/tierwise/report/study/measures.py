@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Literal
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import (
     Counters,
     LapResult,

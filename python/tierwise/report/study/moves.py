@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import DeviceInfo, RunResult
 
 ROLE_NAMES = {
@@ -72,7 +72,6 @@ class PlacementPhraser:
     """
 
     def __init__(self, devices: Iterable[DeviceInfo], all_roles: set[Role]) -> None:
-        """Store the names."""
         self._devices = {device.name: device for device in devices}
         self._all = all_roles
 

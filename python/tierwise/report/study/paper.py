@@ -31,7 +31,6 @@ class Figures:
     """Our figures of one comparison, by placement, lap and measure."""
 
     def __init__(self, rows: Sequence[Row], laps: Sequence[LapRow], measure: Measure) -> None:
-        """Store the figures."""
         self._incomparable = {"elapsed", "elapsed without log wait"} if measure == "rate" else set[str]()
         self._runs = {row.placement: row for row in rows}
         self._laps = {(cell.placement, lap.label): cell for lap in laps for cell in lap.cells}

@@ -1,18 +1,46 @@
 """The answer in words. Each sentence is true of the given results or omitted."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
-from tierwise.report.study.facts import Facts
 from tierwise.report.study.moves import PlacementPhraser, join, roles_of
-from tierwise.report.study.rows import Measure, Row
+from tierwise.report.study.rows import First, Measure, Row
 from tierwise.results import Record, WaitClass
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The subject of the sentences."""
+
+    rows: Sequence[Row]
+    choice: First
+    workload: str
+    baseline: str
+    measure: Measure
+
+    @property
+    def first(self) -> Row | None:
+        """The placement to adopt first."""
+        return self.choice.row
+
+    @property
+    def base(self) -> Row | None:
+        """The baseline, if it has a valid run."""
+        return next((row for row in self.rows if row.is_baseline and row.summary.ok), None)
+
+    @property
+    def movers(self) -> list[Row]:
+        """Every other placement."""
+        return [row for row in self.rows if not row.is_baseline]
+
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 
 _MOST_CLAUSES = 3
 _WAITS: list[tuple[str, tuple[WaitClass, ...]]] = [

@@ -1,15 +1,64 @@
-"""All runs of one placement, summarised in one row."""
+"""All runs of one placement, summarised in one row, with the price of the placement."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean, median
 
-from tierwise.model.roles import Role
+from tierwise.advise.costs import Costs
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, mean_half_width, median_interval
 from tierwise.report.study.io_by_role import IoRow, device_rows, io_notes, middle, role_rows
-from tierwise.report.study.measures import LOG_WAITS, Part, medians_of, run_part, waits_share
-from tierwise.results import Latency, Record, RunResult, WaitClass, WaitProfile
+from tierwise.report.study.measures import (
+    LOG_WAITS,
+    Part,
+    medians_of,
+    run_part,
+    waits_share,
+)
+from tierwise.report.study.moves import Moved
+from tierwise.results import (
+    Latency,
+    Record,
+    RunResult,
+    WaitClass,
+    WaitProfile,
+)
+
+
+def cost_per_month(run: RunResult, among: Collection[str] | None = None) -> float | None:
+    """US dollars a month for devices that hold files of a run; ``None`` if one has no price.
+
+    Two devices of one profile are two purchases, so each is priced by itself. Sizes are those of the files
+    that the run left or, of a log, of what it wrote. ``advise.costs`` has the model.
+
+    Args:
+        run: with its devices.
+        among: names of those that count; all if not given.
+    """
+    costs = Costs({role: proof.written_bytes or 0 for role, proof in run.proof.items()})
+    used = {
+        device.name: device
+        for device in run.devices
+        if device.roles and (among is None or device.name in among)
+    }
+    prices = []
+    for device in used.values():
+        if device.profile is None:
+            return None
+        try:
+            prices.append(costs.cost_per_month(dict.fromkeys(device.roles, device.profile)))
+        except TierwiseError:
+            return None
+    return sum(prices)
+
+
+def is_in_memory(run: RunResult, moved: Moved) -> bool:
+    """Whether a placement moves files to memory, temporary ones aside: a power cut loses them."""
+    memory = {device.name for device in run.devices if device.kind == "ram"}
+    return any(device in memory and set(roles) - {Role.TEMP} for device, roles in moved.items())
+
 
 WAIT_CLASSES: tuple[WaitClass, ...] = (
     "log_sync", "log_lock", "data_read", "data_write", "lock", "cpu", "client", "other",
@@ -107,7 +156,7 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         client_wait_share=_mean_share(parts, ("client",)),
         projection_s=interval(lambda part: part.projection_s),
         medians=medians,
-        amplification=_amplification(valid, medians),
+        amplification=_by_device(valid, medians),
         scores={
             name: median_interval([part.scores[name] for part in parts if name in part.scores], seed=seed)
             for name in dict.fromkeys(name for part in parts for name in part.scores)
@@ -124,7 +173,7 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
     )
 
 
-def _amplification(runs: Sequence[RunResult], medians: Mapping[str, float]) -> dict[str, float]:
+def _by_device(runs: Sequence[RunResult], medians: Mapping[str, float]) -> dict[str, float]:
     at_devices = medians.get("write amplification")
     found = {"devices’ over engine’s writes": at_devices} if at_devices is not None else {}
     flash = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.model.statistics import coefficient_of_variation, median_absolute_deviation
 from tierwise.report.study.io_by_role import middle
 from tierwise.report.study.rows import Measure, Runs

@@ -5,7 +5,6 @@ from tierwise.studies.runner.compatibility import restrict_to_supported
 from tierwise.studies.runner.recorded import Recordings
 from tierwise.studies.runner.session import (
     FAILED_FILE,
-    PARQUET_FILE,
     RESULTS_FILE,
     STUDY_FILE,
     Observer,
@@ -21,7 +20,6 @@ from tierwise.studies.runner.session import (
 __all__ = [
     "FAILED_FILE",
     "LATEST",
-    "PARQUET_FILE",
     "RESULTS_FILE",
     "STUDY_FILE",
     "Observer",

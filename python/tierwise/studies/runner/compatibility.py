@@ -5,11 +5,10 @@ from __future__ import annotations
 from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import Placement
-from tierwise.model.roles import Role
-from tierwise.model.suggestions import one_of
-from tierwise.studies import FILE_ENGINE, sweep
-from tierwise.studies.spec import Overrides, Study
+from tierwise.model.names import one_of
+from tierwise.model.placement import Placement, Role
+from tierwise.studies import FILE_ENGINE
+from tierwise.studies.study import Overrides, Study, at
 
 _ONLY_IF_LISTED = {Role.ARCHIVE}
 """Roles that add work of their own when placed."""
@@ -118,7 +117,7 @@ def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:
     kept: dict[str, str] = {}
     skipped: dict[str, str] = {}
     for variant in study.sweep.variant:
-        varied = sweep.at(study, {"variant": variant})
+        varied = at(study, {"variant": variant})
         own = varied.model_copy(update={"settings": {engine: varied.settings.get(engine, {})}})
         first = kept.setdefault(own.model_dump_json(), variant)
         if first != variant:

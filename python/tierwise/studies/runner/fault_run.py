@@ -1,22 +1,24 @@
-"""A run of faults under a load of commits; after a fault that harms the database, all is made anew."""
+"""Runs of faults under a load of commits: power cuts, or the death of the device of one role."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from random import Random
 from typing import Any, TypeVar
 
 from tierwise import engines
 from tierwise.engines.base import Engine
+from tierwise.host.disk.config import WRITE_BACK_S
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
-from tierwise.results import DeviceDeath, EngineInfo, PowerCut, RunResult
-from tierwise.studies.plan import RunPlan
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.placement import Role
+from tierwise.results import DeviceDeath, DeviceDeaths, EngineInfo, PowerCut, PowerCuts, RunResult
 from tierwise.studies.runner import record
+from tierwise.studies.runner.faults import CutBed, DeathBed
 from tierwise.studies.runner.storage import Storage, open_storage
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 
 BedT = TypeVar("BedT")
 FaultT = TypeVar("FaultT", PowerCut, DeviceDeath)
@@ -94,3 +96,70 @@ def with_load(result: RunResult, faults: Sequence[PowerCut | DeviceDeath], **tol
         "errors": 0,
     }
     return result.model_copy(update={**told, **measured})
+
+
+DYING = "dying"
+"""The swept setting that names the role whose device dies."""
+
+
+def execute_deaths(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCallback) -> RunResult:
+    """Let the role's device die as often as the repeat's share of deaths; see ``run.execute``."""
+    role = Role(plan.setting[DYING])
+    result, deaths = repeat_faults(
+        plan,
+        share_of(study.deaths or 0, study.repeats, plan.repeat),
+        progress,
+        lambda: _open_deaths(study, plan, study_seed),
+        lambda bed, seed: bed.die(role, seed, study.seconds or 0),
+    )
+    assert result.device_deaths is not None, "described when its database was made"
+    return with_load(result, deaths, device_deaths=result.device_deaths.model_copy(update={"deaths": deaths}))
+
+
+@contextmanager
+def _open_deaths(study: Study, plan: RunPlan, study_seed: int) -> Iterator[tuple[DeathBed, RunResult]]:
+    """New devices with a new database on them, and the conditions of the run."""
+    with ExitStack() as undo:
+        engine, storage, clean_start_s = open_database(study, plan, undo)
+        bed = DeathBed(engine, storage.emulated.values(), study.clients, storage=storage)
+        bed.prepare()
+        described = DeviceDeaths(role=Role(plan.setting[DYING]), clean_start_s=clean_start_s, deaths=[])
+        prepared = prepared_record(study, plan, study_seed, engine, storage)
+        yield bed, prepared.model_copy(update={"device_deaths": described})
+
+
+VARIANT = "variant"
+"""The swept setting that names a run's durability setting."""
+
+
+def execute_cuts(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCallback) -> RunResult:
+    """Cut the power as often as the repeat's share of the study's cuts; see ``run.execute``."""
+    result, cuts = repeat_faults(
+        plan,
+        share_of(study.cuts or 0, study.repeats, plan.repeat),
+        progress,
+        lambda: open_bed(study, plan, study_seed),
+        lambda bed, seed: bed.cut(seed, study.seconds or 0),
+    )
+    assert result.power_cuts is not None, "described when its database was made"
+    return with_load(result, cuts, power_cuts=result.power_cuts.model_copy(update={"cuts": cuts}))
+
+
+@contextmanager
+def open_bed(study: Study, plan: RunPlan, study_seed: int) -> Iterator[tuple[CutBed, RunResult]]:
+    """New devices with a new database on them, and the conditions of the run."""
+    with ExitStack() as undo:
+        engine, storage, clean_start_s = open_database(study, plan, undo)
+        settle_s = WRITE_BACK_S if storage.lying else 0
+        bed = CutBed(engine, list(storage.emulated.values()), study.clients, settle_s)
+        bed.prepare()
+        setting = next(one for one in engine.durability() if one.name == plan.setting[VARIANT])
+        described = PowerCuts(
+            durability=setting.name,
+            durable=setting.durable,
+            promise=setting.promise,
+            clean_start_s=clean_start_s,
+            cuts=[],
+        )
+        prepared = prepared_record(study, plan, study_seed, engine, storage)
+        yield bed, prepared.model_copy(update={"power_cuts": described})

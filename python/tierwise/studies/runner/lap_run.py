@@ -1,4 +1,4 @@
-"""Laps: stages one after the other, the streams of a stage side by side, the laps of a stream in turn."""
+"""The measured load: a mix of transactions, or laps in stages, the streams of a stage side by side."""
 
 from __future__ import annotations
 
@@ -12,15 +12,47 @@ from typing import Any
 from tierwise.engines.base import Clients, Engine
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
 from tierwise.results import ColdStart, LapResult, Latency
-from tierwise.studies.plan import RunPlan
+from tierwise.studies.runner.proof import resident_share
 from tierwise.studies.runner.recorded import RunRecording
-from tierwise.studies.runner.residency import resident_share
 from tierwise.studies.runner.storage import Storage
 from tierwise.studies.runner.window import OpenWindow, Window
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 from tierwise.workloads.program import Lap, Program, Stage
+
+
+def measure(
+    engine: Engine,
+    storage: Storage,
+    program: Program,
+    study: Study,
+    plan: RunPlan,
+    recording: RunRecording | None = None,
+) -> tuple[dict[str, Any], Window]:
+    """Connect, warm up, then run the study's transactions with all counters active.
+
+    Returns:
+        The clients' report (times, counts and latencies), and the window measured meanwhile.
+
+    Raises:
+        TierwiseError: if a statement fails, or the study says neither how many transactions nor how long.
+    """
+    if study.transactions is None and study.seconds is None:
+        raise TierwiseError(f"study {study.name}", "give transactions or seconds: its workload has no laps")
+    clients = engine.clients(program.json, study.clients, plan.seed)
+    try:
+        if study.warmup_transactions:
+            clients.run(study.warmup_transactions, None)
+        window = OpenWindow(engine, storage, recording, waits=study.waits)
+        try:
+            load = json.loads(clients.run(study.transactions, study.seconds))
+            return load, window.close(load["elapsed_s"], load["client_cpu_s"])
+        finally:
+            window.abandon()
+    finally:
+        clients.close()
+
 
 """Called with the current phase of a run."""
 

@@ -9,16 +9,15 @@ from random import Random
 from typing import Any
 
 from tierwise import _core
-from tierwise.host import priority
-from tierwise.model.roles import Role
+from tierwise.host import cpu
+from tierwise.model.placement import Role
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import choose_size_bytes, look
 from tierwise.probe.samples import sample_flush, sample_patterns
 from tierwise.results import EngineInfo
 from tierwise.results.measurements import FlushCheck, PatternResult
-from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.storage import Counted, Storage
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 
 FILE_BYTES = 1 << 30
 """Same size as CrystalDiskMark's file, if the partition is large enough."""
@@ -89,7 +88,7 @@ def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTa
     seconds = study.seconds or 0.0
     random = Random(plan.seed)
     storage.start_counting()
-    with priority.raised():
+    with cpu.raised():
         patterns_s = (1 - _FLUSH_SHARE) * seconds
         taken = sample_patterns(target, study.patterns, 1, patterns_s, random, lambda _: None)
         times = sample_flush(target, _FLUSH_SHARE * seconds, random)

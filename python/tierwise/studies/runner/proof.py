@@ -1,4 +1,4 @@
-"""Placement verification: where each role's files were, and how many bytes reached the role's device."""
+"""Placement verification: where each role's files were, bytes to its device, share in the page cache."""
 
 from __future__ import annotations
 
@@ -9,10 +9,42 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tierwise.engines.base import Engine
-from tierwise.host.files import files_below, open_files
-from tierwise.model.roles import Role
-from tierwise.results.counters import Counters, RoleProof
+from tierwise.host.page_cache import files_below, open_files, resident_bytes
+from tierwise.model.placement import Role
+from tierwise.results.measurements import Counters, RoleProof
 from tierwise.studies.runner.storage import Storage
+
+
+def resident_shares(engine: Engine, storage: Storage) -> dict[Role, float]:
+    """Share of the bytes of each role's files that are in the page cache; roles without a file are left out.
+
+    Pages held only in the engine's own buffer are not counted.
+    """
+    return {
+        role: resident / held
+        for role, (resident, held) in _resident_and_held(engine, storage).items()
+        if held
+    }
+
+
+def resident_share(engine: Engine, storage: Storage) -> float | None:
+    """The resident share over all roles; ``None`` if there are no files yet."""
+    parts = _resident_and_held(engine, storage).values()
+    held = sum(held for _, held in parts)
+    return sum(resident for resident, _ in parts) / held if held else None
+
+
+def _resident_and_held(engine: Engine, storage: Storage) -> dict[Role, tuple[int, int]]:
+    """Bytes in the page cache and total bytes, of readable files."""
+    found: dict[Role, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for path, status in files_below(storage.places.values()):
+        role = engine.role_of(path)
+        cached = None if role is None else resident_bytes(path)
+        if role is not None and cached is not None:
+            resident, held = found[role]
+            found[role] = (resident + cached, held + status.st_size)
+    return dict(found)
+
 
 _PERIOD_S = 0.5
 _LOG_SHARE_MIN = 0.9

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tierwise.host import machine
+from tierwise.host import doctor
 from tierwise.results import EngineInfo, Latency, RunResult, WorkloadInfo
-from tierwise.results.counters import WaitProfile
-from tierwise.studies.plan import RunPlan
+from tierwise.results.measurements import WaitProfile
 from tierwise.studies.runner.lap_run import LapsMeasured
 from tierwise.studies.runner.storage import Storage
-from tierwise.studies.runner.totals import total
-from tierwise.studies.runner.window import Window
-from tierwise.studies.spec import Study
+from tierwise.studies.runner.window import Window, total
+from tierwise.studies.study import RunPlan, Study
 from tierwise.workloads.dss.metrics import scores
 
 
@@ -30,7 +28,7 @@ def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, sto
         study_seed=study_seed,
         started_at=datetime.now(UTC),
         status="ok",
-        machine=machine.describe(),
+        machine=doctor.describe(),
         engine=engine,
         workload=WorkloadInfo(
             name=study.workload,

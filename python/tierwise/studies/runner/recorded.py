@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.capture import Schedule, Session, Target
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.engines.base import Engine
-from tierwise.model.file_names import path_in
-from tierwise.model.progress import ProgressCallback
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.names import path_in
 from tierwise.recording import remove_recording
 from tierwise.studies.runner.storage import Storage
 
@@ -114,7 +114,7 @@ def _client_threads() -> list[int]:
 
 def recording_target(engine: Engine, storage: Storage) -> Target:
     """The target for a study's engine, which classifies its own files and tells an index from a table."""
-    rules = rule_files.load(_RULES.get(engine.name, engine.name))
+    rules = load(_RULES.get(engine.name, engine.name))
     settings = engine.settings()
 
     def role_of(path: str) -> str | None:

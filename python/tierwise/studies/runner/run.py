@@ -8,19 +8,23 @@ from typing import Any
 
 from tierwise import engines
 from tierwise.engines.base import Engine, Limits
-from tierwise.host.memory_limit import MemoryLimit
+from tierwise.host.cgroups import MemoryLimit
 from tierwise.model.errors import TierwiseError
-from tierwise.model.progress import ProgressCallback
-from tierwise.model.roles import Role
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.placement import Role
 from tierwise.results import ColdStart, EngineInfo, RunResult
-from tierwise.studies.plan import RunPlan
-from tierwise.studies.runner import device_death_run, mix_run, pattern_run, power_cut_run, proof, record
-from tierwise.studies.runner.lap_run import LapRunner, clients_of_laps, tables_of_laps, with_tables
-from tierwise.studies.runner.proof import PlacementVerifier
+from tierwise.studies.runner import fault_run, lap_run, pattern_run, proof
+from tierwise.studies.runner.lap_run import (
+    LapRunner,
+    clients_of_laps,
+    tables_of_laps,
+    with_tables,
+)
+from tierwise.studies.runner.proof import PlacementVerifier, resident_shares
+from tierwise.studies.runner.record import failed, of_laps, of_mix, of_run
 from tierwise.studies.runner.recorded import Recordings, RunRecording, recording_of
-from tierwise.studies.runner.residency import resident_shares
 from tierwise.studies.runner.storage import Storage, open_storage
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 from tierwise.workloads import Workload
 from tierwise.workloads.program import Program
 
@@ -73,9 +77,9 @@ def execute(
     if study.patterns:
         return _execute_patterns(study, plan, study_seed, progress)
     if study.cuts is not None:
-        return power_cut_run.execute(study, plan, study_seed, progress)
+        return fault_run.execute_cuts(study, plan, study_seed, progress)
     if study.deaths is not None:
-        return device_death_run.execute(study, plan, study_seed, progress)
+        return fault_run.execute_deaths(study, plan, study_seed, progress)
     with ExitStack() as undo:
         engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
@@ -89,12 +93,12 @@ def execute(
         undo.enter_context(engine)
         bench = _Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
-        prepared = record.of_run(study, plan, study_seed, bare, storage)
+        prepared = of_run(study, plan, study_seed, bare, storage)
         try:
             cold = _load(bench)
         except TierwiseError as error:
             if broken := storage.broken():
-                return record.failed(prepared, [f"while loading: {error}", *broken, *_causes(engine)])
+                return failed(prepared, [f"while loading: {error}", *broken, *_causes(engine)])
             if out_of_memory := _out_of_memory(engine):
                 raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
             raise
@@ -139,9 +143,7 @@ def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
         if measured["status"] != "failed":
             measured |= _prove(bench, verifier, measured)
     except TierwiseError as error:
-        return record.failed(
-            prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)]
-        )
+        return failed(prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)])
     finally:
         verifier.close()
     if measured["status"] == "failed":
@@ -160,14 +162,14 @@ def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
         recording=recording,
         drop_caches=bench.drop_caches,
     )
-    return record.of_laps(runner.run(), bench.program.score)
+    return of_laps(runner.run(), bench.program.score)
 
 
 def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
-    load, window = mix_run.measure(
+    load, window = lap_run.measure(
         bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
     )
-    return record.of_mix(load, window, sampled=bench.study.waits and recording is None)
+    return of_mix(load, window, sampled=bench.study.waits and recording is None)
 
 
 def _prove(bench: _Bench, verifier: PlacementVerifier, measured: dict[str, Any]) -> dict[str, Any]:
@@ -202,10 +204,10 @@ def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, progress: Pr
         storage = open_storage(study, plan, {Role.DATA}, undo)
         progress("filling")
         target = pattern_run.prepare(storage, undo)
-        prepared = record.of_run(study, plan, study_seed, pattern_run.engine_info(), storage)
+        prepared = of_run(study, plan, study_seed, pattern_run.engine_info(), storage)
         progress("measuring")
         try:
             measured = pattern_run.measure(study, plan, storage, target)
         except TierwiseError as error:
-            return record.failed(prepared, [str(error)])
+            return failed(prepared, [str(error)])
         return prepared.model_copy(update=measured.fields())

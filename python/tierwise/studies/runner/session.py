@@ -17,10 +17,10 @@ from typing import Protocol
 from tierwise import engines
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import installed, require
-from tierwise.model.file_names import path_in
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.extras import require
+from tierwise.model.names import path_in
 from tierwise.model.output_files import new_folder, open_file, own_folder
-from tierwise.model.progress import ProgressCallback
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
     LATEST,
@@ -29,21 +29,18 @@ from tierwise.results.files import (
     read_results,
     read_study_info,
     replace_results,
-    write_parquet,
     write_study_info,
 )
-from tierwise.studies import FILE_ENGINE, sweep
-from tierwise.studies.plan import RunPlan, plan_runs
+from tierwise.studies import FILE_ENGINE
 from tierwise.studies.runner.compatibility import restrict_to_supported
 from tierwise.studies.runner.hosts import Hosts, run_blocks, unfinished
 from tierwise.studies.runner.recorded import Recordings
 from tierwise.studies.runner.run import execute
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study, at, plan_runs, values
 
 RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
 """File of failed runs that were run again."""
-PARQUET_FILE = "results.parquet"
 """The same runs as a table, where DuckDB is installed."""
 STUDY_FILE = "study.json"
 _LOCK_FILE = "lock"
@@ -151,10 +148,8 @@ def _run_rest(
         for plan in plans:
             if plan.run_id not in finished:
                 started(plan)
-                at = sweep.at(study, plan.setting)
-                ended(plan, run_here(at, plan, seed, observer.phase_started))
-    if installed("duckdb"):
-        write_parquet(directory / PARQUET_FILE, results_in(directory))
+                changed = at(study, plan.setting)
+                ended(plan, run_here(changed, plan, seed, observer.phase_started))
 
 
 @contextlib.contextmanager
@@ -236,8 +231,7 @@ def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
     if directory is None:
         return None
     missing = unfinished(study, read_study_info(directory / STUDY_FILE).seed, results_in(directory))
-    no_table = installed("duckdb") and not (directory / PARQUET_FILE).exists()
-    return directory if missing or no_table else None
+    return directory if missing else None
 
 
 def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
@@ -283,7 +277,7 @@ def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
         question=study.question,
         baseline=study.baseline,
         placements=list(study.placements),
-        sweep=sweep.values(study.sweep),
+        sweep=values(study.sweep),
         skipped=skipped,
         repeats=study.repeats,
         seed=seed,

@@ -16,12 +16,11 @@ from tierwise.host.real import RealDevice, open_real_device
 from tierwise.host.users import server_user
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.results import DeadlineOverrun, DeviceInfo, RoleIo
-from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.compatibility import is_placed
 from tierwise.studies.runner.real_devices import RealDevices
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 
 _LATENESS_BOUND_SHARE = 0.10
 """Maximum deadline overrun of a device, as a share of the run; beyond it the run's time is invalid.

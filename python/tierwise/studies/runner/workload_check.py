@@ -11,8 +11,8 @@ from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
-from tierwise.model.roles import Role
-from tierwise.results.workload_check import Tried
+from tierwise.model.placement import Role
+from tierwise.results.records import Tried
 from tierwise.workloads import Workload
 from tierwise.workloads.program import Lap, Program, RoleSql
 

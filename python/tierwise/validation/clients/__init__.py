@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.suggestions import one_of
+from tierwise.model.names import one_of
 from tierwise.validation.clients.base import Client, Load, Option
 from tierwise.validation.clients.db_bench import DbBench
 from tierwise.validation.clients.duckdb_tpch import DuckdbTpch

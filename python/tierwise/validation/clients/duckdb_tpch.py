@@ -14,7 +14,7 @@ from tierwise.host.home import Home
 from tierwise.host.interpreter import Command
 from tierwise.host.programs import Finished
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation.clients import fetched
 from tierwise.validation.clients.base import Client, Load, command, finished
 from tierwise.validation.servers.library import Library

@@ -16,7 +16,7 @@ from typing import ClassVar
 from tierwise.host import programs
 from tierwise.host.users import give
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation.clients.base import Client, Load, finished
 from tierwise.validation.servers.library import Library
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.capture import Target
-from tierwise.capture.dsn import Dsn
+from tierwise.capture.sql_session import Dsn
 from tierwise.host import mounts, processes, programs
 from tierwise.host.home import Home
 from tierwise.host.interpreter import Command
 from tierwise.host.users import ServerUser, ids, require_reachable, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 
 DATABASE = "bench"
 """Name of the clients' database in a server."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.capture import Target
-from tierwise.capture import rules as rule_files
+from tierwise.capture.target import load
 from tierwise.host import cpu, processes
 from tierwise.host.interpreter import Command
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation.servers.base import Database, copy_files
 
 
@@ -75,7 +75,7 @@ class Library(Database):
         process = self.start_program(self.engine, stopped, log)
         try:
             process.await_stop("the client")
-            rules = rule_files.load(self.engine)
+            rules = load(self.engine)
             self.on_started(Target(lambda: sorted(cpu.tree(process.pid)), rules))
             os.kill(process.pid, signal.SIGCONT)
         except BaseException:

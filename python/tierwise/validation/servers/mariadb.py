@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.capture import Target, of_pid
+from tierwise.engines.documented import checked
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.study_settings import checked
 from tierwise.model.extras import pymysql
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation.servers.base import CLIENT, DATABASE, START_TIMEOUT_S, Server, caller, copy_files
 
 _FOLDER = "mariadb"

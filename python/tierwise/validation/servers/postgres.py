@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.capture import Target, of_pid
-from tierwise.capture.dsn import Dsn
+from tierwise.capture.sql_session import Dsn
+from tierwise.engines.documented import checked
 from tierwise.engines.postgres.binaries import system
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.session import CATALOGUE_ONLY
-from tierwise.engines.study_settings import checked
 from tierwise.model.extras import psycopg
-from tierwise.model.roles import Role
+from tierwise.model.placement import Role
 from tierwise.validation.servers.base import CLIENT, DATABASE, START_TIMEOUT_S, Server, caller, copy_files
 
 _SUPERUSER = "postgres"

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import Any
 
-from tierwise.model.shipped import DATA
+from tierwise.model.input_files import DATA
 
 _CENT = Decimal("0.01")
 

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tierwise.results import RunResult
-from tierwise.studies.plan import RunPlan, plan_runs
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study, plan_runs
 
 
 @dataclass

@@ -1,4 +1,7 @@
-"""Gives each idle host the next run of its block, and keeps every result as it comes."""
+"""Which run comes next on which host. Derived from the finished runs alone, so that a study resumes.
+
+Gives each idle host the next run of its block, and keeps every result as it comes.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,9 @@ from typing import Protocol
 
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult
-from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.hosts.blocks import Blocks, Present
 from tierwise.studies.runner.hosts.task import RunTask, result_of, run_here
-from tierwise.studies.spec import Study
+from tierwise.studies.study import RunPlan, Study
 
 RETURN_TIMEOUT_S = 60
 """How long a study waits for a host when it has none."""

@@ -15,15 +15,14 @@ from tierwise.device_models import profiles
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.file_names import path_in, resolved
 from tierwise.model.input_files import read_text
+from tierwise.model.names import path_in, resolved
 from tierwise.model.output_files import write_file
 from tierwise.results import RunResult, StudyHost
-from tierwise.studies import sweep
 from tierwise.studies.runner.hosts.blocks import block
 from tierwise.studies.runner.run import execute
-from tierwise.studies.spec import Study
-from tierwise.workloads import sources
+from tierwise.studies.study import Study, at
+from tierwise.workloads import reader
 
 _WORKLOAD = "workload"
 _MOST_FILES = 1000
@@ -67,7 +66,7 @@ class RunTask:
                 files.update({(name, f"{other}.toml"): text for other, text in loaded.library.items()})
                 devices[name] = spec.model_copy(update={"profile": f"{name}/{loaded.file.name}"})
         workload = study.workload
-        if workload not in sources.names():
+        if workload not in reader.names():
             folder = resolved(Path(workload))
             files.update(_texts(folder))
             workload = f"{_WORKLOAD}/{folder.name}"
@@ -91,7 +90,7 @@ def run_here(task: RunTask) -> str:
     clean.clean_before(lambda _: None)
     with _unpacked(task) as study:
         plan = next(one for one in block(study, task.seed, task.repeat) if one.run_id == task.run_id)
-        result = execute(sweep.at(study, plan.setting), plan, task.seed, lambda _: None)
+        result = execute(at(study, plan.setting), plan, task.seed, lambda _: None)
     host = StudyHost(name=task.host)
     workload = result.workload.model_copy(update={"name": Path(study.workload).name})
     return result.model_copy(update={"host": host, "workload": workload}).model_dump_json()

@@ -1,0 +1,280 @@
+"""Sums up power cuts and deaths of devices by setting and placement: losses and rates. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from tierwise.advise.deaths import DeathCounts
+from tierwise.advise.durability import Shown, ShownCuts
+from tierwise.model.placement import Role
+from tierwise.model.statistics import Interval, median_interval, upper_share
+from tierwise.results import (
+    DeviceDeath,
+    DeviceDeaths,
+    DeviceInfo,
+    PowerCut,
+    PowerCuts,
+    Record,
+    RunResult,
+    StudyInfo,
+)
+
+
+class CutRow(Record):
+    """All cuts of one durability setting on one placement."""
+
+    engine: str
+    placement: str
+    devices: str
+    """What a power cut does to each device that the placement uses."""
+    lies: bool
+    """Whether one of them acknowledges flushes and does not obey them."""
+    durability: str
+    durable: bool
+    promise: str
+    cuts: int
+    at_risk: int
+    """Cuts with unflushed sectors on a device."""
+    lost: int
+    """Cuts that lost acknowledged commits, damaged databases left out."""
+    damaged: int
+    not_started: int
+    """Of the damaged, those that the engine did not start from."""
+    damage: str | None
+    """Of the first damaged cut."""
+    most_lost_ms: float | None
+    """Age of the oldest lost commit, of all cuts."""
+    at_least: bool
+    """Whether that cut lost its whole load: a longer one would have lost more."""
+    most_lost: int
+    """Commits lost in one cut."""
+    rate: Interval | None
+    """Commits a second, median over the repeats."""
+    ratio: Interval | None
+    """Of rates to that of the durable setting on the same placement in the same repeat."""
+    recovery_s: float | None
+    """Median over the cuts."""
+    clean_start_s: float
+    check: str
+    problems: list[str]
+    """Why runs ended early."""
+    on_frontier: bool = False
+
+    @property
+    def harmed(self) -> int:
+        """Cuts that lost commits or damaged the database."""
+        return self.lost + self.damaged
+
+    @property
+    def at_most(self) -> float:
+        """Greatest share of such cuts that the counts allow, one-sided with 95 % confidence."""
+        return upper_share(self.harmed, self.cuts)
+
+    @property
+    def breaks_promise(self) -> bool:
+        """Whether commits are gone that the engine promised to keep on devices that obey flushes."""
+        return self.durable and not self.lies and self.harmed > 0
+
+    @property
+    def loss(self) -> tuple[float, float]:
+        """For comparison: the share of damaged cuts, then the age lost in ms."""
+        return self.damaged / self.cuts, self.most_lost_ms or 0.0
+
+
+def build_frontier(results: Sequence[RunResult], info: StudyInfo) -> list[CutRow]:
+    """One row for each engine, placement and setting that was cut, in the order of the study."""
+    groups: dict[tuple[str, str, str], list[RunResult]] = {}
+    for run in results:
+        if run.power_cuts is not None and run.power_cuts.cuts:
+            groups.setdefault((run.engine.name, run.placement, run.power_cuts.durability), []).append(run)
+    declared = [name for values in info.sweep.values() for name in values]
+
+    def place(key: tuple[str, str, str]) -> tuple[str, int, int]:
+        engine, placement, setting = key
+        return engine, _position(info.placements, placement), _position(declared, setting)
+
+    rows = [_row(groups[key], groups, info.seed) for key in sorted(groups, key=place)]
+    return [
+        row.model_copy(update={"on_frontier": not row.damaged and not _beaten(row, rows)}) for row in rows
+    ]
+
+
+def _position(declared: Sequence[str], name: str) -> int:
+    return declared.index(name) if name in declared else len(declared)
+
+
+def _beaten(row: CutRow, rows: Iterable[CutRow]) -> bool:
+    """Whether another row of its engine loses no more and commits faster, or loses less as fast."""
+    rate = row.rate.estimate if row.rate else 0.0
+    others = [(one.loss, one.rate.estimate if one.rate else 0.0) for one in rows if one.engine == row.engine]
+    return any(
+        loss <= row.loss and faster >= rate and (loss, faster) != (row.loss, rate) for loss, faster in others
+    )
+
+
+def _row(runs: Sequence[RunResult], groups: dict[tuple[str, str, str], list[RunResult]], seed: int) -> CutRow:
+    first = runs[0]
+    told = _cuts_of(first)
+    cuts = [cut for run in runs for cut in _cuts_of(run).cuts]
+    damaged = [cut for cut in cuts if cut.outcome == "damaged"]
+    lost = [cut for cut in cuts if cut.outcome == "lost"]
+    worst = max(lost, key=lambda cut: cut.oldest_lost_ms or 0, default=None)
+    rates = [run.rate_per_s for run in runs if run.rate_per_s is not None]
+    recoveries = [cut.recovery_s for cut in cuts if cut.recovery_s is not None]
+    return CutRow(
+        engine=first.engine.name,
+        placement=first.placement,
+        devices="; ".join(cache_of(device) for device in first.devices),
+        lies=any(device.lies_about_flush for device in first.devices),
+        durability=told.durability,
+        durable=told.durable,
+        promise=told.promise,
+        cuts=len(cuts),
+        at_risk=sum(cut.unflushed_sectors > 0 for cut in cuts),
+        lost=len(lost),
+        damaged=len(damaged),
+        not_started=sum(cut.recovery_s is None for cut in damaged),
+        damage=damaged[0].damage if damaged else None,
+        most_lost_ms=worst.oldest_lost_ms if worst else None,
+        at_least=worst.whole_load if worst else False,
+        most_lost=max((cut.lost for cut in lost), default=0),
+        rate=median_interval(rates, seed=seed) if rates else None,
+        ratio=_ratio(runs, groups, seed),
+        recovery_s=median(recoveries) if recoveries else None,
+        clean_start_s=median(_cuts_of(run).clean_start_s for run in runs),
+        check=_check_name(cuts),
+        problems=[problem for run in runs for problem in run.problems],
+    )
+
+
+def _ratio(
+    runs: Sequence[RunResult], groups: dict[tuple[str, str, str], list[RunResult]], seed: int
+) -> Interval | None:
+    """Ratios within a repeat, so that drift of the machine falls on both sides alike."""
+    engine, placement = runs[0].engine.name, runs[0].placement
+    durable = {
+        run.repeat: run.rate_per_s
+        for key, group in groups.items()
+        for run in group
+        if key[:2] == (engine, placement) and _cuts_of(run).durable
+    }
+    ratios = [run.rate_per_s / base for run in runs if run.rate_per_s and (base := durable.get(run.repeat))]
+    return None if _cuts_of(runs[0]).durable or not ratios else median_interval(ratios, seed=seed)
+
+
+def _cuts_of(run: RunResult) -> PowerCuts:
+    assert run.power_cuts is not None, "only runs with cuts are grouped"
+    return run.power_cuts
+
+
+def _check_name(faults: Sequence[PowerCut | DeviceDeath]) -> str:
+    return next((fault.check.name for fault in faults if fault.check is not None), "")
+
+
+def cache_of(device: DeviceInfo) -> str:
+    """A device by its profile, and what a power cut does to its completed writes."""
+    what = device.profile or device.name
+    if device.lies_about_flush:
+        return f"{what} that lies about flushes"
+    if device.write_cache is None:
+        return what
+    return f"{what}, {'volatile cache' if device.write_cache else 'nothing volatile'}"
+
+
+class DeathRow(DeathCounts):
+    """All deaths of the device of one role on one placement."""
+
+    placement: str
+    device: str
+    """Profile of the device."""
+    shared: list[Role]
+    """Other roles on it, whose files died too."""
+    ran_on: int
+    """Deaths after which clients still got acknowledgements until the engine was stopped."""
+    most_lost: int
+    """Commits lost in one death after which the engine started."""
+    owed: int
+    """Commits that the database had to hold then."""
+    recovery_s: float | None
+    """Median over the deaths after which the engine started, with all steps."""
+    clean_start_s: float
+    refused: str | None
+    """Why starting as it is was not enough, of the first death for which it was not."""
+    damage: str | None
+    """Of the first death that left the database damaged, or without a start."""
+    check: str
+    problems: list[str]
+    """Why runs ended early."""
+
+
+def build_deaths(results: Sequence[RunResult]) -> list[DeathRow]:
+    """One row for each engine, placement and role whose device died, by their names."""
+    groups: dict[tuple[str, str, Role], list[RunResult]] = {}
+    for run in results:
+        if run.device_deaths is not None and run.device_deaths.deaths:
+            groups.setdefault((run.engine.name, run.placement, run.device_deaths.role), []).append(run)
+    return [_death_row(groups[key]) for key in sorted(groups)]
+
+
+def _death_row(runs: Sequence[RunResult]) -> DeathRow:
+    first, role = runs[0], _deaths_of(runs[0]).role
+    deaths = [death for run in runs for death in _deaths_of(run).deaths]
+    started = [death for death in deaths if death.start != "never"]
+    worst = max(started, key=lambda death: death.lost, default=None)
+    device = next(one for one in first.devices if role in one.roles)
+    return DeathRow(
+        engine=first.engine.name,
+        placement=first.placement,
+        role=role,
+        device=device.profile or device.name,
+        shared=[one for one in device.roles if one != role],
+        deaths=len(deaths),
+        as_is=sum(death.start == "as_is" for death in deaths),
+        salvaged=sum(death.start == "salvaged" for death in deaths),
+        never=len(deaths) - len(started),
+        lost=sum(death.lost > 0 for death in started),
+        damaged=sum(death.outcome == "damaged" for death in deaths),
+        steps=list(dict.fromkeys(d.salvage for d in deaths if d.start == "salvaged" and d.salvage)),
+        ran_on=sum(death.ran_on for death in deaths),
+        most_lost=worst.lost if worst else 0,
+        owed=worst.acknowledged if worst else 0,
+        recovery_s=_middle([death.recovery_s for death in started]),
+        clean_start_s=median(_deaths_of(run).clean_start_s for run in runs),
+        refused=next((death.refused for death in deaths if death.refused), None),
+        damage=next((death.damage for death in deaths if death.damage), None),
+        check=_check_name(started),
+        problems=[problem for run in runs for problem in run.problems],
+    )
+
+
+def _deaths_of(run: RunResult) -> DeviceDeaths:
+    assert run.device_deaths is not None, "only runs with deaths are grouped"
+    return run.device_deaths
+
+
+def _middle(times_s: Sequence[float | None]) -> float | None:
+    known = [time_s for time_s in times_s if time_s is not None]
+    return median(known) if known else None
+
+
+def shown_of(rows: Sequence[CutRow], runs: Sequence[RunResult]) -> Shown:
+    """One entry for each row, with the profiles of its placement's devices."""
+    profiles = {
+        (run.engine.name, run.placement): [device.profile for device in run.devices if device.profile]
+        for run in runs
+    }
+    return Shown(
+        cuts=[
+            ShownCuts(
+                engine=row.engine,
+                profiles=profiles[row.engine, row.placement],
+                lies=row.lies,
+                durability=row.durability,
+                durable=row.durable,
+                cuts=row.cuts,
+                harmed=row.harmed,
+            )
+            for row in rows
+        ]
+    )
