@@ -51,12 +51,16 @@ pub fn fill<K: Connector>(
                 thread::Builder::new()
                     .name(FILLING_THREAD.to_owned())
                     .spawn_scoped(scope, move || append(client))
-                    .expect("a thread can be started")
+                    .map_err(|error| LoadError::Start(error.to_string()))
             })
             .collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().expect("a filling thread does not panic"))
+        // Those that started fill all; without any, nobody does.
+        let (started, failed): (Vec<_>, Vec<_>) = threads.into_iter().partition(Result::is_ok);
+        if started.is_empty() {
+            failed.into_iter().try_for_each(|failed| failed.map(drop))?;
+        }
+        let mut started = started.into_iter().flatten();
+        started.try_for_each(|thread| thread.join().expect("a filling thread does not panic"))
     })?;
     if control.is_stopped() {
         Err(LoadError::Stopped)

@@ -42,11 +42,11 @@ constants! {
     /// to 8 µs from a sync's end to its waiters' start, 2 cores of an EPYC in a virtual machine.
     RECHECK_NS: u64 = 2_000;
     // Commits and flushes of the log
-    /// Time on a core from the end of a flush until the leader wakes the first waiter. Measured: 9 µs at the
+    /// Most time on a core from the end of a flush until the leader wakes the first waiter. Measured: 9 µs at the
     /// median, 17 µs at the 97th percentile, more where the machine is crowded; PostgreSQL, 2 cores of an
     /// EPYC in a virtual machine.
     FIRST_WAKE_NS: u64 = 100_000;
-    /// Time on a core between the wakeups of one chain. Measured: 4.5 µs at the median, 12 µs at the 97th
+    /// Most time on a core between the wakeups of one chain. Measured: 4.5 µs at the median, 12 µs at the 97th
     /// percentile; PostgreSQL, 2 cores of an EPYC in a virtual machine.
     NEXT_WAKE_NS: u64 = 60_000;
     /// Most time on a core between parts of one commit (woken, not covered, waiting once more or leading

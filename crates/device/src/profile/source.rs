@@ -18,13 +18,6 @@ pub struct Source {
     pub text: String,
 }
 
-impl Source {
-    /// Whether the numbers are estimates rather than taken from a document or a measurement.
-    pub fn is_estimated(&self) -> bool {
-        self.text.starts_with("estimated:")
-    }
-}
-
 /// Reads `[source]` and refuses numbers it does not cover and keys that cover no number.
 pub(crate) fn read(root: &Table) -> SectionResult<Vec<Source>> {
     let texts = texts(root)?;
