@@ -25,9 +25,10 @@ class MemoryMove(Record):
     memory_bytes: int
     """Of the machine."""
     buffer_bytes: int | None
-    """The engine's own buffer, which takes all that is added; ``None`` if the page cache does."""
+    """The engine's own buffer, which takes what is added, and first what no file uses if the engine reads its
+    files past the page cache; ``None`` if the page cache takes it."""
     added_bytes: int
-    """More than recorded."""
+    """Memory of the machine, more than recorded; 0 if the buffer takes what is there."""
     holds_all: bool
     """Whether all tables and indexes fit."""
     prediction: Prediction
@@ -54,13 +55,17 @@ def memory_moves(predictor: Predictor, prices: Prices, staying: Prediction) -> l
     buffer = work.page_cache.engine_bytes
     missing = files - (buffer or work.page_cache.likely_bytes)
     added = sorted({_whole(share * missing) for share in _SHARES}) if missing > 0 else []
+    free = work.page_cache.likely_bytes if buffer and work.page_cache.passed else 0
     sizes = [
-        {"memory_bytes": work.memory_bytes + more, "buffer_bytes": buffer + more if buffer else None}
+        {
+            "memory_bytes": work.memory_bytes + max(0, more - free),
+            "buffer_bytes": buffer + more if buffer else None,
+        }
         for more in added
     ]
     scenarios = [staying.scenario.model_copy(update=size) for size in sizes]
     moves = [
-        _move(scenario, answer, staying, more, prices, holds_all=more >= missing)
+        _move(scenario, answer, staying, max(0, more - free), prices, holds_all=more >= missing)
         for scenario, answer, more in zip(scenarios, predictor.predict(scenarios), added, strict=True)
     ]
     return [move for move in moves if move is not None]

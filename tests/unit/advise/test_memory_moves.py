@@ -37,6 +37,16 @@ def test_without_a_buffer_of_its_own_the_page_cache_takes_it() -> None:
     assert moves[-1].added_bytes == 6 * GIB and moves[-1].holds_all
 
 
+def test_a_buffer_takes_memory_that_no_file_uses_for_nothing() -> None:
+    cache = {"engine_bytes": GIB, "likely_bytes": 5 * GIB, "passed": True}
+    moves = advice(page_cache=cache).memory
+    assert [one.buffer_bytes for one in moves] == [2 * GIB, 3 * GIB, 5 * GIB, 7 * GIB, 9 * GIB]
+    assert [one.added_bytes for one in moves] == [0, 0, 0, GIB, 3 * GIB]
+    assert [one.cost_per_month for one in moves[:3]] == [0.0, 0.0, 0.0]
+    found = advice("sata-dc", page_cache={**cache, "likely_bytes": 7 * GIB})
+    assert "A larger buffer in the memory that is there gains as much" in words(found)
+
+
 @pytest.mark.parametrize(
     "work",
     [

@@ -35,7 +35,7 @@ def _table(advice: Advice, title: str) -> Table:
     for move in advice.memory:
         found.add(
             numbers.size(move.memory_bytes),
-            numbers.size(move.added_bytes),
+            figure(move.added_bytes or None, numbers.size),
             numbers.NONE if move.buffer_bytes is None else numbers.size(move.buffer_bytes),
             chief_figure(move.prediction, once),
             speedup(move.prediction),
@@ -53,11 +53,15 @@ def _comparison(advice: Advice) -> str:
     if not any(move.worthwhile for move in advice.memory):
         return "More memory gains nothing that can be told from chance."
     if option.stays:
-        return "No move is recommended: memory is compared with nothing."
+        first = next(move for move in advice.memory if move.worthwhile)
+        where = f"{numbers.size(first.added_bytes)} more memory" if first.added_bytes else "no more memory"
+        return f"No move is recommended. The smallest size that helps needs {where}."
     same = equal(advice.memory, option)
     if same is None:
         return "No size of memory gains as much as the recommended move."
     cost = "" if same.cost_per_month is None else _cost(same, option.cost_per_month, advice.currency)
+    if not same.added_bytes:
+        return f"A larger buffer in the memory that is there gains as much as the recommended move{cost}."
     return f"{numbers.size(same.added_bytes)} more memory gains as much as the recommended move{cost}."
 
 
