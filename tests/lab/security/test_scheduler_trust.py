@@ -75,11 +75,11 @@ def test_no_command_connects_to_another_users_port_on_this_machine(command: str)
 
 
 def test_a_scheduler_of_the_callers_on_this_machine_needs_no_further_word() -> None:
-    from tierwise.cluster import dask_hosts
+    from tierwise.cluster import dask_executor
 
     for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET, ""), (socket.AF_INET6, "::1")):
         with socket.create_server((host, 0), family=family) as listening:
             shown = "[::1]" if host == "::1" else "127.0.0.1"
             port = listening.getsockname()[1]
-            dask_hosts.check(f"tcp://{shown}:{port}", "--scheduler", trusted=False)
-            dask_hosts.check(f"tcp://localhost:{port}", "--scheduler", trusted=False)
+            dask_executor.check(f"tcp://{shown}:{port}", "--scheduler", trusted=False)
+            dask_executor.check(f"tcp://localhost:{port}", "--scheduler", trusted=False)
