@@ -117,9 +117,8 @@ impl Machine<'_> {
         let Some(buffer) = self.pages.hits.buffer else {
             return false;
         };
-        let draw = self.draw(id, role, sector);
         let task = self.task(id);
-        let hit = buffer.is_hit(task.reuse.buffer, draw);
+        let hit = buffer.is_hit(task.reuse.buffer, || draw(id, task.cycle, role, sector));
         task.spared_ns += if hit { spared_ns as u64 } else { 0 };
         hit
     }
@@ -130,29 +129,22 @@ impl Machine<'_> {
     }
 
     fn stays_hit(&mut self, id: TaskId, role: Role, sector: u64) -> bool {
-        let draw = self.draw(id, role, sector);
-        let reuse = self.task(id).reuse.cache;
-        self.pages.hits.is_hit(true, reuse, draw)
+        let task = self.task(id);
+        let (reuse, cycle) = (task.reuse.cache, task.cycle);
+        let hits = &self.pages.hits;
+        hits.is_hit(true, reuse, || draw(id, cycle, role, sector))
     }
 
     /// Whether a recorded miss is a hit with this size of memory.
     fn is_hit_now(&mut self, id: TaskId, role: Role, sector: u64) -> bool {
         let now = self.clock.now();
-        let draw = self.draw(id, role, sector);
         let task = self.task(id);
-        let (reuse, repeated) = (task.reuse.cache, task.cycle > 0);
+        let (reuse, cycle) = (task.reuse.cache, task.cycle);
         let cached = self.program.work.cached_roles.contains(&role)
             && !self.program.is_off(Mechanism::WarmReads);
         let hits = &mut self.pages.hits;
-        hits.is_hit(false, reuse, draw) || (cached && hits.is_in_memory(now, repeated))
-    }
-
-    /// A number from 0 to 1 for a read, the same in each scenario.
-    fn draw(&mut self, id: TaskId, role: Role, sector: u64) -> f64 {
-        let task = self.task(id);
-        let turn = (u64::from(id.0) << 32) | u64::from(task.cycle);
-        let place = ((role as u64) << 56) ^ sector;
-        (mix(place ^ turn.rotate_left(20)) >> 11) as f64 / (1_u64 << 53) as f64
+        hits.is_hit(false, reuse, || draw(id, cycle, role, sector))
+            || (cached && hits.is_in_memory(now, cycle > 0))
     }
 
     /// Reads what a smaller page cache has evicted. Who goes on where its last such read ended reads ahead (Linux
@@ -234,4 +226,11 @@ impl Machine<'_> {
             self.clock.wake(id);
         }
     }
+}
+
+/// A number from 0 to 1 for a read in a cycle of a task, the same in each scenario.
+fn draw(id: TaskId, cycle: u32, role: Role, sector: u64) -> f64 {
+    let turn = (u64::from(id.0) << 32) | u64::from(cycle);
+    let place = ((role as u64) << 56) ^ sector;
+    (mix(place ^ turn.rotate_left(20)) >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -58,9 +58,11 @@ impl BufferHits {
         })
     }
 
-    pub(crate) fn is_hit(&self, reuse: Reuse, draw: f64) -> bool {
-        let pages = reuse.pages();
-        pages.map_or(draw < self.unknown, |pages| (pages as f64) < self.pages)
+    pub(crate) fn is_hit(&self, reuse: Reuse, draw: impl FnOnce() -> f64) -> bool {
+        match reuse.pages() {
+            Some(pages) => (pages as f64) < self.pages,
+            None => draw() < self.unknown,
+        }
     }
 }
 
@@ -132,10 +134,10 @@ impl CacheHits {
     }
 
     /// Whether a read is a hit that was recorded as one (`recorded`), or not; `draw` decides on unknown distances.
-    pub(crate) fn is_hit(&self, recorded: bool, reuse: Reuse, draw: f64) -> bool {
-        let held = || {
-            let pages = reuse.pages();
-            pages.map_or(draw < self.unknown, |pages| pages < self.pages)
+    pub(crate) fn is_hit(&self, recorded: bool, reuse: Reuse, draw: impl FnOnce() -> f64) -> bool {
+        let held = || match reuse.pages() {
+            Some(pages) => pages < self.pages,
+            None => draw() < self.unknown,
         };
         match self.change {
             Ordering::Equal => recorded,

@@ -170,7 +170,10 @@ impl ReuseScan<'_> {
             }
             CallKind::Read => {
                 let (reuse, first) = self.touch(place, false);
-                let buffer = self.touch_buffer(place);
+                let buffer = match BUFFERED.contains(&place.0) {
+                    true => self.buffer.read(keys(place), |_| ()).0,
+                    false => Reuse::NEVER,
+                };
                 self.found.calls[number] = ReadReuse {
                     cache: reuse,
                     buffer,
@@ -186,49 +189,16 @@ impl ReuseScan<'_> {
         }
     }
 
-    /// Reads pages into the engine's buffer; the longest reuse of those read before, unless most are new.
-    fn touch_buffer(&mut self, place: Place) -> Reuse {
-        if !BUFFERED.contains(&place.0) {
-            return Reuse::NEVER;
-        }
-        let (mut longest, mut known, mut first) = (Reuse::UNKNOWN, 0, 0);
-        for page in keys(place) {
-            match self.buffer.touch(page) {
-                Some(reuse) => {
-                    longest = longest.max(reuse);
-                    known += 1;
-                }
-                None => first += 1,
-            }
-        }
-        if first > known {
-            self.buffer.count_unknown();
-            longest = Reuse::UNKNOWN;
-        }
-        longest
-    }
-
     /// Uses pages; returns the longest reuse of previously used pages, unless most are new, and the number of
     /// new pages.
     fn touch(&mut self, place: Place, missed: bool) -> (Reuse, u64) {
         if self.past.contains(&place.0) {
             return (Reuse::NEVER, 0);
         }
-        let (mut longest, mut known, mut first) = (Reuse::UNKNOWN, 0, 0);
-        for page in keys(place) {
-            if let Some(reuse) = self.cache.touch(page) {
-                self.counts[usize::from(missed)][usize::from(reuse.0)] += 1;
-                longest = longest.max(reuse);
-                known += 1;
-            } else {
-                first += 1;
-            }
-        }
-        if first > known {
-            self.cache.count_unknown();
-            longest = Reuse::UNKNOWN;
-        }
-        (longest, first)
+        let counts = &mut self.counts[usize::from(missed)];
+        self.cache.read(keys(place), |reuse| {
+            counts[usize::from(reuse.0)] += 1;
+        })
     }
 
     /// If caches were empty at the start, no cache answers a first use. Checks that they were empty at the

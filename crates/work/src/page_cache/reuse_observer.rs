@@ -5,6 +5,8 @@
 //! "Nonparametric estimation from incomplete observations", Journal of the American Statistical Association
 //! 53(282), 1958). Assumption: what bursts leave out is as what they show.
 
+use std::ops::Range;
+
 use crate::page_cache::cache_size::CLASSES;
 use crate::page_cache::lru_stack::LruStack;
 use crate::{Reuse, ReuseCurve};
@@ -41,13 +43,28 @@ impl ReuseObserver {
         Some(reuse)
     }
 
-    /// Counts a read of a page without an earlier use.
-    pub(crate) fn count_unknown(&mut self) {
-        let least = Reuse::after(self.stack.len().saturating_sub(1) as u64);
-        self.unknown[usize::from(least.class())] += 1;
+    /// Reads pages; returns the longest reuse of those used before, unless most are new, and the number of new pages.
+    /// `each` is told the reuse of every page used before.
+    pub(crate) fn read(&mut self, pages: Range<u64>, mut each: impl FnMut(Reuse)) -> (Reuse, u64) {
+        let (mut longest, mut known, mut first) = (Reuse::UNKNOWN, 0, 0);
+        for page in pages {
+            if let Some(reuse) = self.touch(page) {
+                each(reuse);
+                longest = longest.max(reuse);
+                known += 1;
+            } else {
+                first += 1;
+            }
+        }
+        if first > known {
+            let least = Reuse::after(self.stack.len().saturating_sub(1) as u64);
+            self.unknown[usize::from(least.class())] += 1;
+            longest = Reuse::UNKNOWN;
+        }
+        (longest, first)
     }
 
-    pub(crate) fn forget(&mut self, pages: std::ops::Range<u64>) {
+    pub(crate) fn forget(&mut self, pages: Range<u64>) {
         self.stack.forget(pages);
     }
 
@@ -103,9 +120,8 @@ mod tests {
         let mut observer = ReuseObserver::default();
         for _ in 0..spans {
             for _ in 0..uses {
-                if observer.touch(below(pages)).is_none() {
-                    observer.count_unknown();
-                }
+                let page = below(pages);
+                observer.read(page..page + 1, |_| ());
             }
             observer.end_span();
         }

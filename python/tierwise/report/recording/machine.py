@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tierwise.advise import Advice
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
-from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Column, ColumnKind, Table, Text, Tone, figure, table
-from tierwise.report.recording.money_words import cents, cost
-from tierwise.report.recording.prediction import chief_figure, speedup
+from tierwise.report.recording.money_words import cost
+from tierwise.report.recording.prediction import chief_figure, gain_cells, gain_headings
 from tierwise.report.recording.prediction_words import moving
 from tierwise.report.study.moves import ROLE_NAMES, join
 
@@ -20,9 +19,7 @@ def machine_blocks(advice: Advice) -> list[Block]:
     if not advice.machines:
         return [Text(f"No machine larger than {advice.instance.name} is known: name it with --instance.")]
     once = advice.recorded.once
-    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
-    chief = "time" if once else f"{advice.run.unit}/s"
-    figures = ["vCPUs", "GiB", chief, "times\nfaster", "more/s", unit]
+    figures = ["vCPUs", "GiB", *gain_headings(advice.run.unit, advice.currency, once)]
     moved = any(move.with_moves for move in advice.machines)
     figures += ["with the\nmoves"] if moved else []
     found = table(["machine"], figures, "Machine instead")
@@ -31,10 +28,7 @@ def machine_blocks(advice: Advice) -> list[Block]:
             move.instance,
             figure(move.vcpus, numbers.significant),
             figure(move.memory_gib, numbers.significant),
-            chief_figure(move.prediction, once),
-            speedup(move.prediction),
-            figure(move.gain_per_s, numbers.significant),
-            figure(move.cost_per_month, cents),
+            *gain_cells(move, once),
             *([chief_figure(move.with_moves, once) if move.with_moves else numbers.NONE] if moved else []),
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )

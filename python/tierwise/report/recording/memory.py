@@ -7,8 +7,8 @@ from tierwise.advise.memory_moves import MemoryMove, equal
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Column, ColumnKind, Table, Text, Tone, figure
-from tierwise.report.recording.money_words import cents
-from tierwise.report.recording.prediction import chief_figure, speedup
+from tierwise.report.recording.money_words import cents, price_text
+from tierwise.report.recording.prediction import gain_cells, gain_headings
 
 TITLE = "Memory instead"
 
@@ -20,15 +20,13 @@ def memory_blocks(advice: Advice, titled: bool = True) -> list[Block]:
     return [
         _table(advice, TITLE if titled else ""),
         Text(_comparison(advice)),
-        *([Text(_source(advice), Tone.QUIET)] if advice.memory_price else []),
+        *([price_text("memory", advice.memory_price)] if advice.memory_price else []),
     ]
 
 
 def _table(advice: Advice, title: str) -> Table:
     once = advice.recorded.once
-    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
-    chief = "time" if once else f"{advice.run.unit}/s"
-    figures = ("more", "engine's\nbuffer", chief, "times\nfaster", "more/s", unit)
+    figures = ("more", "engine's\nbuffer", *gain_headings(advice.run.unit, advice.currency, once))
     found = Table(
         [Column("memory", ColumnKind.NAME), *(Column(name) for name in figures), Column("")], title=title
     )
@@ -37,10 +35,7 @@ def _table(advice: Advice, title: str) -> Table:
             numbers.size(move.memory_bytes),
             figure(move.added_bytes or None, numbers.size),
             numbers.NONE if move.buffer_bytes is None else numbers.size(move.buffer_bytes),
-            chief_figure(move.prediction, once),
-            speedup(move.prediction),
-            figure(move.gain_per_s, numbers.significant),
-            figure(move.cost_per_month, cents),
+            *gain_cells(move, once),
             "holds all tables and indexes" if move.holds_all else "",
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
@@ -50,10 +45,10 @@ def _table(advice: Advice, title: str) -> Table:
 def _comparison(advice: Advice) -> str:
     """What memory costs that gains as much as the recommended move."""
     option = advice.decision.option
-    if not any(move.worthwhile for move in advice.memory):
+    first = next((move for move in advice.memory if move.worthwhile), None)
+    if first is None:
         return "More memory gains nothing that can be told from chance."
     if option.stays:
-        first = next(move for move in advice.memory if move.worthwhile)
         where = f"{numbers.size(first.added_bytes)} more memory" if first.added_bytes else "no more memory"
         return f"No move is recommended. The smallest size that helps needs {where}."
     same = equal(advice.memory, option)
@@ -68,10 +63,3 @@ def _comparison(advice: Advice) -> str:
 def _cost(move: MemoryMove, moved_per_month: float, currency: str) -> str:
     symbol = SYMBOLS.get(currency, currency)
     return f", for {cents(move.cost_per_month or 0.0)} {symbol} a month instead of {cents(moved_per_month)}"
-
-
-def _source(advice: Advice) -> str:
-    price = advice.memory_price
-    assert price is not None
-    checked = "" if price.checked else ", not checked"
-    return f"Price of memory ({price.date}{checked}): {price.source}."

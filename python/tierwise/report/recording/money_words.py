@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tierwise.advise import Option
 from tierwise.advise.costs import DeviceBill
 from tierwise.advise.sources import UsedPrice
-from tierwise.device_models.prices import BillPart
+from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
@@ -100,14 +100,15 @@ def _quantity(value: float) -> str:
 def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
     """Where the prices come from, which of them are old, and which were not checked."""
     stale = stale_sentence(prices)
-    sources = [Text(f"Price of {one.device}{_dated(one)}: {one.source}.", Tone.QUIET) for one in prices]
+    sources = [price_text(one.device, one) for one in prices]
     return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
 
 
-def _dated(one: UsedPrice) -> str:
-    """`` (2025, not checked)``."""
+def price_text(name: str, one: UsedPrice | MemoryPrice) -> Text:
+    """``Price of gp3 (2025, not checked): its source.``"""
     said = [*([one.date] if one.date else []), *([] if one.checked else ["not checked"])]
-    return f" ({', '.join(said)})" if said else ""
+    dated = f" ({', '.join(said)})" if said else ""
+    return Text(f"Price of {name}{dated}: {one.source}.", Tone.QUIET)
 
 
 def stale_sentence(prices: Sequence[UsedPrice]) -> str:

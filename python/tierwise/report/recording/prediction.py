@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tierwise.advise.machine_moves import MachineMove
+from tierwise.advise.memory_moves import MemoryMove
+from tierwise.advise.setting_moves import SettingMove
 from tierwise.model.names import capitalized
+from tierwise.model.units import SYMBOLS
 from tierwise.predict import RECORDED, JointPrediction, Prediction, RecordedRun
 from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers
@@ -21,6 +25,7 @@ from tierwise.report.document import (
     figure,
     table,
 )
+from tierwise.report.recording.money_words import cents
 from tierwise.report.recording.prediction_words import (
     TIME_NAMES,
     bound_sentence,
@@ -198,6 +203,22 @@ def chief_figure(answer: Prediction, timed: bool) -> Cell:
         if timed
         else estimate(answer.rate_per_s, numbers.significant)
     )
+
+
+def gain_headings(unit: str, currency: str, timed: bool) -> list[str]:
+    """Headings of :func:`gain_cells`; ``unit`` is what rates count."""
+    money = f"{SYMBOLS.get(currency, currency)}/month"
+    return ["time" if timed else f"{unit}/s", "times\nfaster", "more/s", money]
+
+
+def gain_cells(move: SettingMove | MemoryMove | MachineMove, timed: bool) -> list[Cell | str]:
+    """Rate, gain and price of what takes the place of a move of files."""
+    return [
+        chief_figure(move.prediction, timed),
+        speedup(move.prediction),
+        figure(move.gain_per_s, numbers.significant),
+        figure(move.cost_per_month, cents),
+    ]
 
 
 _NO_FLUSHES = (

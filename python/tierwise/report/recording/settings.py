@@ -5,12 +5,10 @@ from __future__ import annotations
 from tierwise.advise import Advice
 from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
 from tierwise.model.names import capitalized
-from tierwise.model.units import SYMBOLS
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.report import numbers
 from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Table, Text, Tone, figure
-from tierwise.report.recording.money_words import cents
-from tierwise.report.recording.prediction import chief_figure, speedup
+from tierwise.report.recording.prediction import gain_cells, gain_headings
 
 TITLE = "Settings instead"
 _CAUTION = (
@@ -34,9 +32,8 @@ def setting_blocks(advice: Advice, titled: bool = True) -> list[Block]:
 
 def _table(advice: Advice, title: str) -> Table:
     once = advice.recorded.once
-    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
-    chief = "time" if once else f"{advice.run.unit}/s"
-    figures = (chief, "times\nfaster", "more/s", unit, "may lose", "power cuts\nthat lost")
+    gains = gain_headings(advice.run.unit, advice.currency, once)
+    figures = (*gains, "may lose", "power cuts\nthat lost")
     found = Table(
         [
             Column("setting", ColumnKind.NAME),
@@ -48,10 +45,7 @@ def _table(advice: Advice, title: str) -> Table:
     for move in advice.settings:
         found.add(
             move.setting,
-            chief_figure(move.prediction, once),
-            speedup(move.prediction),
-            figure(move.gain_per_s, numbers.significant),
-            figure(move.cost_per_month, cents),
+            *gain_cells(move, once),
             "no bound" if move.loses_s is None else figure(move.loses_s, numbers.seconds),
             _cuts(move),
             move.loses,
