@@ -23,3 +23,11 @@ pub fn cpu_s() -> f64 {
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
+
+/// A length of time for the system.
+pub fn timespec(time: Nanos) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (time / 1_000_000_000) as _,
+        tv_nsec: (time % 1_000_000_000) as _,
+    }
+}

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tierwise_device::{Library, Nanos, Precondition, Profile, SECTOR_BYTES};
 
 use crate::DiskError;
+use crate::transport::TransportKind;
 use crate::volatile::{WriteBack, WriteCache};
 
 /// One file of the server: a range of the device's sectors, behind those of the partitions before it.
@@ -25,6 +26,9 @@ pub struct PartitionConfig {
 pub struct ServerConfig {
     /// Name of the disk, shown as the source of its mount.
     pub name: String,
+    /// How requests come; the fastest transport of this kernel when left out.
+    #[serde(default)]
+    pub transport: Option<TransportKind>,
     /// Empty directory to serve the files in.
     pub mount: PathBuf,
     /// Where to listen for commands, a Unix socket.

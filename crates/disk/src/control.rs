@@ -1,20 +1,23 @@
 //! Commands to a running server: a Unix socket, one JSON object a line each way.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
+use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 
 use serde::{Deserialize, Serialize};
+use tierwise_device::Nanos;
 
-use crate::clock;
-use crate::service::{Reply, Service};
+use crate::event_loop::Obeyed;
+use crate::faults::Faults;
 use crate::stats::DeviceStats;
+use crate::transport::waker::Waker;
 use crate::undo_log::CutReport;
 
 /// What can be asked.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
-enum Command {
+pub(crate) enum Command {
     /// Counters since the last reset.
     Stats,
     /// Start counters from zero.
@@ -36,7 +39,7 @@ enum Command {
 /// When a device dies.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum After {
+pub(crate) enum After {
     Seconds(f64),
     Requests(u64),
 }
@@ -63,28 +66,68 @@ const LONGEST_S: f64 = 365.0 * 86_400.0;
 /// Largest factor by which a device may be slowed; a model's second is then 11 days.
 const LARGEST_FACTOR: f64 = 1e6;
 
-/// Answers commands until the process ends; `warnings` are part of every answer to `stats`.
-pub(crate) fn listen<R: Reply + 'static>(
-    listener: &UnixListener,
-    service: &Arc<Service<R>>,
-    warnings: &[String],
-) {
-    for stream in listener.incoming().flatten() {
-        let (service, warnings) = (Arc::clone(service), warnings.to_vec());
-        std::thread::spawn(move || converse(&stream, &service, &warnings));
+/// A command on its way to the thread that serves the device, and the way back.
+pub(crate) struct Asked {
+    command: Command,
+    outcome: SyncSender<Result<Obeyed, String>>,
+}
+
+impl Asked {
+    pub fn answer(self, obey: impl FnOnce(Command) -> Result<Obeyed, String>) {
+        // Whoever asked may have given up.
+        drop(self.outcome.send(obey(self.command)));
     }
 }
 
-fn converse<R: Reply>(
-    stream: &UnixStream,
-    service: &Service<R>,
-    warnings: &[String],
-) -> io::Result<()> {
+/// Sends commands to the thread that serves the device.
+pub(crate) struct Commands {
+    pub sender: Sender<Asked>,
+    pub waker: Waker,
+    /// Part of every answer to `stats`.
+    pub warnings: Vec<String>,
+}
+
+impl Commands {
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            sender: self.sender.clone(),
+            waker: self.waker.try_clone()?,
+            warnings: self.warnings.clone(),
+        })
+    }
+
+    fn answer(&self, command: Command) -> Result<Answer, String> {
+        let (outcome, answer) = sync_channel(1);
+        let ended = |_| "the device is no longer served".to_owned();
+        let asked = Asked { command, outcome };
+        self.sender.send(asked).map_err(|_| ended(()))?;
+        self.waker.wake();
+        Ok(match answer.recv().map_err(|_| ended(()))?? {
+            Obeyed::Stats(stats) => Answer::Stats {
+                stats,
+                warnings: self.warnings.clone(),
+            },
+            Obeyed::Cut(cut) => Answer::Cut { cut },
+            Obeyed::Done => Answer::Done {},
+        })
+    }
+}
+
+/// Answers commands until the process ends.
+pub(crate) fn listen(listener: &UnixListener, commands: &Commands) {
+    for stream in listener.incoming().flatten() {
+        if let Ok(commands) = commands.try_clone() {
+            std::thread::spawn(move || converse(&stream, &commands));
+        }
+    }
+}
+
+fn converse(stream: &UnixStream, commands: &Commands) -> io::Result<()> {
     let mut writer = stream;
     for line in BufReader::new(stream).lines() {
         let answer = serde_json::from_str(&line?)
             .map_err(|error| error.to_string())
-            .and_then(|command| obey(command, service, warnings))
+            .and_then(|command| commands.answer(command))
             .unwrap_or_else(|error| Answer::Error { error });
         let mut text = serde_json::to_string(&answer)?;
         text.push('\n');
@@ -93,61 +136,45 @@ fn converse<R: Reply>(
     Ok(())
 }
 
-fn obey<R: Reply>(
-    command: Command,
-    service: &Service<R>,
-    warnings: &[String],
-) -> Result<Answer, String> {
-    match command {
-        Command::Stats => {
-            return Ok(Answer::Stats {
-                stats: service.report(),
-                warnings: warnings.to_vec(),
-            });
+impl After {
+    pub fn apply(self, now: Nanos, faults: &mut Faults) -> Result<(), String> {
+        match self {
+            Self::Seconds(seconds) => faults.die_at(now + nanos(seconds)?),
+            Self::Requests(requests) => faults.die_after(requests),
         }
-        Command::Cut { keep_random } => {
-            let cut = service.cut(keep_random);
-            return Ok(Answer::Cut { cut });
-        }
-        Command::ResetStats => service.reset_counters(),
-        Command::Timing { on } => service.set_timing(on),
-        Command::Path { us } => service.set_path((us * 1e3) as u64),
-        Command::Fail { after } => match after {
-            After::Seconds(seconds) => service.faults().die_at(clock::now() + nanos(seconds)?),
-            After::Requests(requests) => service.faults().die_after(requests),
-        },
-        Command::Slow { factor, length_s } => {
-            if !(1.0..=LARGEST_FACTOR).contains(&factor) {
-                return Err(format!(
-                    "a factor of {factor} is not between 1 and {LARGEST_FACTOR}"
-                ));
-            }
-            service.slow(factor, nanos(length_s)?);
-        }
-        Command::Unreadable { first, last } => {
-            let sectors = sectors(first, last, service.size_sectors())?;
-            service.faults().make_unreadable(sectors);
-        }
+        Ok(())
     }
-    Ok(Answer::Done {})
 }
 
-fn nanos(seconds: f64) -> Result<u64, String> {
+impl Command {
+    /// Length of a slow phase.
+    pub fn slow_length(factor: f64, length_s: f64) -> Result<Nanos, String> {
+        if !(1.0..=LARGEST_FACTOR).contains(&factor) {
+            return Err(format!(
+                "a factor of {factor} is not between 1 and {LARGEST_FACTOR}"
+            ));
+        }
+        nanos(length_s)
+    }
+
+    /// A range of a device's sectors.
+    pub fn sectors(first: u64, last: u64, size: u64) -> Result<RangeInclusive<u64>, String> {
+        if first <= last && last < size {
+            Ok(first..=last)
+        } else {
+            Err(format!(
+                "sectors {first} to {last} are no range within the {size} sectors of the disk"
+            ))
+        }
+    }
+}
+
+fn nanos(seconds: f64) -> Result<Nanos, String> {
     if (0.0..=LONGEST_S).contains(&seconds) {
-        Ok((seconds * 1e9) as u64)
+        Ok((seconds * 1e9) as Nanos)
     } else {
         Err(format!(
             "a time of {seconds} s is not between 0 and {LONGEST_S}"
-        ))
-    }
-}
-
-fn sectors(first: u64, last: u64, size: u64) -> Result<std::ops::RangeInclusive<u64>, String> {
-    if first <= last && last < size {
-        Ok(first..=last)
-    } else {
-        Err(format!(
-            "sectors {first} to {last} are no range within the {size} sectors of the disk"
         ))
     }
 }

@@ -31,6 +31,9 @@ pub enum DiskError {
     /// A device without a volatile cache cannot lie about flushes.
     #[error("{0} has no volatile write cache to lie about")]
     NothingToLieAbout(String),
+    /// The transport that was asked for does not exist here.
+    #[error("this kernel has no FUSE over io_uring (Linux 6.14, CONFIG_FUSE_IO_URING)")]
+    NoIoUring,
     /// The profile cannot be read.
     #[error(transparent)]
     Profile(#[from] ProfileError),

@@ -1,83 +1,72 @@
 //! Injected faults of a disk: it dies at some moment, or cannot read some sectors.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tierwise_device::{Nanos, Op, Request};
 
-use crate::monitor::Monitor;
-
-/// Faults of one disk, for several threads.
+/// Faults of one disk.
 pub(crate) struct Faults {
-    dies_at: AtomicU64,
-    requests_left: AtomicU64,
-    any_unreadable: AtomicBool,
-    unreadable: Monitor<Vec<RangeInclusive<u64>>>,
+    dies_at: Nanos,
+    /// Requests that it takes before it dies.
+    requests_left: Option<u64>,
+    unreadable: Vec<RangeInclusive<u64>>,
 }
-
-const NEVER: u64 = u64::MAX;
 
 impl Faults {
     pub fn none() -> Self {
         Self {
-            dies_at: AtomicU64::new(NEVER),
-            requests_left: AtomicU64::new(NEVER),
-            any_unreadable: AtomicBool::new(false),
-            unreadable: Monitor::new(Vec::new()),
+            dies_at: Nanos::MAX,
+            requests_left: None,
+            unreadable: Vec::new(),
         }
     }
 
     /// From this time on every request fails.
-    pub fn die_at(&self, time: Nanos) {
-        self.dies_at.store(time, Ordering::Release);
+    pub fn die_at(&mut self, time: Nanos) {
+        self.dies_at = time;
     }
 
     /// After this number of further requests every request fails.
-    pub fn die_after(&self, requests: u64) {
-        self.requests_left.store(requests, Ordering::Release);
+    pub fn die_after(&mut self, requests: u64) {
+        self.requests_left = Some(requests);
     }
 
     pub fn dead(&self, now: Nanos) -> bool {
-        now >= self.dies_at.load(Ordering::Acquire)
+        now >= self.dies_at
     }
 
     /// Counts a request that arrives; returns whether the disk is still alive to take it.
-    pub fn take(&self, now: Nanos) -> bool {
-        let one_less = |left| (left != NEVER).then(|| u64::saturating_sub(left, 1));
-        let left = self
-            .requests_left
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
-        if left == Ok(0) {
-            self.dies_at.fetch_min(now, Ordering::AcqRel);
+    pub fn take(&mut self, now: Nanos) -> bool {
+        if let Some(left) = &mut self.requests_left {
+            if *left == 0 {
+                self.dies_at = self.dies_at.min(now);
+            }
+            *left = left.saturating_sub(1);
         }
         !self.dead(now)
     }
 
     /// Reads of these sectors fail until something is written there.
-    pub fn make_unreadable(&self, sectors: RangeInclusive<u64>) {
-        self.unreadable.lock().push(sectors);
-        self.any_unreadable.store(true, Ordering::Release);
+    pub fn make_unreadable(&mut self, sectors: RangeInclusive<u64>) {
+        self.unreadable.push(sectors);
     }
 
     /// Whether a completed request succeeds. One that replaces sectors makes them readable: a real disk then
     /// puts good sectors in their place.
-    pub fn let_through(&self, request: &Request) -> bool {
-        if request.op == Op::Flush || !self.any_unreadable.load(Ordering::Acquire) {
+    pub fn let_through(&mut self, request: &Request) -> bool {
+        if request.op == Op::Flush || self.unreadable.is_empty() {
             return true;
         }
         let (first, end) = (request.sector, request.sector + u64::from(request.sectors));
-        let mut unreadable = self.unreadable.lock();
         if request.op == Op::Read {
-            return !unreadable
-                .iter()
-                .any(|range| *range.start() < end && *range.end() >= first);
+            let mut unreadable = self.unreadable.iter();
+            return !unreadable.any(|range| *range.start() < end && *range.end() >= first);
         }
-        *unreadable = unreadable
+        self.unreadable = self
+            .unreadable
             .drain(..)
             .flat_map(|range| remainder(range, first, end))
             .collect();
-        self.any_unreadable
-            .store(!unreadable.is_empty(), Ordering::Release);
         true
     }
 }
@@ -110,25 +99,29 @@ mod tests {
 
     #[test]
     fn an_unreadable_sector_fails_reads_until_it_is_written() {
-        let faults = Faults::none();
+        let mut faults = Faults::none();
         faults.make_unreadable(10..=19);
-        let readable = |sector, sectors| faults.let_through(&request(Op::Read, sector, sectors));
-        assert!(readable(0, 10) && readable(20, 8) && !readable(9, 2) && !readable(19, 1));
-        assert!(!readable(0, 100));
-        assert!(faults.let_through(&request(Op::Write, 12, 3)));
-        assert!(readable(12, 3) && !readable(11, 1) && !readable(15, 1));
-        assert!(faults.let_through(&request(Op::Flush, 0, u32::MAX)) && !readable(11, 1));
-        assert!(faults.let_through(&request(Op::Discard, 0, 100)) && readable(0, 100));
+        let readable = |faults: &mut Faults, sector, sectors| {
+            faults.let_through(&request(Op::Read, sector, sectors))
+        };
+        assert!(readable(&mut faults, 0, 10) && readable(&mut faults, 20, 8));
+        assert!(!readable(&mut faults, 9, 2) && !readable(&mut faults, 19, 1));
+        assert!(!readable(&mut faults, 0, 100));
+        assert!(faults.let_through(&request(Op::Write, 12, 3)) && readable(&mut faults, 12, 3));
+        assert!(!readable(&mut faults, 11, 1) && !readable(&mut faults, 15, 1));
+        assert!(faults.let_through(&request(Op::Flush, 0, u32::MAX)));
+        assert!(!readable(&mut faults, 11, 1));
+        assert!(faults.let_through(&request(Op::Discard, 0, 100)) && readable(&mut faults, 0, 100));
     }
 
     #[test]
     fn a_disk_dies_after_so_many_requests_or_at_a_time() {
-        let faults = Faults::none();
+        let mut faults = Faults::none();
         assert!(faults.take(5) && !faults.dead(u64::MAX - 1));
         faults.die_after(2);
         assert!(faults.take(6) && faults.take(7) && !faults.dead(8));
         assert!(!faults.take(9) && faults.dead(9) && !faults.take(10));
-        let faults = Faults::none();
+        let mut faults = Faults::none();
         faults.die_at(100);
         assert!(faults.take(99) && !faults.take(100));
     }

@@ -4,26 +4,23 @@
 //! all share one model: one head, one queue and one cache. A loop device on each file gives a real block
 //! device on which any file system and any database runs.
 //!
-//! Time is that of the monotonic clock. Threads that read from the kernel hand each request to the model at
-//! once and never wait; one real-time thread answers requests at the times that the model computes.
+//! Time is that of the monotonic clock. One real-time thread takes requests from the kernel, hands each to the
+//! model at once, and answers it at the time that the model computes. Others only pass commands to it.
 
 mod clock;
 mod config;
 mod control;
 mod error;
+mod event_loop;
 mod fate;
 mod faults;
-mod files;
-mod filesystem;
-mod monitor;
 mod pacer;
 mod privilege;
-mod reply;
 mod server;
-mod service;
 mod slowdown;
 mod stats;
 mod store;
+mod transport;
 mod undo_log;
 mod volatile;
 
@@ -33,5 +30,6 @@ pub use pacer::{Arrival, Done, Pacer, Served};
 pub use server::serve;
 pub use stats::{DeviceStats, PartitionStats};
 pub use store::{MemoryStore, Store};
+pub use transport::TransportKind;
 pub use undo_log::CutReport;
 pub use volatile::{Effect, VolatileStore, WriteBack, WriteCache};

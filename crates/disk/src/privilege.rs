@@ -1,4 +1,4 @@
-//! Measures that keep the server on time: memory that is never swapped or waited for, and threads that run
+//! Measures that keep the server on time: memory that is never swapped or waited for, and a thread that runs
 //! first.
 //!
 //! None of it is needed to be correct. A refusal by the system becomes a warning, and shows in the deadline
@@ -25,23 +25,13 @@ impl Warnings {
         self.check("memory is not locked", unsafe { libc::mlockall(flags) });
     }
 
-    /// Lets the calling thread, and threads it starts, come before all others that are not real-time.
-    ///
-    /// Threads that read from the kernel are better not real-time: each request would then interrupt the
-    /// thread that sends the next, which costs a third of the requests at depth 32.
-    pub fn raise_priority(&mut self) {
-        // SAFETY: takes no pointers; process 0 means the calling thread.
-        let status = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
-        self.check("readers have no priority", status);
-    }
-
     /// Gives the calling thread real-time priority and exact timers.
     pub fn make_realtime(&mut self) {
         let parameters = libc::sched_param { sched_priority: 1 };
         // SAFETY: the pointer is to a live structure; thread 0 is the calling one.
         let status =
             unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-        self.check("the timer thread is not real-time", status);
+        self.check("the server is not real-time", status);
         // SAFETY: takes no pointers; the slack is in nanoseconds.
         self.check("timers are not exact", unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0)

@@ -2,24 +2,23 @@
 
 use std::io::{Write, stderr};
 use std::os::unix::net::UnixListener;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::channel;
 use std::thread;
 
-use fuser::{Config, MountOption, Session};
 use tierwise_device::{Device, Nanos};
 
 use crate::config::ServerConfig;
-use crate::files::{Files, ServedFile};
+use crate::control::Commands;
+use crate::event_loop::{ServedDevice, Spin};
 use crate::privilege::Warnings;
-use crate::reply::FuseReply;
-use crate::service::Service;
 use crate::stats::Counters;
 use crate::store::MemoryStore;
+use crate::transport::fuse::{self, Files};
+use crate::transport::fuse_device::FuseDevice;
+use crate::transport::fuse_uring::FuseUring;
+use crate::transport::{TransportKind, fuse_uring, waker::Waker};
 use crate::volatile::{VolatileStore, WriteCache};
 use crate::{DiskError, control};
-
-/// Threads that read requests from the kernel.
-const READERS: usize = 2;
 
 /// Serves a device as a [`ServerConfig`] in JSON describes; returns when it has been unmounted.
 pub fn serve(config: &str) -> Result<(), DiskError> {
@@ -32,14 +31,45 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     abort_on_panic();
     let mut warnings = Warnings::default();
     warnings.lock_memory();
-    warnings.raise_priority();
-    let service = Arc::new(service(&config, device, cache)?);
-    let session = mount(&config, Arc::clone(&service))?;
-    start_timer(Arc::clone(&service), &mut warnings)?;
+    let ask_io_uring = config.transport != Some(TransportKind::Fuse);
+    let connection = {
+        let _enabled = ask_io_uring.then(|| fuse_uring::Enabled::new(&config.socket));
+        fuse::connect(&config, ask_io_uring)?
+    };
+    let transport = if connection.over_io_uring {
+        TransportKind::FuseIoUring
+    } else {
+        TransportKind::Fuse
+    };
+    if config.transport.is_some_and(|asked| asked != transport) {
+        return Err(DiskError::NoIoUring);
+    }
+    let waker = Waker::new().map_err(DiskError::system("waker"))?;
+    let (sender, commands) = channel();
     let listener =
         UnixListener::bind(&config.socket).map_err(DiskError::system("control socket"))?;
-    start_control(listener, service, warnings.0)?;
-    session.run().map_err(DiskError::system("reading requests"))
+    warnings.make_realtime();
+    let asking = Commands {
+        sender,
+        waker: waker.try_clone().map_err(DiskError::system("waker"))?,
+        warnings: warnings.0,
+    };
+    start("control", move || control::listen(&listener, &asking))?;
+    let served = served(&config, transport, device, cache)?;
+    let files = Files::new(&config);
+    match transport {
+        TransportKind::Fuse => {
+            let transport = FuseDevice::new(connection, files, waker);
+            served.run(
+                transport.map_err(DiskError::system("/dev/fuse"))?,
+                &commands,
+            )
+        }
+        TransportKind::FuseIoUring => {
+            let transport = FuseUring::new(connection, files, waker);
+            served.run(transport.map_err(DiskError::system("io_uring"))?, &commands)
+        }
+    }
 }
 
 /// Ends the server on a defect: its clients then get errors, where with one thread gone they would hang.
@@ -55,82 +85,27 @@ fn abort_on_panic() {
     }));
 }
 
-fn service(
+fn served(
     config: &ServerConfig,
+    transport: TransportKind,
     device: Box<dyn Device>,
     cache: WriteCache,
-) -> Result<Service<FuseReply>, DiskError> {
+) -> Result<ServedDevice, DiskError> {
     let store = MemoryStore::new(config.size_bytes()).map_err(DiskError::system("memory"))?;
     let names = config
         .partitions
         .iter()
         .map(|partition| partition.name.clone());
-    let counters = Counters::new(names, nanos(config.path_us));
-    Ok(Service::new(
+    Ok(ServedDevice::new(
         device,
         VolatileStore::new(Box::new(store), cache, config.write_back()),
-        counters,
-        nanos(config.spin_us),
+        Counters::new(transport, names, nanos(config.path_us)),
+        Spin::new(nanos(config.spin_us)),
     ))
 }
 
 fn nanos(us: f64) -> Nanos {
     (us * 1e3) as Nanos
-}
-
-fn mount(
-    config: &ServerConfig,
-    service: Arc<Service<FuseReply>>,
-) -> Result<Session<Files>, DiskError> {
-    let files = Files {
-        files: served_files(config),
-        service,
-    };
-    let mut options = Config::default();
-    options.mount_options = vec![
-        MountOption::FSName(config.name.clone()),
-        MountOption::Subtype("tierwise".into()),
-    ];
-    options.n_threads = Some(READERS);
-    Session::new(files, &config.mount, &options).map_err(DiskError::system("mounting FUSE"))
-}
-
-fn served_files(config: &ServerConfig) -> Vec<ServedFile> {
-    let mut start = 0;
-    let mut files = Vec::with_capacity(config.partitions.len());
-    for partition in &config.partitions {
-        files.push(ServedFile {
-            name: format!("{}.img", partition.name),
-            start,
-            size: partition.size_bytes,
-        });
-        start += partition.size_bytes;
-    }
-    files
-}
-
-/// Starts the thread that answers, and waits for the system's refusals of its privileges.
-fn start_timer(service: Arc<Service<FuseReply>>, warnings: &mut Warnings) -> Result<(), DiskError> {
-    let (sender, refusals) = mpsc::channel();
-    let timer = move || {
-        let mut refused = Warnings::default();
-        refused.make_realtime();
-        drop(sender.send(refused));
-        service.run_timer()
-    };
-    start("timer", timer)?;
-    warnings.0.extend(refusals.recv().unwrap_or_default().0);
-    Ok(())
-}
-
-fn start_control(
-    listener: UnixListener,
-    service: Arc<Service<FuseReply>>,
-    warnings: Vec<String>,
-) -> Result<(), DiskError> {
-    start("control", move || {
-        control::listen(&listener, &service, &warnings)
-    })
 }
 
 fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), DiskError> {

@@ -6,6 +6,7 @@ use tierwise_latency::{Latency, Times};
 
 use crate::clock;
 use crate::pacer::Served;
+use crate::transport::TransportKind;
 
 /// Counters of one partition.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +42,8 @@ pub struct PartitionStats {
 /// Counters of the whole device.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceStats {
+    /// How requests come.
+    pub transport: TransportKind,
     /// Time since the reset.
     pub elapsed_s: f64,
     /// Processor time of the server since the reset.
@@ -150,6 +153,7 @@ impl PartitionCounters {
 
 /// All counters of a device.
 pub(crate) struct Counters {
+    transport: TransportKind,
     since: Nanos,
     cpu_s: f64,
     pub path: Nanos,
@@ -160,13 +164,18 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub fn new(names: impl IntoIterator<Item = String>, path: Nanos) -> Self {
+    pub fn new(
+        transport: TransportKind,
+        names: impl IntoIterator<Item = String>,
+        path: Nanos,
+    ) -> Self {
         let now = clock::now();
         let depth = || Depth {
             since: now,
             ..Depth::default()
         };
         Self {
+            transport,
             since: now,
             cpu_s: clock::cpu_s(),
             path,
@@ -224,6 +233,7 @@ impl Counters {
         let elapsed = now - self.since;
         self.depth.settle(now);
         DeviceStats {
+            transport: self.transport,
             elapsed_s: elapsed as f64 / 1e9,
             cpu_s: clock::cpu_s() - self.cpu_s,
             path_us: self.path as f64 / 1e3,

@@ -1,6 +1,5 @@
 //! Storage for the bytes of a disk.
 
-use std::borrow::Cow;
 use std::io;
 use std::ptr::NonNull;
 
@@ -10,7 +9,7 @@ use std::ptr::NonNull;
 /// of each other, as on a real disk.
 pub trait Store: Send + Sync {
     /// The bytes of a range; unwritten bytes are zero.
-    fn read(&self, offset: u64, length: usize) -> Cow<'_, [u8]>;
+    fn read(&self, offset: u64, length: usize) -> &[u8];
 
     /// Replaces the bytes of a range.
     fn write(&self, offset: u64, data: &[u8]);
@@ -78,9 +77,9 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn read(&self, offset: u64, length: usize) -> Cow<'_, [u8]> {
+    fn read(&self, offset: u64, length: usize) -> &[u8] {
         // SAFETY: the range is within the mapping, which lives as long as `self`.
-        Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.at(offset, length as u64), length) })
+        unsafe { std::slice::from_raw_parts(self.at(offset, length as u64), length) }
     }
 
     fn write(&self, offset: u64, data: &[u8]) {

@@ -40,7 +40,7 @@ enum State {
 /// Whole sectors that one write replaced; a durable one no longer holds what it replaced.
 struct Record {
     sectors: Range<u64>,
-    old: Box<[u8]>,
+    old: Vec<u8>,
     state: State,
 }
 
@@ -50,9 +50,10 @@ impl Record {
         &self.old[start..start + SECTOR_BYTES as usize]
     }
 
-    fn make_durable(&mut self) {
+    /// Gives back the memory of the bytes that no cut needs any more.
+    fn make_durable(&mut self) -> Vec<u8> {
         self.state = State::Durable;
-        self.old = Box::default();
+        std::mem::take(&mut self.old)
     }
 }
 
@@ -63,7 +64,13 @@ pub(crate) struct UndoLog {
     records: VecDeque<Record>,
     epoch: u64,
     completed_bytes: u64,
+    /// Memory for bytes that later writes replace, so that a write allocates none.
+    spare: Vec<Vec<u8>>,
 }
+
+/// Most spare pieces, and the largest of them, in bytes.
+const SPARE_PIECES: usize = 1024;
+const SPARE_BYTES: usize = 64 << 10;
 
 impl UndoLog {
     /// Bytes of completed writes that are not durable.
@@ -72,8 +79,10 @@ impl UndoLog {
     }
 
     /// Enters a write with the bytes it replaces, and returns its number.
-    pub fn push(&mut self, sectors: Range<u64>, old: Box<[u8]>) -> u64 {
+    pub fn push(&mut self, sectors: Range<u64>, replaced: &[u8]) -> u64 {
         let state = State::InFlight;
+        let mut old = self.spare.pop().unwrap_or_default();
+        old.extend_from_slice(replaced);
         self.records.push_back(Record {
             sectors,
             old,
@@ -84,7 +93,7 @@ impl UndoLog {
 
     /// Enters a range whose content is durable from now on, whatever was written there before.
     pub fn push_durable(&mut self, sectors: Range<u64>) {
-        let number = self.push(sectors, Box::default());
+        let number = self.push(sectors, &[]);
         self.make_durable(number);
     }
 
@@ -98,7 +107,8 @@ impl UndoLog {
 
     /// A write is completed, and on the medium.
     pub fn make_durable(&mut self, number: u64) {
-        self.records[(number - self.first) as usize].make_durable();
+        let old = self.records[(number - self.first) as usize].make_durable();
+        keep_spare(&mut self.spare, old);
         self.forget();
     }
 
@@ -113,7 +123,7 @@ impl UndoLog {
         for record in &mut self.records {
             if matches!(record.state, State::Completed { epoch, .. } if epoch <= flushed) {
                 self.completed_bytes -= record.old.len() as u64;
-                record.make_durable();
+                keep_spare(&mut self.spare, record.make_durable());
             }
         }
         self.forget();
@@ -129,7 +139,7 @@ impl UndoLog {
                 break;
             }
             self.completed_bytes -= record.old.len() as u64;
-            record.make_durable();
+            keep_spare(&mut self.spare, record.make_durable());
         }
         self.forget();
     }
@@ -179,6 +189,13 @@ impl UndoLog {
         unflushed
             .flat_map(|record| record.sectors.clone())
             .collect()
+    }
+}
+
+fn keep_spare(spare: &mut Vec<Vec<u8>>, mut piece: Vec<u8>) {
+    if spare.len() < SPARE_PIECES && (1..=SPARE_BYTES).contains(&piece.capacity()) {
+        piece.clear();
+        spare.push(piece);
     }
 }
 

@@ -4,13 +4,9 @@
 //! bytes it replaced; a power cut undoes them from it. A write in flight when the power goes was not
 //! acknowledged: it is undone, or torn, like one that completed without a flush.
 
-use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use tierwise_device::{Nanos, SECTOR_BYTES};
 
 use crate::fate::Fate;
-use crate::monitor::Monitor;
 use crate::store::Store;
 use crate::undo_log::{CutReport, UndoLog};
 
@@ -53,11 +49,8 @@ pub struct VolatileStore {
     store: Box<dyn Store>,
     cache: WriteCache,
     write_back: WriteBack,
-    cycle: AtomicU64,
-    /// Held while bytes are replaced, so that the log has writes to the same sectors in their order. Threads
-    /// that complete requests do not need it, and so never wait for a copy.
-    order: Monitor<()>,
-    log: Monitor<UndoLog>,
+    cycle: u64,
+    log: UndoLog,
 }
 
 impl VolatileStore {
@@ -67,15 +60,14 @@ impl VolatileStore {
             store,
             cache,
             write_back,
-            cycle: AtomicU64::new(0),
-            order: Monitor::new(()),
-            log: Monitor::new(UndoLog::default()),
+            cycle: 0,
+            log: UndoLog::default(),
         }
     }
 
     /// Number of power cuts so far. Requests of an earlier cycle have no effect, and fail.
     pub fn cycle(&self) -> u64 {
-        self.cycle.load(Ordering::Acquire)
+        self.cycle
     }
 
     /// Whether flushes do nothing.
@@ -85,11 +77,11 @@ impl VolatileStore {
 
     /// Bytes of completed writes that a power cut would put at risk.
     pub fn unflushed_bytes(&self) -> u64 {
-        self.log.lock().completed_bytes()
+        self.log.completed_bytes()
     }
 
     /// The bytes of a range, as the host sees them.
-    pub fn read(&self, offset: u64, length: usize) -> Cow<'_, [u8]> {
+    pub fn read(&self, offset: u64, length: usize) -> &[u8] {
         self.store.read(offset, length)
     }
 
@@ -100,8 +92,7 @@ impl VolatileStore {
     }
 
     /// A write arrives: the host sees it from now on.
-    pub fn write(&self, cycle: u64, offset: u64, data: &[u8]) -> Effect {
-        let _order = self.order.lock();
+    pub fn write(&mut self, cycle: u64, offset: u64, data: &[u8]) -> Effect {
         if cycle != self.cycle() {
             return self.nothing(cycle);
         }
@@ -109,21 +100,18 @@ impl VolatileStore {
         let length = (sectors.end - sectors.start) * SECTOR_BYTES;
         let old = self
             .store
-            .read(sectors.start * SECTOR_BYTES, length as usize)
-            .into_owned();
-        let number = self.log.lock().push(sectors, old.into_boxed_slice());
+            .read(sectors.start * SECTOR_BYTES, length as usize);
+        let number = self.log.push(sectors, old);
         self.store.write(offset, data);
         let what = What::Write(number);
         Effect { cycle, what }
     }
 
     /// A discard arrives: its range reads as zeros from now on, also after a power cut.
-    pub fn discard(&self, cycle: u64, offset: u64, length: u64) -> Effect {
-        let _order = self.order.lock();
+    pub fn discard(&mut self, cycle: u64, offset: u64, length: u64) -> Effect {
         if cycle == self.cycle() {
             let whole = offset.div_ceil(SECTOR_BYTES)..(offset + length) / SECTOR_BYTES;
             self.log
-                .lock()
                 .push_durable(whole.start..whole.end.max(whole.start));
             self.store.discard(offset, length);
         }
@@ -131,9 +119,9 @@ impl VolatileStore {
     }
 
     /// A flush arrives.
-    pub fn flush(&self, cycle: u64) -> Effect {
+    pub fn flush(&mut self, cycle: u64) -> Effect {
         let what = match self.cache {
-            WriteCache::Volatile => What::Flush(self.log.lock().start_flush()),
+            WriteCache::Volatile => What::Flush(self.log.start_flush()),
             WriteCache::Safe | WriteCache::Lying => What::Nothing,
         };
         Effect { cycle, what }
@@ -142,21 +130,20 @@ impl VolatileStore {
     /// Completes a request at time `now`; returns false if the power went meanwhile, since it then has no
     /// effect.
     #[must_use]
-    pub fn complete(&self, effect: &Effect, now: Nanos) -> bool {
+    pub fn complete(&mut self, effect: &Effect, now: Nanos) -> bool {
         if let What::Nothing = effect.what {
             return effect.cycle == self.cycle();
         }
-        let mut log = self.log.lock();
         if effect.cycle != self.cycle() {
             return false;
         }
         match effect.what {
-            What::Write(number) if self.cache == WriteCache::Safe => log.make_durable(number),
+            What::Write(number) if self.cache == WriteCache::Safe => self.log.make_durable(number),
             What::Write(number) => {
-                log.complete(number, now);
-                self.write_back(&mut log, now);
+                self.log.complete(number, now);
+                self.write_back(now);
             }
-            What::Flush(flushed) => log.complete_flush(flushed),
+            What::Flush(flushed) => self.log.complete_flush(flushed),
             What::Nothing => {}
         }
         true
@@ -166,16 +153,14 @@ impl VolatileStore {
     ///
     /// Without a seed all writes that are not durable are lost; with one, a random subset of their sectors is
     /// kept.
-    pub fn cut(&self, keep_random: Option<u64>, now: Nanos) -> CutReport {
-        let _order = self.order.lock();
-        let mut log = self.log.lock();
-        self.write_back(&mut log, now);
-        self.cycle.fetch_add(1, Ordering::AcqRel);
-        log.cut(&*self.store, &mut Fate::new(keep_random))
+    pub fn cut(&mut self, keep_random: Option<u64>, now: Nanos) -> CutReport {
+        self.write_back(now);
+        self.cycle += 1;
+        self.log.cut(&*self.store, &mut Fate::new(keep_random))
     }
 
-    fn write_back(&self, log: &mut UndoLog, now: Nanos) {
+    fn write_back(&mut self, now: Nanos) {
         let before = now.saturating_sub(self.write_back.after);
-        log.write_back(before, self.write_back.most_bytes);
+        self.log.write_back(before, self.write_back.most_bytes);
     }
 }

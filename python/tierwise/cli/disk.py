@@ -13,6 +13,7 @@ from tierwise.cli.options import DryRun, FixedSeed, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles
+from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.host.disk.stats import DiskStats
 from tierwise.model.errors import TierwiseError
@@ -46,6 +47,10 @@ def up(
     slow_factor: Annotated[float, typer.Option(help="factor by which it is slower at first")] = 1,
     slow_for: Annotated[str | None, typer.Option(metavar="TIME", help="time for which it is slower")] = None,
     unreadable: Annotated[str, typer.Option(help="sectors that cannot be read, FROM-TO")] = "",
+    transport: Annotated[
+        Transport | None,
+        typer.Option(help="way of requests to the server (default: the fastest of this kernel)"),
+    ] = None,
 ) -> None:
     """Make an emulated disk with a file system and mount it. It stays until `disk down`."""
     partition = Partition(WHOLE, parse_size_bytes(size, "--size"), fs)
@@ -66,6 +71,7 @@ def up(
         precondition=precondition,  # type: ignore[arg-type]
         lies_about_flush=lies,
         faults=faults,
+        transport=transport,
     )
     stats = disk.stats()
     echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].loop} at {disk.mounts[WHOLE]}")

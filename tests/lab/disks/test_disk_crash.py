@@ -65,9 +65,9 @@ from tierwise.device_models import profiles
 from tierwise.host import processes
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 
-name, mount, profile, writer, cuts = sys.argv[1:]
+name, mount, profile, writer, cuts, transport = sys.argv[1:]
 parts = [Partition("log", 64 << 20), Partition("data", 64 << 20)]
-with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount)) as disk:
+with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount), transport=transport or None) as disk:
     writers = []
     try:
         for point in disk.mounts.values():
@@ -102,13 +102,15 @@ def strike(name: str, caller: subprocess.Popen[bytes], dice: random.Random) -> s
 def test_nothing_is_left_after_a_crash(moment: int, tmp_path: Path) -> None:
     dice = random.Random(moment)
     profile = dice.choice(["hdd-7k2", "ssd-sata-dc", "zero"])
-    crash(f"crash-{os.getpid()}-{moment}", tmp_path / "mount", dice, [profile, WRITER, "0"])
+    # Every second one without what only newer kernels have.
+    arguments = [profile, WRITER, "0", ["", "fuse"][moment % 2]]
+    crash(f"crash-{os.getpid()}-{moment}", tmp_path / "mount", dice, arguments)
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS_OF_CUTS))
 def test_nothing_is_left_after_a_crash_amid_power_cuts(moment: int, tmp_path: Path) -> None:
     dice = random.Random(1000 + moment)
-    arguments = ["hdd-7k2-sata-2009", STUBBORN_WRITER, "1000"]
+    arguments = ["hdd-7k2-sata-2009", STUBBORN_WRITER, "1000", ["", "fuse"][moment % 2]]
     crash(f"crash-cut-{os.getpid()}-{moment}", tmp_path / "mount", dice, arguments)
 
 

@@ -33,7 +33,7 @@ def stats(queue_depth_mean: float, *busy_s: float) -> DiskStats:
     """10 s, 1,000 requests, each 1 ms late: a second in all."""
     return DiskStats(
         name="disk", profile="p", kind="hdd", server_pid=1, owner_pid=1, elapsed_s=10.0, cpu_s=0.0,
-        path_us=8.0, queue_depth_mean=queue_depth_mean, queue_depth_max=0,
+        path_us=8.0, transport="fuse", queue_depth_mean=queue_depth_mean, queue_depth_max=0,
         deadline_overrun=latency(1000, 1000.0), errors=0, unflushed_bytes=0, write_amplification=None,
         warnings=[], attainable=[],
         partitions={str(n): partition(str(n), busy) for n, busy in enumerate(busy_s)},

@@ -42,7 +42,7 @@ def stats(mean_us: float, depth: float) -> DiskStats:
     )  # fmt: skip
     return DiskStats(
         name="disk", profile="p", kind="ssd", server_pid=1, owner_pid=1, elapsed_s=1.0, cpu_s=0.0,
-        path_us=8.0,
+        path_us=8.0, transport="fuse",
         queue_depth_mean=depth, queue_depth_max=0, deadline_overrun=None, errors=0, unflushed_bytes=0,
         write_amplification=None, warnings=[], attainable=[FASTER, READS, WRITES], partitions={"log": part},
     )  # fmt: skip

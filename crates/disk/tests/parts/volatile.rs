@@ -242,7 +242,7 @@ proptest! {
     }
 }
 
-fn write_at(disk: &VolatileStore, sector: u64, value: u8, now: u64) {
+fn write_at(disk: &mut VolatileStore, sector: u64, value: u8, now: u64) {
     let effect = disk.write(disk.cycle(), sector * SECTOR as u64, &[value; SECTOR]);
     assert!(disk.complete(&effect, now));
 }
@@ -253,17 +253,18 @@ fn a_lying_disk_writes_back_when_data_is_old_or_too_much() {
         after: 1_000,
         most_bytes: 2 * SECTOR as u64,
     };
-    let disk = store(WriteCache::Lying, write_back);
+    let mut disk = store(WriteCache::Lying, write_back);
     assert!(disk.lies());
     assert!(
         ![WriteCache::Safe, WriteCache::Volatile]
             .iter()
             .any(|cache| store(*cache, write_back).lies())
     );
-    write_at(&disk, 0, 1, 100);
-    assert!(disk.complete(&disk.flush(disk.cycle()), 150));
+    write_at(&mut disk, 0, 1, 100);
+    let flush = disk.flush(disk.cycle());
+    assert!(disk.complete(&flush, 150));
     assert_eq!(disk.unflushed_bytes(), SECTOR as u64);
-    (1..4).for_each(|sector| write_at(&disk, sector, 2, 200));
+    (1..4).for_each(|sector| write_at(&mut disk, sector, 2, 200));
     assert_eq!(
         disk.unflushed_bytes(),
         2 * SECTOR as u64,
@@ -274,7 +275,7 @@ fn a_lying_disk_writes_back_when_data_is_old_or_too_much() {
         .map(|sector| disk.read(sector * SECTOR as u64, 1)[0])
         .collect();
     assert_eq!(firsts, [1, 2, 0, 0]);
-    write_at(&disk, 5, 7, 2_000);
+    write_at(&mut disk, 5, 7, 2_000);
     assert_eq!(
         disk.cut(None, 3_001).unflushed_sectors,
         0,
@@ -285,10 +286,10 @@ fn a_lying_disk_writes_back_when_data_is_old_or_too_much() {
 #[test]
 fn the_same_seed_keeps_the_same_sectors_and_others_differ() {
     let kept = |seed| {
-        let disk = store(WriteCache::Volatile, NEVER);
-        (0..SECTORS as u64).for_each(|sector| write_at(&disk, sector, 1, 0));
+        let mut disk = store(WriteCache::Volatile, NEVER);
+        (0..SECTORS as u64).for_each(|sector| write_at(&mut disk, sector, 1, 0));
         disk.cut(Some(seed), 0);
-        disk.read(0, SECTORS * SECTOR).into_owned()
+        disk.read(0, SECTORS * SECTOR).to_vec()
     };
     assert_eq!(kept(1), kept(1));
     let different: std::collections::BTreeSet<Vec<u8>> = (0..20).map(kept).collect();
@@ -302,7 +303,7 @@ fn the_same_seed_keeps_the_same_sectors_and_others_differ() {
 #[test]
 fn a_large_write_is_torn_by_some_seed() {
     let torn = (0..20).filter(|&seed| {
-        let disk = store(WriteCache::Volatile, NEVER);
+        let mut disk = store(WriteCache::Volatile, NEVER);
         let effect = disk.write(disk.cycle(), 0, &[1; SECTORS * SECTOR]);
         assert!(disk.complete(&effect, 0));
         disk.cut(Some(seed), 0).torn_writes == 1

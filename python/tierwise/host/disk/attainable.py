@@ -1,8 +1,9 @@
 """What this machine attains of an emulated device: its rates by depth, and the latency of the path to it.
 
-A request takes longer than the model says by what the path costs beyond its compensation: threads that wake,
-and processors that are busy. Reads are measured. A write is assumed to be longer by the same time as a read
-at its depth, because both take the same path. It is not measured, since it would change the device's state.
+The path is measured where requests come one at a time, and subtracted from the model's times. Beyond that, a
+request takes longer than the model says where processors are busy: by depth. Reads are measured. A write is
+assumed to be longer by the same time as a read at its depth, because both take the same path. It is not
+measured, since it would change the device's state.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import mmap
 import os
 import statistics
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tierwise import _core
@@ -44,13 +46,40 @@ def measure_path_us(device: Path) -> float:
     return min(max(added_us, _LEAST_US), _MOST_US)
 
 
+def paced_path_us(profile: Profile, device: Path, path_us: float, set_path: Callable[[float], None]) -> float:
+    """Path latency at the model's pace, in µs: between requests threads and processors fall asleep.
+
+    Reads one at a time, by which a mean time is longer than the model's is added to the compensation, twice:
+    then the mean is right. A device that is faster than the path, or whose times vary by more than the path
+    is long (one that rotates), keeps ``path_us``.
+
+    Args:
+        profile: of the emulated device.
+        device: its block device, timed, on which nothing else runs.
+        path_us: latency of single reads without timing, which is compensated now.
+        set_path: compensates for another latency.
+    """
+    model_per_s = 0.0 if rotates(profile) else _model_per_s(profile, "read", 1)
+    if model_per_s <= 0:
+        return path_us
+    model_us = 1e6 / model_per_s
+    for _ in range(_ROUNDS):
+        longer_us = 1e6 / _reads_per_s(device, [1])[1] - model_us
+        if path_us + longer_us > min(model_us, _MOST_US):
+            break
+        path_us = max(path_us + longer_us, _LEAST_US)
+        set_path(path_us)
+    return path_us
+
+
 def _read_us(descriptor: int, buffer: mmap.mmap, offset: int) -> float:
     start = time.perf_counter_ns()
     os.preadv(descriptor, [buffer], offset)
     return (time.perf_counter_ns() - start) / 1e3
 
 
-DEPTHS = (1, 4, 16)
+DEPTHS = (1, 2, 4, 8, 16, 32)
+_ROUNDS = 2
 _READ_FOR_S = 0.07
 """Some hundreds of reads of the slowest device that is measured."""
 _MODELLED = 5_000
@@ -78,11 +107,7 @@ def _measure(profile: Profile, device: Path) -> list[AttainableRate]:
     models = {(op, depth): _model_per_s(profile, op, depth) for op in ("read", "write") for depth in DEPTHS}
     if not all(models.values()):
         return []
-    target = _core.ProbeTarget.open_to_read(str(device))
-    try:
-        here = {depth: _read_per_s(target, depth) for depth in DEPTHS}
-    finally:
-        target.close()
+    here = _reads_per_s(device, DEPTHS)
     longer_s = {depth: max(depth / here[depth] - depth / models["read", depth], 0.0) for depth in DEPTHS}
     return [
         AttainableRate.model_validate(
@@ -95,6 +120,14 @@ def _measure(profile: Profile, device: Path) -> list[AttainableRate]:
         )
         for (op, depth), model_per_s in models.items()
     ]
+
+
+def _reads_per_s(device: Path, depths: Sequence[int]) -> dict[int, float]:
+    target = _core.ProbeTarget.open_to_read(str(device))
+    try:
+        return {depth: _read_per_s(target, depth) for depth in depths}
+    finally:
+        target.close()
 
 
 def _read_per_s(target: _core.ProbeTarget, depth: int) -> float:

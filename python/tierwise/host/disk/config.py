@@ -7,13 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tierwise.device_models.profiles import Profile
 from tierwise.host import doctor, mounts
 from tierwise.host.disk.teardown import config_file, control_socket, fuse_directory
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.output_files import new_folder, open_file, own_folder
+
+Transport = Literal["fuse", "fuse-io-uring"]
+"""Ways of requests to a disk's server: ``/dev/fuse``, or FUSE over io_uring (Linux 6.14)."""
 
 SPIN_US = 60.0
 """Longest busy wait before a deadline: 60 µs gave a median deadline overrun below 1 µs."""
@@ -23,7 +26,12 @@ WRITE_BACK_S = 2.0
 
 
 def write(
-    home: Path, name: str, profile: Profile, parts: Sequence[Partition], start: Mapping[str, Any]
+    home: Path,
+    name: str,
+    profile: Profile,
+    parts: Sequence[Partition],
+    start: Mapping[str, Any],
+    transport: Transport | None,
 ) -> Path:
     """Make the directories of a disk and the server's configuration file; give the file's path.
 
@@ -33,12 +41,14 @@ def write(
         profile: of the device.
         parts: the partitions.
         start: seed, state of the device, and whether it lies about flushes.
+        transport: the way of requests to the server; the fastest of this kernel when left out.
     """
     fuse = fuse_directory(home)
     own_folder(home)
     new_folder(fuse)
     described = {
         "name": name,
+        "transport": transport,
         "mount": str(fuse),
         "socket": str(control_socket(home)),
         "profile": profile.text,

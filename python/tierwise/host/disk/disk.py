@@ -16,10 +16,11 @@ from tierwise.device_models.profiles import Profile
 from tierwise.host import ledger
 from tierwise.host.clean import clean_before
 from tierwise.host.disk import partitions as disk_place
-from tierwise.host.disk.attainable import attainable_rates, measure_path_us
+from tierwise.host.disk.attainable import attainable_rates, measure_path_us, paced_path_us
 from tierwise.host.disk.config import (
     WHOLE,
     Partition,
+    Transport,
     checked_partitions,
     mount_points,
     require_unused,
@@ -74,6 +75,7 @@ class EmulatedDisk:
         precondition: Precondition = "fresh",
         lies_about_flush: bool = False,
         faults: Faults | None = None,
+        transport: Transport | None = None,
     ) -> Self:
         """Make a disk, its file systems and its mounts: all of them, or nothing.
 
@@ -91,6 +93,7 @@ class EmulatedDisk:
                 until nothing changes any more.
             lies_about_flush: acknowledge flushes at once and keep the data volatile.
             faults: active from the moment that the disk is up.
+            transport: the way of requests to the server; the fastest of this kernel when left out.
 
         Raises:
             TierwiseError: naming what is wrong or missing; nothing is left behind.
@@ -112,7 +115,8 @@ class EmulatedDisk:
         disk = cls(entry, points)
         try:
             start = {"seed": seed, "precondition": precondition, "lies_about_flush": lies_about_flush}
-            disk._make(profile, parts, start, path_us)
+            disk._start_server(profile, parts, start, transport)
+            disk._make(profile, parts, path_us)
             for command, arguments in commands:
                 disk._ask(command, **arguments)
             if owner == "server":
@@ -237,6 +241,9 @@ class EmulatedDisk:
     def _ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         return send_command(self._control_socket, command, **arguments)
 
+    def _set_path(self, path_us: float) -> None:
+        self._ask("path", us=path_us)
+
     def _refreshed(self) -> ledger.Entry:
         """The current ledger entry: another process may have cut the power."""
         self.entry = ledger.find("disk", self.entry.name) or self.entry
@@ -256,24 +263,30 @@ class EmulatedDisk:
         # An interrupt may arrive after the ledger is written and before this process gets the entry.
         take_down(ledger.find("disk", self.entry.name) or self.entry)
 
-    def _make(
-        self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any], path_us: float | None
-    ) -> None:
-        self._start_server(profile, parts, start)
+    def _make(self, profile: Profile, parts: Sequence[Partition], path_us: float | None) -> None:
         self.set_timing(False)
         self._make_directories()
         rotates = self.entry.facts["rotates"]
         placed = [disk_place.place(self._home, part, self.mounts[part.name], rotates) for part in parts]
         self.entry = self.entry.update(partitions=placed)
-        measured_us = measure_path_us(Path(placed[0]["loop"])) if path_us is None else path_us
-        self._ask("path", us=measured_us)
+        device = Path(placed[0]["loop"])
+        measured_us = measure_path_us(device) if path_us is None else path_us
+        self._set_path(measured_us)
         self.set_timing(True)
-        attainable = attainable_rates(profile, Path(placed[0]["loop"]))
+        if path_us is None:
+            paced_path_us(profile, device, measured_us, self._set_path)
+        attainable = attainable_rates(profile, device)
         self.entry = self.entry.update(attainable=[rate.model_dump() for rate in attainable])
         self.reset_stats()
 
-    def _start_server(self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any]) -> None:
-        config = write(self._home, self.entry.name, profile, parts, start)
+    def _start_server(
+        self,
+        profile: Profile,
+        parts: Sequence[Partition],
+        start: dict[str, Any],
+        transport: Transport | None,
+    ) -> None:
+        config = write(self._home, self.entry.name, profile, parts, start, transport)
         log = self._home / "log"
         self._server = spawn(config, log)
         identity = ledger.Identity.of(self._server.pid)

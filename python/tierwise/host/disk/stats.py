@@ -35,7 +35,8 @@ class DiskStats(Record):
     """Counters of one emulated disk.
 
     ``deadline_overrun`` is how long after its deadline the server answered each request; ``None`` before the
-    first. ``path_us`` is the latency of loop and FUSE that the server compensates. ``errors`` counts failed
+    first. ``transport`` is the way of requests to the server, and ``path_us`` the latency of it and the loop
+    device that the server compensates. ``errors`` counts failed
     requests. ``unflushed_bytes`` were completed and would be lost if the power failed now.
     ``write_amplification`` is that of the model since the disk came up, or ``None`` if it has none.
     ``warnings`` list resources that a server needs to be on time and that the system refused. ``attainable``
@@ -49,6 +50,7 @@ class DiskStats(Record):
     owner_pid: int
     elapsed_s: float
     cpu_s: float
+    transport: str
     path_us: float
     queue_depth_mean: float
     queue_depth_max: int

@@ -18,6 +18,7 @@ from tierwise.host.disk.server import find, send_command
 from tierwise.model.errors import TierwiseError
 
 _SERVER_ENDS_WITHIN_S = 30
+_URING_SWITCH = Path("/sys/module/fuse/parameters/enable_uring")
 
 
 def take_down(entry: ledger.Entry) -> None:
@@ -41,6 +42,7 @@ def take_down(entry: ledger.Entry) -> None:
     if mounts.mount_at(fuse_directory(home)):
         mounts.unmount(fuse_directory(home))
     _end_server(home)
+    _restore_switch(home)
     if server := entry.facts.get("server"):
         processes.reap(server["pid"])
     cgroups.remove_server_groups(home.name)
@@ -100,6 +102,17 @@ def _end_server(home: Path) -> None:
             _kill_server(home)
             deadline = time.monotonic() + _SERVER_ENDS_WITHIN_S
         time.sleep(0.005)
+
+
+def _restore_switch(home: Path) -> None:
+    """Turn FUSE over io_uring off again, if a server was killed after it had turned it on for its mount.
+
+    ``crates/disk/src/transport/fuse_uring.rs`` leaves a note for that moment.
+    """
+    note = home / "enable_uring_was_off"
+    if note.exists():
+        _URING_SWITCH.write_text("N")
+        note.unlink()
 
 
 def _remove_files(home: Path, made: list[Path]) -> None:

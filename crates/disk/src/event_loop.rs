@@ -1,0 +1,267 @@
+//! Answers requests at their model times. One thread owns transport, model, store and counters, so that there
+//! is no lock on the way of a request.
+//!
+//! The thread sleeps until shortly before the next request is due, and polls from then on for both: what is
+//! due, and what arrives.
+
+use std::sync::mpsc::Receiver;
+
+use tierwise_device::{Device, Nanos, Op, Request, SECTOR_BYTES};
+
+use crate::DiskError;
+use crate::clock;
+use crate::control::{Asked, Command};
+use crate::faults::Faults;
+use crate::pacer::{Arrival, Done, Pacer};
+use crate::stats::{Counters, DeviceStats};
+use crate::transport::{Answer, Incoming, Operation, Received, Tag, Transport, Wait};
+use crate::undo_log::CutReport;
+use crate::volatile::{Effect, VolatileStore};
+
+/// A request inside the device.
+struct Pending {
+    tag: Tag,
+    effect: Effect,
+    reply: Reply,
+}
+
+/// What to answer when it is done.
+enum Reply {
+    Read { offset: u64, length: u32 },
+    Written(u32),
+    Done,
+}
+
+/// A device that is being served.
+pub(crate) struct ServedDevice {
+    store: VolatileStore,
+    faults: Faults,
+    size_sectors: u64,
+    pacer: Pacer<Pending>,
+    counters: Counters,
+    spin: Spin,
+    /// Answers that are due.
+    done: Vec<Done<Pending>>,
+}
+
+/// How long the thread polls before a request is due; the rest of the wait it sleeps.
+///
+/// A sleep ends late by what the machine needs to wake a thread: a microsecond, or fifty where an idle
+/// processor of a guest is to be woken. The thread learns the lateness that one sleep in ten exceeds, and polls
+/// for that long. Its estimate goes up by nine parts where a sleep was later, and down by one where not
+/// (Robbins and Monro, 1951), so that it settles at this quantile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spin {
+    lateness: Nanos,
+    longest: Nanos,
+}
+
+/// Part by which the estimate moves.
+const STEP: Nanos = 100;
+/// A sleep of no length takes about as long.
+const SHORTEST: Nanos = 3_000;
+
+impl Spin {
+    /// Polls for at most `longest`, and for so long until the first sleeps.
+    pub fn new(longest: Nanos) -> Self {
+        Self {
+            lateness: longest,
+            longest,
+        }
+    }
+
+    fn length(self) -> Nanos {
+        self.lateness
+    }
+
+    fn slept(&mut self, late: Nanos) {
+        let next = if late > self.lateness {
+            self.lateness + 9 * STEP
+        } else {
+            self.lateness - STEP
+        };
+        self.lateness = next.clamp(SHORTEST, self.longest.max(SHORTEST));
+    }
+}
+
+impl ServedDevice {
+    pub fn new(
+        device: Box<dyn Device>,
+        store: VolatileStore,
+        counters: Counters,
+        spin: Spin,
+    ) -> Self {
+        Self {
+            store,
+            faults: Faults::none(),
+            size_sectors: device.capacity_sectors(),
+            pacer: Pacer::new(device, counters.path),
+            counters,
+            spin,
+            done: Vec::with_capacity(1024),
+        }
+    }
+
+    /// Serves until the kernel lets go of the device.
+    pub fn run(
+        mut self,
+        mut transport: impl Transport,
+        commands: &Receiver<Asked>,
+    ) -> Result<(), DiskError> {
+        let mut slept_for = None;
+        loop {
+            let wait = self.wait(&mut slept_for);
+            let received = transport
+                .receive(wait, |incoming| self.arrive(&incoming))
+                .map_err(DiskError::system("taking requests"))?;
+            if let Wait::Until(time) = wait {
+                // Awake before that, it was for a request that came.
+                if let Some(late) = clock::now().checked_sub(time) {
+                    self.spin.slept(late);
+                }
+            }
+            match received {
+                Received::Ended => return Ok(()),
+                Received::Woken => {
+                    while let Ok(asked) = commands.try_recv() {
+                        asked.answer(|command| self.obey(command));
+                    }
+                    transport.set_cycle(self.store.cycle());
+                }
+                Received::Requests => {}
+            }
+            self.pacer.advance(clock::now(), &mut self.done);
+            self.answer(&mut transport);
+        }
+    }
+
+    /// How long to wait for what arrives. Before the same request the thread sleeps once.
+    fn wait(&self, slept_for: &mut Option<Nanos>) -> Wait {
+        let Some(due) = self.pacer.next_due() else {
+            return Wait::Forever;
+        };
+        let rest = due.saturating_sub(clock::now());
+        let spin = self.spin.length();
+        if rest <= spin || *slept_for == Some(due) {
+            return Wait::Poll;
+        }
+        *slept_for = Some(due);
+        Wait::Until(due - spin)
+    }
+
+    fn arrive(&mut self, incoming: &Incoming<'_>) {
+        let (op, offset, length) = match incoming.operation {
+            Operation::Read { offset, length } => (Op::Read, offset, u64::from(length)),
+            Operation::Write { offset, data } => (Op::Write, offset, data.len() as u64),
+            Operation::Flush { offset } => (Op::Flush, offset, 0),
+            Operation::Discard { offset, length } => (Op::Discard, offset, length),
+        };
+        let sector = offset / SECTOR_BYTES;
+        let sectors = (offset + length).div_ceil(SECTOR_BYTES) - sector;
+        let request = Request {
+            op,
+            sector,
+            sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
+            fua: false,
+        };
+        let arrival = Arrival {
+            partition: incoming.partition,
+            request,
+            reply: self.take_effect(incoming),
+        };
+        let now = clock::now();
+        self.counters.arrived(now, arrival.partition, &request);
+        let alive = self.faults.take(now);
+        if !alive || (op == Op::Flush && self.store.lies()) {
+            self.done.push(arrival.at_once(now));
+        } else {
+            self.pacer.submit(now, arrival, &mut self.done);
+        }
+    }
+
+    fn take_effect(&mut self, incoming: &Incoming<'_>) -> Pending {
+        let (store, cycle) = (&mut self.store, incoming.cycle);
+        let (effect, reply) = match incoming.operation {
+            Operation::Read { offset, length } => {
+                (store.nothing(cycle), Reply::Read { offset, length })
+            }
+            Operation::Write { offset, data } => (
+                store.write(cycle, offset, data),
+                Reply::Written(data.len() as u32),
+            ),
+            Operation::Flush { .. } => (store.flush(cycle), Reply::Done),
+            Operation::Discard { offset, length } => {
+                (store.discard(cycle, offset, length), Reply::Done)
+            }
+        };
+        Pending {
+            tag: incoming.tag,
+            effect,
+            reply,
+        }
+    }
+
+    fn answer(&mut self, transport: &mut impl Transport) {
+        for Done { served, reply } in self.done.drain(..) {
+            let Pending { tag, effect, reply } = reply;
+            let now = clock::now();
+            // In this order: a request that an unreadable sector or a dead device refuses has no effect.
+            let succeeds = !self.faults.dead(now)
+                && self.faults.let_through(&served.request)
+                && self.store.complete(&effect, now);
+            self.counters.answered(now, served, succeeds);
+            let answer = match reply {
+                _ if !succeeds => Answer::Failed,
+                Reply::Read { offset, length } => {
+                    Answer::Data(self.store.read(offset, length as usize))
+                }
+                Reply::Written(length) => Answer::Written(length),
+                Reply::Done => Answer::Done,
+            };
+            transport.answer(tag, answer);
+        }
+    }
+
+    fn obey(&mut self, command: Command) -> Result<Obeyed, String> {
+        let now = clock::now();
+        match command {
+            Command::Stats => {
+                let (unflushed, written) = (self.store.unflushed_bytes(), self.pacer.written());
+                return Ok(Obeyed::Stats(self.counters.report(unflushed, written)));
+            }
+            Command::Cut { keep_random } => return Ok(Obeyed::Cut(self.cut(keep_random))),
+            Command::ResetStats => self.counters.reset(),
+            Command::Timing { on } => self.pacer.set_timing(on, now, &mut self.done),
+            Command::Path { us } => {
+                self.counters.path = (us * 1e3) as Nanos;
+                self.pacer.set_path(self.counters.path);
+            }
+            Command::Fail { after } => after.apply(now, &mut self.faults)?,
+            Command::Slow { factor, length_s } => {
+                let length = Command::slow_length(factor, length_s)?;
+                self.pacer.slow(now, factor, length);
+            }
+            Command::Unreadable { first, last } => {
+                let sectors = Command::sectors(first, last, self.size_sectors)?;
+                self.faults.make_unreadable(sectors);
+            }
+        }
+        Ok(Obeyed::Done)
+    }
+
+    /// The power goes and comes back: requests inside fail, and so do handles opened before.
+    fn cut(&mut self, keep_random: Option<u64>) -> CutReport {
+        let mut report = self.store.cut(keep_random, clock::now());
+        let before = self.done.len();
+        self.pacer.abort(&mut self.done);
+        report.failed_requests = (self.done.len() - before) as u64;
+        report
+    }
+}
+
+/// The outcome of a command.
+pub(crate) enum Obeyed {
+    Stats(DeviceStats),
+    Cut(CutReport),
+    Done,
+}

@@ -1,0 +1,383 @@
+//! FUSE over `io_uring` (Linux 6.14): the kernel writes requests to memory of the server, and one system call
+//! hands over any number of answers and takes any number of requests.
+//!
+//! The kernel demands a queue for each possible processor, and in each queue entries with a buffer for the
+//! largest request. All queues share one ring, whose only thread serves them. Layouts are those of
+//! `include/uapi/linux/fuse.h`; the protocol is that of `Documentation/filesystems/fuse-io-uring.rst`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::{Path, PathBuf};
+
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+
+use super::fuse::{
+    Connection, Files, InHeader, LARGEST_REQUEST_BYTES, Message, encoded, no_bytes, out_header,
+};
+use super::waker::Waker;
+use super::{Answer, Incoming, Received, Tag, Transport, Wait};
+use crate::clock;
+
+type Ring = IoUring<squeue::Entry128, cqueue::Entry>;
+
+const REGISTER: u32 = 1;
+const COMMIT_AND_FETCH: u32 = 2;
+
+/// Entries of all queues together, and of each.
+const ENTRIES: usize = 4096;
+const LEAST_IN_QUEUE: usize = 16;
+const MOST_IN_QUEUE: usize = 128;
+
+const RING_SIZE: u32 = 256;
+/// `user_data` of the waker's events; entries have their numbers.
+const WAKER: u64 = u64::MAX;
+
+/// `struct fuse_uring_req_header`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Header {
+    in_out: [u8; 128],
+    argument: [u8; 128],
+    flags: u64,
+    commit_id: u64,
+    payload_bytes: u32,
+    padding: u32,
+    reserved: u64,
+}
+
+/// Memory that the kernel and the server write in turn, each while an entry is its own.
+struct Shared {
+    headers: Box<[Header]>,
+    vectors: Box<[[libc::iovec; 2]]>,
+    payload: *mut u8,
+    payload_bytes: usize,
+}
+
+impl Shared {
+    fn new(entries: usize) -> io::Result<Self> {
+        let empty = Header {
+            in_out: [0; 128],
+            argument: [0; 128],
+            flags: 0,
+            commit_id: 0,
+            payload_bytes: 0,
+            padding: 0,
+            reserved: 0,
+        };
+        let payload_bytes = entries * LARGEST_REQUEST_BYTES;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice; memory only when touched.
+        let payload = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                payload_bytes,
+                protection,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if payload == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let payload = payload.cast::<u8>();
+        let mut headers = vec![empty; entries].into_boxed_slice();
+        let vectors = headers
+            .iter_mut()
+            .enumerate()
+            .map(|(entry, header)| {
+                [
+                    libc::iovec {
+                        iov_base: std::ptr::from_mut(header).cast(),
+                        iov_len: size_of::<Header>(),
+                    },
+                    libc::iovec {
+                        // SAFETY: within the mapping.
+                        iov_base: unsafe { payload.add(entry * LARGEST_REQUEST_BYTES) }.cast(),
+                        iov_len: LARGEST_REQUEST_BYTES,
+                    },
+                ]
+            })
+            .collect();
+        Ok(Self {
+            headers,
+            vectors,
+            payload,
+            payload_bytes,
+        })
+    }
+
+    /// The payload of an entry that is the server's.
+    fn payload(&self, entry: usize) -> &[u8] {
+        // SAFETY: within the mapping; the kernel does not write to an entry that it has handed over.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.payload.add(entry * LARGEST_REQUEST_BYTES),
+                LARGEST_REQUEST_BYTES,
+            )
+        }
+    }
+
+    /// Writes the answer to the request in an entry.
+    fn put(&mut self, entry: usize, answer: Result<&[u8], i32>) {
+        let header = &mut self.headers[entry];
+        let unique = InHeader::parse(&header.in_out).unique;
+        let length = answer.map(<[u8]>::len);
+        let out = out_header(unique, length);
+        header.in_out[..out.len()].copy_from_slice(&out);
+        let data = answer.unwrap_or_default();
+        header.payload_bytes = data.len() as u32;
+        assert!(
+            data.len() <= LARGEST_REQUEST_BYTES,
+            "an answer within its buffer"
+        );
+        // SAFETY: within the mapping, as asserted; the data is not part of it, and the entry is the server's.
+        unsafe {
+            let target = self.payload.add(entry * LARGEST_REQUEST_BYTES);
+            std::ptr::copy_nonoverlapping(data.as_ptr(), target, data.len());
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and the ring that knew it is gone.
+        unsafe { libc::munmap(self.payload.cast(), self.payload_bytes) };
+    }
+}
+
+/// The ring and its entries. The ring is first, so that it is dropped before the memory that it knows.
+pub(crate) struct FuseUring {
+    ring: Ring,
+    connection: Connection,
+    shared: Shared,
+    in_queue: usize,
+    files: Files,
+    waker: Waker,
+}
+
+impl FuseUring {
+    /// Hands all entries to the kernel, which from then on sends requests. The calling thread alone may use it.
+    pub fn new(connection: Connection, files: Files, waker: Waker) -> io::Result<Self> {
+        let queues = possible_processors()?;
+        let in_queue = (ENTRIES / queues).clamp(LEAST_IN_QUEUE, MOST_IN_QUEUE);
+        let entries = queues * in_queue;
+        let ring = Ring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_cqsize((2 * entries as u32).next_power_of_two())
+            .build(RING_SIZE)?;
+        let mut transport = Self {
+            ring,
+            connection,
+            shared: Shared::new(entries)?,
+            in_queue,
+            files,
+            waker,
+        };
+        for entry in 0..entries {
+            transport.push(entry, REGISTER);
+        }
+        transport.watch_waker();
+        transport.enter(Wait::Poll)?;
+        Ok(transport)
+    }
+
+    fn device(&self) -> RawFd {
+        self.connection.device.as_raw_fd()
+    }
+
+    /// Puts a command for an entry in the ring.
+    fn push(&mut self, entry: usize, command: u32) {
+        let mut bytes = [0; 80];
+        let queue = (entry / self.in_queue) as u16;
+        bytes[8..16].copy_from_slice(&self.shared.headers[entry].commit_id.to_ne_bytes());
+        bytes[16..18].copy_from_slice(&queue.to_ne_bytes());
+        let vectors = (&raw const self.shared.vectors[entry]) as u64;
+        let mut sqe = opcode::UringCmd80::new(types::Fd(self.device()), command)
+            .cmd(bytes)
+            .addr(Some(vectors))
+            .build()
+            .user_data(entry as u64);
+        // SAFETY: an entry is a `struct io_uring_sqe`, whose field `len` is the 32 bits at byte 24. The library
+        // has no name for it in this command, which passes two vectors.
+        unsafe { std::ptr::from_mut(&mut sqe).cast::<u32>().add(6).write(2) };
+        self.push_sqe(&sqe);
+    }
+
+    fn watch_waker(&mut self) {
+        let poll = opcode::PollAdd::new(types::Fd(self.waker.descriptor()), libc::POLLIN as u32)
+            .build()
+            .user_data(WAKER);
+        self.push_sqe(&poll.into());
+    }
+
+    fn push_sqe(&mut self, sqe: &squeue::Entry128) {
+        // SAFETY: memory that the entry points to lives as long as the ring.
+        while unsafe { self.ring.submission().push(sqe) }.is_err() {
+            // Without waiting, entering fails only for want of memory; then there is nothing to be done.
+            if let Err(error) = self.enter(Wait::Poll) {
+                assert_eq!(
+                    error.raw_os_error(),
+                    Some(libc::EBUSY),
+                    "entering the ring: {error}"
+                );
+            }
+        }
+    }
+
+    /// Hands over what was pushed, and waits for an event.
+    fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        const GET_EVENTS: u32 = 1;
+        let pushed = self.ring.submission().len() as u32;
+        let submitter = self.ring.submitter();
+        let entered = match wait {
+            // SAFETY: without an argument the call reads no memory of the caller.
+            Wait::Poll => unsafe { submitter.enter::<libc::sigset_t>(pushed, 0, GET_EVENTS, None) },
+            // SAFETY: as above.
+            Wait::Forever => unsafe {
+                submitter.enter::<libc::sigset_t>(pushed, 1, GET_EVENTS, None)
+            },
+            Wait::Until(time) => {
+                let rest = clock::timespec(time.saturating_sub(clock::now()));
+                let rest = types::Timespec::new()
+                    .sec(rest.tv_sec as u64)
+                    .nsec(rest.tv_nsec as u32);
+                submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&rest))
+            }
+        };
+        match entered {
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Transport for FuseUring {
+    fn receive(&mut self, wait: Wait, mut take: impl FnMut(Incoming<'_>)) -> io::Result<Received> {
+        let queue = self.ring.submission();
+        let idle = wait == Wait::Poll && queue.is_empty() && !queue.taskrun();
+        drop(queue);
+        if !idle {
+            self.enter(wait)?;
+        }
+        let mut received = Received::Requests;
+        loop {
+            let Some(event) = self.ring.completion().next() else {
+                return Ok(received);
+            };
+            if event.user_data() == WAKER {
+                self.waker.clear();
+                self.watch_waker();
+                received = Received::Woken;
+                continue;
+            }
+            match event.result() {
+                0 => {}
+                error
+                    if matches!(
+                        -error,
+                        libc::ENOTCONN | libc::ECONNABORTED | libc::ECANCELED
+                    ) =>
+                {
+                    return Ok(Received::Ended);
+                }
+                error => return Err(io::Error::from_raw_os_error(-error)),
+            }
+            let entry = event.user_data() as usize;
+            let header = &self.shared.headers[entry];
+            let message = InHeader::parse(&header.in_out);
+            let rest = &self.shared.payload(entry)[..header.payload_bytes as usize];
+            match self.files.message(message, &header.argument, rest) {
+                Message::Request {
+                    partition,
+                    cycle,
+                    operation,
+                } => take(Incoming {
+                    tag: Tag(entry as u64),
+                    partition,
+                    cycle,
+                    operation,
+                }),
+                Message::Reply(reply) => {
+                    self.shared.put(
+                        entry,
+                        reply
+                            .as_ref()
+                            .map(|short| short.bytes())
+                            .map_err(|error| *error),
+                    );
+                    self.push(entry, COMMIT_AND_FETCH);
+                }
+                Message::Silent => self.push(entry, COMMIT_AND_FETCH),
+            }
+        }
+    }
+
+    fn answer(&mut self, tag: Tag, answer: Answer<'_>) {
+        let entry = tag.0 as usize;
+        let mut short = no_bytes();
+        self.shared.put(entry, encoded(answer, &mut short));
+        self.push(entry, COMMIT_AND_FETCH);
+    }
+
+    fn set_cycle(&mut self, cycle: u64) {
+        self.files.cycle = cycle;
+    }
+}
+
+/// The kernel's number of queues: processors that there may ever be.
+fn possible_processors() -> io::Result<usize> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last = text.trim().rsplit(['-', ',']).next().unwrap_or_default();
+    let last: usize = last.parse().map_err(io::Error::other)?;
+    Ok(last + 1)
+}
+
+/// The kernel's switch for FUSE over `io_uring`. It is read when a file system is mounted, and is off after boot.
+const SWITCH: &str = "/sys/module/fuse/parameters/enable_uring";
+
+/// The switch is on while this lives, and then as it was before. No other file system is concerned: a server
+/// must ask for `io_uring`.
+///
+/// A file beside the control socket says that the switch is to be put back, should the process be killed.
+pub(crate) struct Enabled {
+    switch: Option<File>,
+    note: PathBuf,
+}
+
+impl Enabled {
+    /// Turns it on, if this kernel has it and it is off.
+    pub fn new(socket: &Path) -> Self {
+        let note = socket.with_file_name("enable_uring_was_off");
+        let switch = Self::turn_on(&note).ok().flatten();
+        Self { switch, note }
+    }
+
+    fn turn_on(note: &Path) -> io::Result<Option<File>> {
+        let mut switch = OpenOptions::new().read(true).write(true).open(SWITCH)?;
+        // One server after the other, so that none takes the other's setting for the machine's.
+        switch.lock()?;
+        let mut before = [0];
+        switch.read_exact(&mut before)?;
+        if before == *b"Y" {
+            return Ok(None);
+        }
+        File::create(note)?;
+        fs::write(SWITCH, "Y")?;
+        Ok(Some(switch))
+    }
+}
+
+impl Drop for Enabled {
+    fn drop(&mut self) {
+        if self.switch.take().is_some() {
+            drop(fs::write(SWITCH, "N"));
+            drop(fs::remove_file(&self.note));
+        }
+    }
+}
