@@ -32,7 +32,9 @@ pub enum DiskError {
     #[error("{0} has no volatile write cache to lie about")]
     NothingToLieAbout(String),
     /// The transport that was asked for does not exist here.
-    #[error("this kernel has no FUSE over io_uring (Linux 6.14, CONFIG_FUSE_IO_URING)")]
+    #[error(
+        "no FUSE over io_uring here: it needs Linux 6.14 with CONFIG_FUSE_IO_URING, and io_uring allowed"
+    )]
     NoIoUring,
     /// The profile cannot be read.
     #[error(transparent)]

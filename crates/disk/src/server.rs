@@ -31,15 +31,20 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     abort_on_panic();
     let mut warnings = Warnings::default();
     warnings.lock_memory();
-    let ask_io_uring = config.transport != Some(TransportKind::Fuse);
-    let connection = {
-        let _enabled = ask_io_uring.then(|| fuse_uring::Enabled::new(&config.socket));
-        fuse::connect(&config, ask_io_uring)?
+    let room = match config.transport {
+        Some(TransportKind::Fuse) => None,
+        _ => fuse_uring::Room::new().ok(),
     };
-    let transport = if connection.over_io_uring {
-        TransportKind::FuseIoUring
-    } else {
-        TransportKind::Fuse
+    let connection = {
+        let _enabled = room
+            .as_ref()
+            .map(|_| fuse_uring::Enabled::new(&config.socket));
+        fuse::connect(&config, room.is_some())?
+    };
+    let room = room.filter(|_| connection.over_io_uring);
+    let transport = match room {
+        Some(_) => TransportKind::FuseIoUring,
+        None => TransportKind::Fuse,
     };
     if config.transport.is_some_and(|asked| asked != transport) {
         return Err(DiskError::NoIoUring);
@@ -57,18 +62,15 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     start("control", move || control::listen(&listener, &asking))?;
     let served = served(&config, transport, device, cache)?;
     let files = Files::new(&config);
-    match transport {
-        TransportKind::Fuse => {
-            let transport = FuseDevice::new(connection, files, waker);
-            served.run(
-                transport.map_err(DiskError::system("/dev/fuse"))?,
-                &commands,
-            )
-        }
-        TransportKind::FuseIoUring => {
-            let transport = FuseUring::new(connection, files, waker);
-            served.run(transport.map_err(DiskError::system("io_uring"))?, &commands)
-        }
+    if let Some(room) = room {
+        let transport = FuseUring::new(room, connection, files, waker);
+        served.run(transport.map_err(DiskError::system("io_uring"))?, &commands)
+    } else {
+        let transport = FuseDevice::new(connection, files, waker);
+        served.run(
+            transport.map_err(DiskError::system("/dev/fuse"))?,
+            &commands,
+        )
     }
 }
 

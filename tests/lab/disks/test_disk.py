@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +23,7 @@ from support.disk_traces import NAME, traces
 from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.host import mounts, processes
+from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
 from tierwise.model.errors import TierwiseError
 
@@ -34,9 +36,17 @@ def mount_dir(tmp_path: Path) -> Path:
     return tmp_path / "mount"
 
 
-@pytest.fixture
-def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
-    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir) as up:
+SWITCH = Path("/sys/module/fuse/parameters/enable_uring")
+
+
+@pytest.fixture(params=get_args(Transport))
+def disk(mount_dir: Path, request: pytest.FixtureRequest) -> Iterator[EmulatedDisk]:
+    if request.param == "fuse-io-uring" and not SWITCH.exists():
+        pytest.skip("this kernel has no FUSE over io_uring")
+    switch = SWITCH.read_text() if SWITCH.exists() else ""
+    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir, transport=request.param) as up:
+        assert up.stats().transport == request.param
+        assert not switch or SWITCH.read_text() == switch
         yield up
     assert traces(NAME, mount_dir) == []
 

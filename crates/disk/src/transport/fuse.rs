@@ -448,3 +448,96 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_ne_bytes(word)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files of 8 and 4 KiB.
+    fn files() -> Files {
+        let file = |name: &str, start, size| ServedFile {
+            name: name.into(),
+            start,
+            size,
+        };
+        Files {
+            files: vec![file("log.img", 0, 8192), file("data.img", 8192, 4096)],
+            cycle: 7,
+        }
+    }
+
+    fn header(opcode: u32, node: u64) -> InHeader {
+        InHeader {
+            opcode,
+            unique: 3,
+            node,
+        }
+    }
+
+    /// A `fuse_read_in` or `fuse_write_in`.
+    fn range(offset: u64, length: u32) -> [u8; 40] {
+        let mut argument = [0; 40];
+        argument[0..8].copy_from_slice(&7_u64.to_ne_bytes());
+        argument[8..16].copy_from_slice(&offset.to_ne_bytes());
+        argument[16..20].copy_from_slice(&length.to_ne_bytes());
+        argument
+    }
+
+    fn error(message: Message<'_>) -> Option<i32> {
+        match message {
+            Message::Reply(Err(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_request_of_a_file_is_one_of_its_range_of_the_device() {
+        let message = files().message(header(opcode::READ, 3), &range(512, 1024), &[]);
+        let Message::Request {
+            partition: 1,
+            cycle: 7,
+            operation: Operation::Read { offset, length },
+        } = message
+        else {
+            panic!("{message:?}");
+        };
+        assert_eq!((offset, length), (8192 + 512, 1024));
+    }
+
+    #[test]
+    fn what_is_not_within_a_file_is_refused() {
+        let files = files();
+        let data = [0; 8192];
+        for (node, offset, length) in [(3, 4096, 512), (2, u64::MAX, 512), (3, 0, 8192)] {
+            let asked = files.message(header(opcode::WRITE, node), &range(offset, length), &data);
+            assert_eq!(error(asked), Some(libc::EINVAL), "{node} {offset} {length}");
+        }
+        let unknown = files.message(header(opcode::READ, 4), &range(0, 512), &[]);
+        assert_eq!(error(unknown), Some(libc::ENOENT));
+        let not_served = files.message(header(35, ROOT), &[], &[]);
+        assert_eq!(error(not_served), Some(libc::ENOSYS));
+    }
+
+    #[test]
+    fn names_are_found_in_the_root_only() {
+        let files = files();
+        let found =
+            |node, name: &'static [u8]| files.message(header(opcode::LOOKUP, node), &[], name);
+        let Message::Reply(Ok(entry)) = found(ROOT, b"data.img\0") else {
+            panic!("the file is there");
+        };
+        assert_eq!(u64_at(entry.bytes(), 0), 3);
+        assert_eq!(u64_at(entry.bytes(), 48), 4096);
+        assert_eq!(error(found(ROOT, b"data\0")), Some(libc::ENOENT));
+        assert_eq!(error(found(2, b"data.img\0")), Some(libc::ENOENT));
+    }
+
+    #[test]
+    fn an_answer_has_its_length_or_its_error() {
+        assert_eq!(out_header(3, Ok(4096))[0..8], [16, 16, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            out_header(3, Err(5))[0..8],
+            [16, 0, 0, 0, 251, 255, 255, 255]
+        );
+    }
+}

@@ -148,6 +148,34 @@ impl Drop for Shared {
     }
 }
 
+/// A ring with room for the kernel's queues. The thread that makes it alone may use it.
+pub(crate) struct Room {
+    ring: Ring,
+    in_queue: usize,
+    entries: usize,
+}
+
+impl Room {
+    /// Fails where `io_uring` is older than Linux 6.1, or forbidden: by `kernel.io_uring_disabled`, or by the
+    /// filter of a container.
+    pub fn new() -> io::Result<Self> {
+        let queues = possible_processors()?;
+        let in_queue = (ENTRIES / queues).clamp(LEAST_IN_QUEUE, MOST_IN_QUEUE);
+        let entries = queues * in_queue;
+        let ring = Ring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_cqsize((2 * entries as u32).next_power_of_two())
+            .build(RING_SIZE)?;
+        Ok(Self {
+            ring,
+            in_queue,
+            entries,
+        })
+    }
+}
+
 /// The ring and its entries. The ring is first, so that it is dropped before the memory that it knows.
 pub(crate) struct FuseUring {
     ring: Ring,
@@ -159,17 +187,13 @@ pub(crate) struct FuseUring {
 }
 
 impl FuseUring {
-    /// Hands all entries to the kernel, which from then on sends requests. The calling thread alone may use it.
-    pub fn new(connection: Connection, files: Files, waker: Waker) -> io::Result<Self> {
-        let queues = possible_processors()?;
-        let in_queue = (ENTRIES / queues).clamp(LEAST_IN_QUEUE, MOST_IN_QUEUE);
-        let entries = queues * in_queue;
-        let ring = Ring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag()
-            .setup_cqsize((2 * entries as u32).next_power_of_two())
-            .build(RING_SIZE)?;
+    /// Hands all entries to the kernel, which from then on sends requests.
+    pub fn new(room: Room, connection: Connection, files: Files, waker: Waker) -> io::Result<Self> {
+        let Room {
+            ring,
+            in_queue,
+            entries,
+        } = room;
         let mut transport = Self {
             ring,
             connection,
