@@ -148,6 +148,10 @@ pub struct Device {
     pub sectors: u64,
     /// The profile, as TOML, if the device is an emulated one.
     pub profile: Option<String>,
+    /// Latency of the path to an emulated device that its server compensates, in microseconds; none in older
+    /// recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_us: Option<f64>,
     /// Whether the device has a volatile cache, so that a flush means work.
     pub write_cache: bool,
     /// The file system and all layers below it, each before the layer below; empty in older recordings.

@@ -135,8 +135,9 @@ constants! {
     COLD_SHARE: f64 = 1.2;
     /// Time in which an idle core goes cold. As [`COLD_SHARE`].
     COLD_NS: f64 = 150_000.0;
-    /// Path latency that an emulated disk's server subtracts. Measured when the disk was made: 14 to 60 µs
-    /// on 107 disks, 57 in the median, a quiet machine (python/tierwise/host/disk/attainable.py).
+    /// Path latency that an emulated disk's server subtracts, where the recording has none. Measured when the
+    /// disk was made: 14 to 60 µs on 107 disks, 57 in the median, a quiet machine
+    /// (python/tierwise/host/disk/attainable.py).
     PATH_NS: u64 = 57_000;
     // Storage and page cache
     /// A cache size is as good as the best if it leaves at most this much more unexplained, as a share of the

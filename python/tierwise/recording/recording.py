@@ -102,6 +102,8 @@ class Device(_Part):
     sectors: int
     profile: str | None
     """TOML, if the device was an emulated one."""
+    path_us: float | None = None
+    """Latency of the path to an emulated device that its server compensates; ``None`` in older recordings."""
     write_cache: bool
     chain: list[ChainLink] = []
     """The file system and the devices below it; empty in older recordings."""

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tierwise_device::Profile;
 use tierwise_recording::Role;
-use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
 use crate::api::error::ReplayError;
@@ -32,19 +31,11 @@ pub enum Mode {
 }
 
 /// The path to an emulated live disk, for predictions that are compared with runs on one.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EmulatedPath {
     /// Path latency that the emulation subtracts from a request's device time, in nanoseconds. A request with
-    /// a longer device time takes the device's time.
-    pub path_ns: u64,
-}
-
-impl Default for EmulatedPath {
-    fn default() -> Self {
-        Self {
-            path_ns: PATH_NS.get(),
-        }
-    }
+    /// a longer device time takes the device's time. None for that of the recorded disks.
+    pub path_ns: Option<u64>,
 }
 
 /// How reads count if the recording does not tell whether another size of memory would answer them.

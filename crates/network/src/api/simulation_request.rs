@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tierwise_device::Profile;
 use tierwise_recording::Role;
-use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
 use crate::api::error::ReplayError;
@@ -168,10 +167,10 @@ impl RunLength {
 impl EmulationOptions {
     fn path(self) -> Result<EmulatedPath, ReplayError> {
         Ok(EmulatedPath {
-            path_ns: match self.path_us {
-                Some(path_us) => nanos(path_us, 1e3, "path_us")?,
-                None => PATH_NS.get(),
-            },
+            path_ns: self
+                .path_us
+                .map(|path_us| nanos(path_us, 1e3, "path_us"))
+                .transpose()?,
         })
     }
 }

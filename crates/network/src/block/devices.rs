@@ -15,10 +15,11 @@ use std::rc::Rc;
 use tierwise_device::random::SplitMix;
 use tierwise_device::volume::InstanceGate;
 use tierwise_device::{Completion, Device, Nanos, Op, Precondition, Profile, Request};
+use tierwise_work::constants::PATH_NS;
 use tierwise_work::{Mechanism, RecordedDevice};
 
 use crate::api::error::ReplayError;
-use crate::api::scenario::Scenario;
+use crate::api::scenario::{EmulatedPath, Scenario};
 use crate::block::empirical_device::EmpiricalDevice;
 use crate::kernel::clock::RequestId;
 use crate::program::Program;
@@ -212,9 +213,18 @@ fn path_ns(program: &Program, scenario: &Scenario, index: usize) -> Nanos {
         _ => matches!(program.profiles.get(index), Some(Some(_))),
     };
     let off = scenario.empirical_devices || program.is_off(Mechanism::EmulatedPath);
-    match emulated && !off {
-        true => scenario.live.unwrap_or_default().path_ns,
-        false => 0,
+    if off || !emulated {
+        return 0;
+    }
+    // A disk of which none was recorded has the path that takes longest here.
+    let recorded = &program.work.devices;
+    let own = recorded.get(index).and_then(|device| device.path_ns);
+    let longest = recorded.iter().filter_map(|device| device.path_ns).max();
+    match scenario.live {
+        Some(EmulatedPath {
+            path_ns: Some(path_ns),
+        }) => path_ns,
+        _ => own.or(longest).unwrap_or(PATH_NS.get()),
     }
 }
 

@@ -140,7 +140,9 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
         outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
     assert!((read_us(&scenario) - 2.0).abs() < 0.1);
-    scenario.live = Some(EmulatedPath { path_ns: 8000 });
+    scenario.live = Some(EmulatedPath {
+        path_ns: Some(8000),
+    });
     assert!((read_us(&scenario) - 8.0).abs() < 0.1);
 }
 

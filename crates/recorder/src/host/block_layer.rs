@@ -53,6 +53,9 @@ pub struct EmulatedPartition {
     pub first_sector: u64,
     /// Profile of the disk, as TOML.
     pub profile: String,
+    /// Latency of the path to the disk that its server compensates, in microseconds.
+    #[serde(default)]
+    pub path_us: Option<f64>,
     /// Process that serves the disk.
     pub server_pid: Option<i32>,
 }

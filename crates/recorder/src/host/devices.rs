@@ -240,6 +240,7 @@ impl Devices {
                 + emulated.map_or(0, |emulated| emulated.first_sector),
             sectors: sizes.sum(),
             profile: emulated.map(|emulated| emulated.profile.clone()),
+            path_us: emulated.and_then(|emulated| emulated.path_us),
             write_cache: cache == "write back",
             chain: self.layer.chain(base),
             ..Device::default()

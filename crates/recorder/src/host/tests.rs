@@ -260,6 +260,7 @@ fn partitions_of_an_emulated_disk_share_it() {
         disk: "bench".to_owned(),
         first_sector,
         profile: "name = 'x'".to_owned(),
+        path_us: Some(20.0),
         server_pid: Some(77),
     };
     for (name, number) in [("loop0", "7:0"), ("loop1", "7:1")] {

@@ -160,6 +160,8 @@ pub struct RecordedRequest {
 pub struct RecordedDevice {
     /// Its profile as TOML, if it was an emulated device.
     pub profile: Option<String>,
+    /// Latency of the path to it that its server compensated, if it was an emulated device, in nanoseconds.
+    pub path_ns: Option<u64>,
     /// Recorded reads.
     pub reads: Vec<RecordedRequest>,
     /// Recorded writes.

@@ -53,6 +53,7 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
     let emulated = first.filter(|_| !roles.is_empty());
     RecordedDevice {
         profile: emulated.and_then(|partition| partition.profile.clone()),
+        path_ns: emulated.and_then(|partition| Some((partition.path_us? * 1e3) as u64)),
         reads: of(BlockOp::Read),
         writes: of(BlockOp::Write),
         flushes: of(BlockOp::Flush),

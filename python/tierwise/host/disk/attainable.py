@@ -23,6 +23,7 @@ from tierwise.host.disk.partitions import rotates
 from tierwise.results import AttainableRate
 
 _READS = 300
+_PAUSE_S = 1e-4
 _BLOCK_BYTES = 4096
 
 BLOCK_LAYER_US = 3.0
@@ -34,12 +35,16 @@ _LEAST_US, _MOST_US = 0.0, 60.0
 def measure_path_us(device: Path) -> float:
     """Latency that the path adds, in µs: the lower quartile of single direct reads of an untimed disk.
 
-    The lower quartile excludes interference, because other load can only add latency.
+    The lower quartile excludes interference, because other load can only add latency. Between two reads lies a
+    pause: while a device works, threads and processors fall asleep.
     """
     descriptor = os.open(device, os.O_RDONLY | os.O_DIRECT)
     try:
         with mmap.mmap(-1, _BLOCK_BYTES) as buffer:
-            times_us = [_read_us(descriptor, buffer, number * _BLOCK_BYTES) for number in range(_READS)]
+            times_us = []
+            for number in range(_READS):
+                time.sleep(_PAUSE_S)
+                times_us.append(_read_us(descriptor, buffer, number * _BLOCK_BYTES))
     finally:
         os.close(descriptor)
     added_us = statistics.quantiles(times_us, n=4)[0] - BLOCK_LAYER_US

@@ -243,6 +243,7 @@ class EmulatedDisk:
 
     def _set_path(self, path_us: float) -> None:
         self._ask("path", us=path_us)
+        self.entry = self.entry.update(path_us=path_us)
 
     def _refreshed(self) -> ledger.Entry:
         """The current ledger entry: another process may have cut the power."""

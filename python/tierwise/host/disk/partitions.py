@@ -36,6 +36,7 @@ def emulated_partitions() -> list[dict[str, Any]]:
                     "disk": entry.name,
                     "first_sector": first,
                     "profile": profile,
+                    "path_us": entry.facts.get("path_us"),
                     "server_pid": server and server["pid"],
                 }
             )
