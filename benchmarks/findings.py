@@ -13,7 +13,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tierwise.report.papers.findings import (
+from tierwise.lab.report.papers.findings import (
     Finding,
     JudgedFinding,
     Outcome,
@@ -23,7 +23,7 @@ from tierwise.report.papers.findings import (
     predicted_to_markdown,
     to_markdown,
 )
-from tierwise.report.study.conditions import facts_of
+from tierwise.lab.report.study.conditions import facts_of
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 

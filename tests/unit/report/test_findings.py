@@ -8,9 +8,8 @@ import pytest
 
 from support.lap_results import lap_runs, sweep_runs
 from support.paths import ROOT
-from tierwise import studies as study
-from tierwise.predict import Estimate, Scenario
-from tierwise.report.papers.findings import (
+from tierwise.lab import studies as study
+from tierwise.lab.report.papers.findings import (
     Check,
     Finding,
     Outcome,
@@ -20,6 +19,7 @@ from tierwise.report.papers.findings import (
     predicted_to_markdown,
     to_markdown,
 )
+from tierwise.predict import Estimate, Scenario
 from tierwise.results import RunResult
 
 SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))

@@ -1,0 +1,147 @@
+"""I/O by role: the figures of each role and device, their table, and how far they can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from tierwise.lab.report.study.measures import measured_s
+from tierwise.model.placement import Role
+from tierwise.report import numbers
+from tierwise.report.document import Cell, Table, figure, table
+from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult
+
+UNATTRIBUTED = "unattributed"
+"""Row name for I/O without a role: file system journal and metadata, other programs' files, all flushes."""
+
+
+class IoRow(Record):
+    """I/O of one role or one device: medians over the valid runs. What no device told is ``None``."""
+
+    name: str
+    """Name of the role, or of the device's other I/O."""
+    device: str
+    reads: float
+    writes: float
+    flushes: float | None
+    read_bytes: float
+    write_bytes: float
+    mean_read_bytes: float | None
+    mean_write_bytes: float | None
+    busy_share: float | None
+    queue_depth: float | None
+    read_p50_us: float | None
+    read_p99_us: float | None
+    write_p50_us: float | None
+    write_p99_us: float | None
+    flush_p50_us: float | None
+    flush_p99_us: float | None
+
+
+class _Figure(NamedTuple):
+    """A field of a row: its column, how a run tells it (given its seconds), and its format."""
+
+    column: str
+    of: Callable[[RoleIo, float | None], float | None]
+    shown: Callable[[float], str]
+
+
+def _latency(kind: str, percentile: str) -> _Figure:
+    def of(io: RoleIo, _: float | None) -> float | None:
+        found: Latency | None = getattr(io, f"{kind}_latency")
+        return getattr(found, f"{percentile}_us") if found else None
+
+    return _Figure(f"{kind} {percentile}", of, numbers.microseconds)
+
+
+_FIGURES = {
+    "reads": _Figure("reads", lambda io, _: io.reads, numbers.count),
+    "mean_read_bytes": _Figure("mean size", lambda io, _: _over(io.read_bytes, io.reads), numbers.size),
+    "writes": _Figure("writes", lambda io, _: io.writes, numbers.count),
+    "mean_write_bytes": _Figure("mean size ", lambda io, _: _over(io.write_bytes, io.writes), numbers.size),
+    "flushes": _Figure("flushes", lambda io, _: io.flushes, numbers.count),
+    "read_bytes": _Figure("read", lambda io, _: io.read_bytes, numbers.size),
+    "write_bytes": _Figure("written", lambda io, _: io.write_bytes, numbers.size),
+    "busy_share": _Figure("busy", lambda io, elapsed_s: _over(io.busy_s, elapsed_s), numbers.percent),
+    "queue_depth": _Figure(
+        "queue depth", lambda io, _: io.queue_depth_mean, lambda depth: numbers.significant(depth, 2)
+    ),
+} | {
+    f"{kind}_{percentile}_us": _latency(kind, percentile)
+    for kind in ("read", "write", "flush")
+    for percentile in ("p50", "p99")
+}
+"""Fields of a row in the order of the table."""
+
+
+def role_rows(runs: Sequence[RunResult]) -> list[IoRow]:
+    """A row for each role, then one for the I/O without a role of each device."""
+    by_role = {role: [(run.io[role], run) for run in runs if role in run.io] for role in Role}
+    rows = [_row(role.value, parts) for role, parts in by_role.items() if parts]
+    return [*rows, *device_rows(runs, UNATTRIBUTED, lambda device: device.unattributed)]
+
+
+def device_rows(
+    runs: Sequence[RunResult], name: str, of: Callable[[DeviceInfo], RoleIo | None]
+) -> list[IoRow]:
+    """A row for each device of which ``of`` is known."""
+    found: dict[str, list[tuple[RoleIo, RunResult]]] = {}
+    for run in runs:
+        for device in run.devices:
+            if (io := of(device)) is not None:
+                found.setdefault(device.name, []).append((io, run))
+    return [_row(name, parts) for _, parts in sorted(found.items())]
+
+
+def _row(name: str, parts: Sequence[tuple[RoleIo, RunResult]]) -> IoRow:
+    figures = {
+        field: middle(one.of(io, measured_s(run)) for io, run in parts) for field, one in _FIGURES.items()
+    }
+    return IoRow.model_validate({"name": name, "device": parts[0][0].device, **figures})
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    """Median of the known values, if any."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def io_table(rows: Mapping[str, Sequence[IoRow]], colours: Mapping[str, str]) -> Table:
+    """Requests of each role, then of whole shared devices, by placement; medians over the valid runs."""
+    found = table(["placement", "role", "device"], [one.column for one in _FIGURES.values()])
+    for placement, several in rows.items():
+        for row in several:
+            cells = (figure(getattr(row, field), one.shown) for field, one in _FIGURES.items())
+            found.add(Cell(placement, colour=colours[placement]), row.name, row.device, *cells)
+    return found
+
+
+def io_notes(runs: Sequence[RunResult]) -> list[str]:
+    """One sentence for each real device that roles share, about its worst run."""
+    found: dict[str, DeviceInfo] = {}
+    for device in (device for run in runs for device in run.devices):
+        if device.untraced is not None or device.not_by_role is not None:
+            found[device.name] = max(found.get(device.name, device), device, key=_untraced_share)
+    return [_note(device) for _, device in sorted(found.items())]
+
+
+def _note(device: DeviceInfo) -> str:
+    if device.not_by_role is not None:
+        return f"roles share {device.name}, which is counted as a whole: {device.not_by_role}."
+    return (
+        f"roles that share {device.name} are told apart by where their files lie; with what is unattributed "
+        f"they differ from the kernel’s counters by {numbers.percent(_untraced_share(device))} of its bytes."
+    )
+
+
+def _untraced_share(device: DeviceInfo) -> float:
+    """Bytes known only to the counters, or only to the events, over all bytes by the counters."""
+    if device.untraced is None or device.io is None:
+        return 0.0
+    missed, counted = (io.read_bytes + io.write_bytes for io in (device.untraced, device.io))
+    return abs(missed) / max(counted, 1)
