@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tierwise.lab.report.papers.findings import PredictedPaper
+from tierwise.lab.analysis.findings import PredictedPaper
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Prediction, Predictor, Question, estimates
 

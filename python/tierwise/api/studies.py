@@ -70,7 +70,7 @@ class Results:
         Raises:
             TierwiseError: no such placement.
         """
-        from tierwise.lab.report.study.answer import build_answer
+        from tierwise.lab.analysis.answer import build_answer
         from tierwise.lab.report.study.document import answer_document
 
         if baseline is not None and baseline not in self.info.placements:

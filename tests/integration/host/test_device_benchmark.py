@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from tierwise.lab import studies as study
+from tierwise.lab.analysis.benchmark import title_of
 from tierwise.lab.cli.progress import StudyProgress
 from tierwise.lab.cli.report import read_answer, write_report
-from tierwise.lab.report.study.benchmark import title_of
 from tierwise.lab.report.study.document import benchmark_table
 from tierwise.lab.studies import runner
 from tierwise.results import RunResult

@@ -12,7 +12,7 @@ import pytest
 from support.tiny_study import Watcher
 from tierwise.host import ledger
 from tierwise.lab import studies as study
-from tierwise.lab.report.study.summary import summarise
+from tierwise.lab.analysis.summary import summarise
 from tierwise.lab.studies import runner
 from tierwise.lab.studies.runner.real_devices import RoleRequests
 from tierwise.model.errors import TierwiseError

@@ -32,6 +32,7 @@ LAYERS = [
     {"fleet"},
     {"report"},
     {"lab"},
+    {"lab.analysis"},
     {"lab.workloads"},
     {"lab.engines"},
     {"lab.studies"},
@@ -42,6 +43,9 @@ LAYERS = [
     {"cli", "__main__"},
     {"lab.cli"},
 ]
+
+HOLD_FOLDERS = ("tierwise", "tierwise.lab", "tierwise.report")
+"""What has no names of its own: an import from there is of a module."""
 
 # What of the core may import the lab, and only when a function that needs it is called.
 IMPORT_THE_LAB_ON_USE = {"api", "cli"}
@@ -130,15 +134,20 @@ def layer_of(part: str) -> int:
 
 def imported_parts(path: Path, *, on_import: bool = False) -> set[str]:
     """Parts that a file imports; ``on_import``: less those that only its functions and its types need."""
+    return {part_named(name.split(".")[1:]) for name in imported(path, on_import=on_import)}
+
+
+def imported(path: Path, *, on_import: bool = False) -> set[str]:
+    """Modules of tierwise that a file imports, in the same way."""
     names: set[str] = set()
     tree = ast.parse(path.read_text("utf-8"))
     for node in at_import(tree) if on_import else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             full = [f"{node.module}.{alias.name}" for alias in node.names]
-            names.update(full if node.module in ("tierwise", "tierwise.lab") else [node.module])
+            names.update(full if node.module in HOLD_FOLDERS else [node.module])
         elif isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-    return {part_named(name.split(".")[1:]) for name in names if name.startswith("tierwise.")}
+    return {name for name in names if name.startswith("tierwise.")}
 
 
 def at_import(node: ast.AST) -> Iterator[ast.AST]:
@@ -176,6 +185,15 @@ def test_report_measures_nothing() -> None:
     for path in [*(PACKAGE / "report").rglob("*.py"), *(PACKAGE / "lab" / "report").rglob("*.py")]:
         measuring = {"host", "capture", "lab.engines", "lab.workloads", "lab.studies"}
         assert not imported_parts(path) & measuring, path
+
+
+def test_an_analysis_makes_no_document() -> None:
+    """It takes formats of figures, names and sentences from ``report``."""
+    allowed = {"tierwise.report.numbers", "tierwise.report.moves", "tierwise.report.palette"}
+    allowed.add("tierwise.report.devices")  # sentences about emulated devices
+    for path in (PACKAGE / "lab" / "analysis").rglob("*.py"):
+        used = {name for name in imported(path) if name.startswith("tierwise.report")}
+        assert used <= allowed, f"{path}: tables and charts belong into lab/report"
 
 
 def test_engines_and_workloads_do_not_know_each_other() -> None:

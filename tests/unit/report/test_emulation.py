@@ -6,7 +6,7 @@ import pytest
 
 from support.results_factory import INFO, latency, study_runs
 from tierwise.host.disk.stats import DiskStats, PartitionStats
-from tierwise.lab.report.study.answer import build_answer
+from tierwise.lab.analysis.answer import build_answer
 from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Text
 from tierwise.results import AttainableRate, DeviceInfo, RunResult

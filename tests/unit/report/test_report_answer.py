@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from support.outcomes import OUTCOMES
 from support.results_factory import INFO, PLACEMENTS, Make, run, study_runs
-from tierwise.lab.report.study.answer import Answer, build_answer
+from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Verdict

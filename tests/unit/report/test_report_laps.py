@@ -14,12 +14,12 @@ from support.html import Page
 from support.lap_results import LAP_INFO, LAPS_S, SWEEP_INFO, lap_runs, sweep_runs
 from support.results_factory import INFO, study_runs
 from tierwise.cli.output import print_document
+from tierwise.lab.analysis.answer import Answer, build_answer
+from tierwise.lab.analysis.paper import swept_rows
 from tierwise.lab.cli import report
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
-from tierwise.lab.report.study.answer import Answer, build_answer
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
-from tierwise.lab.report.study.paper import swept_rows
 from tierwise.model.statistics import Bound, Verdict
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.render import to_html_page

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from support.results_factory import INFO, study_runs
 from tierwise.cli.output import print_document
+from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.cli import report
-from tierwise.lab.report.study.answer import build_answer
 from tierwise.lab.report.study.document import answer_document
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult, StudyInfo

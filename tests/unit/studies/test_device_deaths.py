@@ -9,9 +9,9 @@ from tierwise.advise import deaths as advised
 from tierwise.advise.deaths import DeathCounts, ShownDeaths
 from tierwise.device_models import profiles
 from tierwise.lab import studies
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.analysis.fault_words import death_sentence
 from tierwise.lab.engines.documented import Salvage
-from tierwise.lab.report.durability.words import death_sentence
-from tierwise.lab.report.study.answer import build_answer
 from tierwise.lab.report.study.page import answer_page
 from tierwise.lab.studies import runner
 from tierwise.lab.studies.runner.faults import Attempt, Books, Load, described

@@ -9,9 +9,9 @@ import pytest
 from support.results_factory import MACHINE, Make, run
 from tierwise.advise import durability as advised
 from tierwise.lab import studies
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.analysis.fault_words import sentence
 from tierwise.lab.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of
-from tierwise.lab.report.durability.words import sentence
-from tierwise.lab.report.study.answer import build_answer
 from tierwise.lab.report.study.page import answer_page
 from tierwise.lab.studies import runner
 from tierwise.lab.studies.runner.fault_run import share_of

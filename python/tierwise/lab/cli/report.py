@@ -11,9 +11,9 @@ import typer
 
 from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
 from tierwise.cli.printing import echo
+from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
 from tierwise.lab.report.durability.document import frontier_charts
-from tierwise.lab.report.study.answer import Answer, build_answer
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
 from tierwise.lab.studies.runner import RESULTS_FILE, STUDY_FILE

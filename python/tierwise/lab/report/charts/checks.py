@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tierwise.lab.report.study.answer import Comparison
-from tierwise.lab.report.study.io_by_role import IoRow
-from tierwise.lab.report.study.summary import PERCENTILES
+from tierwise.lab.analysis.answer import Comparison
+from tierwise.lab.analysis.io_by_role import IoRow
+from tierwise.lab.analysis.summary import PERCENTILES
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from tierwise.lab.analysis.answer import Comparison
+from tierwise.lab.analysis.sets import SetComparison
+from tierwise.lab.analysis.summary import WAIT_CLASSES
+from tierwise.lab.analysis.sweeps import SweepResult
 from tierwise.lab.report.charts import checks, laps
 from tierwise.lab.report.charts.checks import (
     amplification_figure,
@@ -15,10 +19,6 @@ from tierwise.lab.report.charts.checks import (
     requests_figure,
 )
 from tierwise.lab.report.charts.laps import levels_figure, ratios_figure
-from tierwise.lab.report.comparison.sets import SetComparison
-from tierwise.lab.report.study.answer import Comparison
-from tierwise.lab.report.study.summary import WAIT_CLASSES
-from tierwise.lab.report.study.sweeps import SweepResult
 from tierwise.model.extras import alt
 from tierwise.report import numbers
 from tierwise.report.charts.builders import Slice, dot, dot_chart, one_after_the_other, stacked_chart

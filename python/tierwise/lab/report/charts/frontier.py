@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.lab.report.durability.findings import CutRow
-from tierwise.lab.report.durability.words import sentence
+from tierwise.lab.analysis.fault_words import sentence
+from tierwise.lab.analysis.faults import CutRow
 from tierwise.model.extras import alt
 from tierwise.report import numbers
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot

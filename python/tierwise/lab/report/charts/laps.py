@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tierwise.lab.report.study.answer import Comparison
-from tierwise.lab.report.study.laps import LapCell, chief_laps
-from tierwise.lab.report.study.sweeps import SweepResult
+from tierwise.lab.analysis.answer import Comparison
+from tierwise.lab.analysis.laps import LapCell, chief_laps
+from tierwise.lab.analysis.sweeps import SweepResult
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Bound
 from tierwise.report import numbers

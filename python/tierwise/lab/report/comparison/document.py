@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tierwise.lab.analysis.sets import Level, Pair, SetComparison, SetRow
 from tierwise.lab.report.charts.comparison import pairs_figure
-from tierwise.lab.report.comparison.sets import Level, Pair, SetComparison, SetRow
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.document import (

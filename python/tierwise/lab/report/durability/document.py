@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.lab.report.charts.frontier import described_frontier, frontier_chart
-from tierwise.lab.report.durability.findings import CutRow, DeathRow
-from tierwise.lab.report.durability.words import (
+from tierwise.lab.analysis.fault_words import (
     death_sentence,
     engines_of,
     lost_age,
     percent_at_most,
     sentence,
 )
+from tierwise.lab.analysis.faults import CutRow, DeathRow
+from tierwise.lab.report.charts.frontier import described_frontier, frontier_chart
 from tierwise.report import numbers
 from tierwise.report.document import (
     Block,

@@ -1,4 +1,4 @@
-"""Findings of the papers: agreement with our runs, and predictions for the papers' machines.
+"""Findings of papers as tables.
 
-Not here: the figures of a study; see ``study``.
+Not here: whether our runs agree with them; see ``lab.analysis``.
 """

@@ -1,4 +1,4 @@
-"""The answer of a study: figures, sentences, tables, the page.
+"""The answer of a study as a document: tables and the page.
 
-Not here: how a document looks; see ``render``.
+Not here: what is in the answer; see ``lab.analysis``.
 """

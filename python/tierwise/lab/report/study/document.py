@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tierwise.lab.analysis.answer import Answer, Comparison
+from tierwise.lab.analysis.benchmark import Benchmark
+from tierwise.lab.analysis.laps import chief_laps
+from tierwise.lab.analysis.rows import Row
+from tierwise.lab.analysis.sentences import Words
 from tierwise.lab.report.durability.document import death_blocks, frontier_blocks
-from tierwise.lab.report.study.answer import Answer, Comparison
-from tierwise.lab.report.study.benchmark import Benchmark
-from tierwise.lab.report.study.conditions import host_table
+from tierwise.lab.report.study.host_table import host_table
 from tierwise.lab.report.study.lap_tables import lap_table, score_table, speedup, sweep_blocks
-from tierwise.lab.report.study.laps import chief_laps
-from tierwise.lab.report.study.rows import Row
-from tierwise.lab.report.study.sentences import Words
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts

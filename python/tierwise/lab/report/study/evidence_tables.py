@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tierwise.lab.report.study.laps import LapCell
-from tierwise.lab.report.study.measures import COUNTER_NAMES, kind_of, title_of
-from tierwise.lab.report.study.paper import PaperRow
-from tierwise.lab.report.study.summary import PERCENTILES, Summary
-from tierwise.lab.report.study.validity import Validity
+from tierwise.lab.analysis.laps import LapCell
+from tierwise.lab.analysis.measures import COUNTER_NAMES, kind_of, title_of
+from tierwise.lab.analysis.paper import PaperRow
+from tierwise.lab.analysis.summary import PERCENTILES, Summary
+from tierwise.lab.analysis.validity import Validity
 from tierwise.model.statistics import Bound
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Table, Tone, figure, table

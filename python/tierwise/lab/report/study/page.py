@@ -10,9 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tierwise.lab.analysis.answer import Answer, Comparison
+from tierwise.lab.analysis.conditions import Conditions
+from tierwise.lab.analysis.measures import COUNTER_NAMES
+from tierwise.lab.analysis.paper import swept_rows
+from tierwise.lab.analysis.sentences import Words
+from tierwise.lab.analysis.sweeps import SweepResult
+from tierwise.lab.analysis.validity import Validity
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
-from tierwise.lab.report.study.answer import Answer, Comparison
-from tierwise.lab.report.study.conditions import Conditions, host_table
 from tierwise.lab.report.study.document import benchmark_table, comparison_table, fault_blocks, reasons
 from tierwise.lab.report.study.evidence_tables import (
     LAP_COUNTERS,
@@ -23,13 +28,9 @@ from tierwise.lab.report.study.evidence_tables import (
     paper_table,
     placement_proof_table,
 )
-from tierwise.lab.report.study.io_by_role import io_table
+from tierwise.lab.report.study.host_table import host_table
+from tierwise.lab.report.study.io_table import io_table
 from tierwise.lab.report.study.lap_tables import lap_table, score_table, sweep_blocks
-from tierwise.lab.report.study.measures import COUNTER_NAMES
-from tierwise.lab.report.study.paper import swept_rows
-from tierwise.lab.report.study.sentences import Words
-from tierwise.lab.report.study.sweeps import SweepResult
-from tierwise.lab.report.study.validity import Validity
 from tierwise.report import numbers
 from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
 

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tierwise.lab.report.durability.findings import CutRow, DeathRow, build_deaths, build_frontier
-from tierwise.lab.report.durability.words import death_headline, headline
-from tierwise.lab.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
-from tierwise.lab.report.study.conditions import (
+from tierwise.lab.analysis.benchmark import Benchmark, benchmark_of, benchmark_words
+from tierwise.lab.analysis.conditions import (
     Conditions,
     HostRow,
     conditions_of,
@@ -18,13 +16,15 @@ from tierwise.lab.report.study.conditions import (
     warm_caveats,
     write_through_caveats,
 )
-from tierwise.lab.report.study.lap_tables import lap_sentences
-from tierwise.lab.report.study.laps import LapRow, lap_rows
-from tierwise.lab.report.study.paper import Figures, PaperRow, paper_rows
-from tierwise.lab.report.study.rows import Measure, Row, build_rows, measure_of
-from tierwise.lab.report.study.sentences import Facts, Words, put_into_words
-from tierwise.lab.report.study.sweeps import SweepResult, setting_words, sweeps_of
-from tierwise.lab.report.study.validity import Validity, validity_of
+from tierwise.lab.analysis.fault_words import death_headline, headline
+from tierwise.lab.analysis.faults import CutRow, DeathRow, build_deaths, build_frontier
+from tierwise.lab.analysis.lap_sentences import lap_sentences
+from tierwise.lab.analysis.laps import LapRow, lap_rows
+from tierwise.lab.analysis.paper import Figures, PaperRow, paper_rows
+from tierwise.lab.analysis.rows import Measure, Row, build_rows, measure_of
+from tierwise.lab.analysis.sentences import Facts, Words, put_into_words
+from tierwise.lab.analysis.sweeps import SweepResult, setting_words, sweeps_of
+from tierwise.lab.analysis.validity import Validity, validity_of
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.together import parted, together
 from tierwise.report.devices import path_caveats

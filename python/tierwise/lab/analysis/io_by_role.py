@@ -1,15 +1,13 @@
-"""I/O by role: the figures of each role and device, their table, and how far they can be relied on."""
+"""I/O by role: the figures of each role and device, and how far they can be relied on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
-from typing import NamedTuple
 
-from tierwise.lab.report.study.measures import measured_s
+from tierwise.lab.analysis.measures import measured_s
 from tierwise.model.placement import Role
 from tierwise.report import numbers
-from tierwise.report.document import Cell, Table, figure, table
 from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult
 
 UNATTRIBUTED = "unattributed"
@@ -39,40 +37,34 @@ class IoRow(Record):
     flush_p99_us: float | None
 
 
-class _Figure(NamedTuple):
-    """A field of a row: its column, how a run tells it (given its seconds), and its format."""
-
-    column: str
-    of: Callable[[RoleIo, float | None], float | None]
-    shown: Callable[[float], str]
+Of = Callable[[RoleIo, float | None], float | None]
+"""How a run tells a field of a row, given its seconds."""
 
 
-def _latency(kind: str, percentile: str) -> _Figure:
+def _latency(kind: str, percentile: str) -> Of:
     def of(io: RoleIo, _: float | None) -> float | None:
         found: Latency | None = getattr(io, f"{kind}_latency")
         return getattr(found, f"{percentile}_us") if found else None
 
-    return _Figure(f"{kind} {percentile}", of, numbers.microseconds)
+    return of
 
 
-_FIGURES = {
-    "reads": _Figure("reads", lambda io, _: io.reads, numbers.count),
-    "mean_read_bytes": _Figure("mean size", lambda io, _: _over(io.read_bytes, io.reads), numbers.size),
-    "writes": _Figure("writes", lambda io, _: io.writes, numbers.count),
-    "mean_write_bytes": _Figure("mean size ", lambda io, _: _over(io.write_bytes, io.writes), numbers.size),
-    "flushes": _Figure("flushes", lambda io, _: io.flushes, numbers.count),
-    "read_bytes": _Figure("read", lambda io, _: io.read_bytes, numbers.size),
-    "write_bytes": _Figure("written", lambda io, _: io.write_bytes, numbers.size),
-    "busy_share": _Figure("busy", lambda io, elapsed_s: _over(io.busy_s, elapsed_s), numbers.percent),
-    "queue_depth": _Figure(
-        "queue depth", lambda io, _: io.queue_depth_mean, lambda depth: numbers.significant(depth, 2)
-    ),
+_FIGURES: dict[str, Of] = {
+    "reads": lambda io, _: io.reads,
+    "mean_read_bytes": lambda io, _: _over(io.read_bytes, io.reads),
+    "writes": lambda io, _: io.writes,
+    "mean_write_bytes": lambda io, _: _over(io.write_bytes, io.writes),
+    "flushes": lambda io, _: io.flushes,
+    "read_bytes": lambda io, _: io.read_bytes,
+    "write_bytes": lambda io, _: io.write_bytes,
+    "busy_share": lambda io, elapsed_s: _over(io.busy_s, elapsed_s),
+    "queue_depth": lambda io, _: io.queue_depth_mean,
 } | {
     f"{kind}_{percentile}_us": _latency(kind, percentile)
     for kind in ("read", "write", "flush")
     for percentile in ("p50", "p99")
 }
-"""Fields of a row in the order of the table."""
+"""Fields of a row."""
 
 
 def role_rows(runs: Sequence[RunResult]) -> list[IoRow]:
@@ -95,9 +87,7 @@ def device_rows(
 
 
 def _row(name: str, parts: Sequence[tuple[RoleIo, RunResult]]) -> IoRow:
-    figures = {
-        field: middle(one.of(io, measured_s(run)) for io, run in parts) for field, one in _FIGURES.items()
-    }
+    figures = {field: middle(of(io, measured_s(run)) for io, run in parts) for field, of in _FIGURES.items()}
     return IoRow.model_validate({"name": name, "device": parts[0][0].device, **figures})
 
 
@@ -109,16 +99,6 @@ def middle(values: Iterable[float | None]) -> float | None:
 
 def _over(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
-
-
-def io_table(rows: Mapping[str, Sequence[IoRow]], colours: Mapping[str, str]) -> Table:
-    """Requests of each role, then of whole shared devices, by placement; medians over the valid runs."""
-    found = table(["placement", "role", "device"], [one.column for one in _FIGURES.values()])
-    for placement, several in rows.items():
-        for row in several:
-            cells = (figure(getattr(row, field), one.shown) for field, one in _FIGURES.items())
-            found.add(Cell(placement, colour=colours[placement]), row.name, row.device, *cells)
-    return found
 
 
 def io_notes(runs: Sequence[RunResult]) -> list[str]:

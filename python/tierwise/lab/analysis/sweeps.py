@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from tierwise.lab.report.study.laps import LapKey, labels_of, times_of
-from tierwise.lab.report.study.rows import Runs, Times, costs_of, measure_of, speedup_of
+from tierwise.lab.analysis.laps import LapKey, labels_of, times_of
+from tierwise.lab.analysis.rows import Runs, Times, costs_of, measure_of, speedup_of
 from tierwise.model.statistics import Interval, Verdict, median_interval
 from tierwise.report import numbers
 from tierwise.results import Record, RunResult, StudyInfo

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tierwise.lab.report.study.measures import lap_part, medians_of
-from tierwise.lab.report.study.rows import Row, Runs, Times, first_of, speedup_of
-from tierwise.lab.report.study.summary import mean_waits
+from tierwise.lab.analysis.measures import lap_part, medians_of
+from tierwise.lab.analysis.rows import Row, Runs, Times, first_of, speedup_of
+from tierwise.lab.analysis.summary import mean_waits
 from tierwise.model.statistics import Bound, Interval, Verdict, median_interval
 from tierwise.results import LapResult, Record, WaitClass
 

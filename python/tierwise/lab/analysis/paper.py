@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tierwise.lab.report.study.laps import LapRow
-from tierwise.lab.report.study.measures import MEASURES, Kind, kind_of
-from tierwise.lab.report.study.rows import Measure, Row
-from tierwise.lab.report.study.sweeps import SweepResult, plain
+from tierwise.lab.analysis.laps import LapRow
+from tierwise.lab.analysis.measures import MEASURES, Kind, kind_of
+from tierwise.lab.analysis.rows import Measure, Row
+from tierwise.lab.analysis.sweeps import SweepResult, plain
 from tierwise.model.statistics import Bound, Interval
 from tierwise.results import PaperValue, Record, StudyInfo
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from tierwise.lab.report.study.sentences import Words
+from tierwise.lab.analysis.sentences import Words
 from tierwise.model.statistics import ENOUGH_REPEATS, Interval, median_interval
 from tierwise.report import numbers
 from tierwise.results import Latency, PatternResult, Record, RunResult

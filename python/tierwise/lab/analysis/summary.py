@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean, median
 
 from tierwise.advise.costs import Costs
-from tierwise.lab.report.study.io_by_role import IoRow, device_rows, io_notes, middle, role_rows
-from tierwise.lab.report.study.measures import (
+from tierwise.lab.analysis.io_by_role import IoRow, device_rows, io_notes, middle, role_rows
+from tierwise.lab.analysis.measures import (
     LOG_WAITS,
     Part,
     medians_of,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeVar
 
-from tierwise.lab.report.study.conditions import devices_of, facts_of, settings_of
-from tierwise.lab.report.study.laps import LapKey, labels_of
-from tierwise.lab.report.study.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
-from tierwise.lab.report.study.rows import Measure, measure_of
-from tierwise.lab.report.study.sweeps import setting_words
+from tierwise.lab.analysis.conditions import devices_of, facts_of, settings_of
+from tierwise.lab.analysis.laps import LapKey, labels_of
+from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
+from tierwise.lab.analysis.rows import Measure, measure_of
+from tierwise.lab.analysis.sweeps import setting_words
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.statistics import (

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from statistics import fmean
 
-from tierwise.lab.report.study.rows import Measure, Row, Runs, costs_of
+from tierwise.lab.analysis.rows import Measure, Row, Runs, costs_of
 from tierwise.model.host_blocks import differing_hosts
 from tierwise.model.placement import Role
 from tierwise.report import numbers
-from tierwise.report.document import Cell, Table, Tone, figure, table
 from tierwise.results import ColdStart, DeviceInfo, Record, RunResult, StudyInfo
 
 
@@ -77,26 +76,6 @@ def host_caveats(hosts: Sequence[HostRow], rows: Sequence[Row]) -> list[str]:
             f"for a further host expect the {span}"
         )
     return [f"{one[0].upper()}{one[1:]}." for one in found]
-
-
-def host_table(hosts: Sequence[HostRow]) -> Table:
-    """Blocks, relative time and speed-ups of each host."""
-    placements = list(dict.fromkeys(name for one in hosts for name in one.speedups))
-    shown = table(["host"], ["blocks", "time of\nall hosts", *placements])
-    for one in hosts:
-        shown.add(
-            one.host,
-            figure(one.blocks, numbers.count),
-            _ratio(one.cost, one.cost_differs),
-            *(_ratio(one.speedups.get(name), name in one.differing) for name in placements),
-        )
-    return shown
-
-
-def _ratio(value: float | None, differs: bool) -> Cell:
-    if value is None:
-        return Cell(numbers.NONE)
-    return Cell(numbers.ratio(value), Tone.WORSE if differs else Tone.PLAIN, value=value)
 
 
 def _levels(by_placement: Runs, measure: Measure) -> dict[str, list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tierwise.lab.report.durability.findings import CutRow, DeathRow
+from tierwise.lab.analysis.faults import CutRow, DeathRow
 from tierwise.report import numbers
 
 

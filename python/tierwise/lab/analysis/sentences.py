@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tierwise.lab.report.study.rows import First, Measure, Row
+from tierwise.lab.analysis.rows import First, Measure, Row
 from tierwise.model.placement import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
