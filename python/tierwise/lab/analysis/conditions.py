@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from statistics import fmean
 
+from tierwise.lab.analysis.host_blocks import differing_hosts
 from tierwise.lab.analysis.rows import Measure, Row, Runs, costs_of
-from tierwise.model.host_blocks import differing_hosts
 from tierwise.model.placement import Role
 from tierwise.report import numbers
 from tierwise.results import ColdStart, DeviceInfo, Record, RunResult, StudyInfo

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tierwise.lab.analysis.host_blocks import HostedRatio, hosted_ratio
 from tierwise.lab.analysis.measures import run_part
 from tierwise.lab.analysis.summary import Summary, cost_per_month, is_in_memory, summarise
-from tierwise.model.host_blocks import HostedRatio, hosted_ratio
 from tierwise.model.placement import price_order, recommended
 from tierwise.model.statistics import Bound, Interval, Verdict, ratio_interval
 from tierwise.report.moves import Moved, moved_roles, roles_of

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tierwise.model.host_blocks import differing_hosts, hosted_ratio, two_sided_p
+from tierwise.lab.analysis.host_blocks import differing_hosts, hosted_ratio, two_sided_p
 from tierwise.model.statistics import student_95
 
 NOISE, TRUTH, DRAWS = 0.05, math.log(3), 2000

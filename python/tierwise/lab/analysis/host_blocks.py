@@ -15,7 +15,7 @@ Two intervals, both of Student, both for the equally weighted mean over hosts (S
 Which host differs. Each host's mean is compared with that of the blocks on all others, by a t test on the
 variance within hosts. The host that differs most is named and set aside if it is significant at 5 % after
 Bonferroni's correction for the number of hosts; then the rest is tested. Of two hosts neither is the
-deviant, so both are named. ``tests/unit/model/test_host_blocks.py`` checks coverage and false findings by
+deviant, so both are named. ``tests/unit/analysis/test_host_blocks.py`` checks coverage and false findings by
 simulation.
 """
 
