@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from tierwise import _core
-from tierwise import validation as validate
-from tierwise.validation.accuracy import Accuracy, summary
+from tierwise.lab import validation as validate
+from tierwise.lab.validation.accuracy import Accuracy, summary
 
 RESAMPLES = 2000
 CHANCE = 0.002

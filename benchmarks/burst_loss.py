@@ -16,10 +16,10 @@ import threading
 from pathlib import Path
 
 from tierwise.capture import Schedule, Session
+from tierwise.lab.validation.case import Case, cases_of
+from tierwise.lab.validation.placed import Placed, placed, template_of
+from tierwise.lab.validation.spec import load
 from tierwise.predict.estimates import estimate
-from tierwise.validation.case import Case, cases_of
-from tierwise.validation.placed import Placed, placed, template_of
-from tierwise.validation.spec import load
 
 LOSS_BAR = 0.04
 DEFAULT_DUTY_BAR = 0.005

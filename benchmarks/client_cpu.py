@@ -22,11 +22,12 @@ from pathlib import Path
 import psycopg
 from pgbench_script import scripts
 
-from tierwise import _core, engines
-from tierwise.engines.base import Engine
-from tierwise.engines.postgres.binaries import embedded
+from tierwise import _core
 from tierwise.host import ledger
-from tierwise.workloads import Workload
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.workloads import Workload
 
 BAR = 1.5
 SEED = 11

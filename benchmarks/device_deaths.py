@@ -16,15 +16,15 @@ from pathlib import Path
 
 from power_cuts import ENGINES, ROOT, SHOWN, TITLES
 
-from tierwise import studies
 from tierwise.advise.deaths import DEATHS_FILE, DeathCounts, ShownDeaths
-from tierwise.report.durability.document import death_table
-from tierwise.report.durability.findings import DeathRow, build_deaths
-from tierwise.report.durability.words import death_sentence
+from tierwise.lab import studies
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.analysis.conditions import facts_of
+from tierwise.lab.analysis.fault_words import death_sentence
+from tierwise.lab.analysis.faults import DeathRow, build_deaths
+from tierwise.lab.report.durability.document import death_table
+from tierwise.lab.report.study.document import benchmark_table
 from tierwise.report.render.text import to_markdown
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.conditions import facts_of
-from tierwise.report.study.document import benchmark_table
 from tierwise.results import RunResult
 from tierwise.results.files import read_results, read_study_info
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import duckdb
 
 from tierwise import _core
-from tierwise.workloads import Workload
-from tierwise.workloads.dss import answers
-from tierwise.workloads.dss.parameters import QUERIES
-from tierwise.workloads.program import Program
+from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.dss import answers
+from tierwise.lab.workloads.dss.parameters import QUERIES
+from tierwise.lab.workloads.program import Program
 
 SCALE_FACTOR = 1.0
 

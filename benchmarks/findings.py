@@ -13,17 +13,16 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tierwise.report.papers.findings import (
+from tierwise.lab.analysis.conditions import facts_of
+from tierwise.lab.analysis.findings import (
     Finding,
     JudgedFinding,
     Outcome,
     PredictedPaper,
     Runs,
     judge,
-    predicted_to_markdown,
-    to_markdown,
 )
-from tierwise.report.study.conditions import facts_of
+from tierwise.lab.report.papers.page import predicted_to_markdown, to_markdown
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 

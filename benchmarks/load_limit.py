@@ -27,9 +27,9 @@ import psutil
 import psycopg
 
 from tierwise import _core
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import ledger
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role
 
 BAR_BYTES = 300_000_000

@@ -27,19 +27,19 @@ import psycopg
 from observe_page import Compared, Cost, Run, page
 from running import WARM_UP_S, Case, allow_observer, recorded, running
 
-from tierwise import engines
 from tierwise.capture.observe import observe
 from tierwise.capture.postgres import APPLICATION
 from tierwise.capture.sql_session import parse
-from tierwise.engines.base import Clients
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Clients
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.workloads import Workload
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
 from tierwise.predict.estimates import estimate
 from tierwise.recording import Observation, write_observation
-from tierwise.workloads import Workload
 
 BAR = 0.01
 _BESIDE_S = 1.5

@@ -15,9 +15,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from tierwise.lab.analysis.findings import PredictedPaper
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Prediction, Predictor, Question, estimates
-from tierwise.report.papers.findings import PredictedPaper
 
 ROOT = Path(__file__).parents[1]
 SPEC = tomllib.loads((ROOT / "benchmarks" / "papers.toml").read_text("utf-8"))

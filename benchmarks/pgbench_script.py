@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierwise import _core
-from tierwise.workloads import Workload
+from tierwise.lab.workloads import Workload
 
 
 def scripts(

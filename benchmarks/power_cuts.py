@@ -21,20 +21,20 @@ from typing import Any
 
 from skipped_fsync import ENGINE, EVERY, SETTINGS, planted
 
-from tierwise import engines, studies
 from tierwise.advise.durability import SHOWN_FILE
+from tierwise.lab import engines, studies
+from tierwise.lab.analysis.conditions import facts_of
+from tierwise.lab.analysis.fault_words import headline, sentence
+from tierwise.lab.analysis.faults import CutRow, build_frontier, shown_of
+from tierwise.lab.report.charts.frontier import described_frontier, frontier_chart
+from tierwise.lab.report.durability.document import frontier_table
+from tierwise.lab.studies.options import StudyOptions
+from tierwise.lab.studies.runner import fault_run, restrict_to_runnable
+from tierwise.lab.studies.study import at, plan_runs
 from tierwise.report.charts import WIDE, to_svg
-from tierwise.report.charts.frontier import described_frontier, frontier_chart
-from tierwise.report.durability.document import frontier_table
-from tierwise.report.durability.findings import CutRow, build_frontier, shown_of
-from tierwise.report.durability.words import headline, sentence
 from tierwise.report.render.text import to_markdown
-from tierwise.report.study.conditions import facts_of
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import read_results, read_study_info
-from tierwise.studies.options import StudyOptions
-from tierwise.studies.runner import fault_run, restrict_to_runnable
-from tierwise.studies.study import at, plan_runs
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "evidence" / "durability.md"

@@ -27,12 +27,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tierwise import engines
 from tierwise.capture import Schedule, Session, Target, of_pid, record_running
 from tierwise.capture.target import load
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.predict.estimates import estimate
 
 COST_BAR = 0.03

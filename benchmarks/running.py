@@ -8,18 +8,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise import engines
 from tierwise.capture import Schedule, Session
-from tierwise.engines.base import Clients, Limits
-from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.engines.postgres.session import CLIENT
 from tierwise.host.cgroups import MemoryLimit
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Clients, Limits
+from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.postgres.session import CLIENT
+from tierwise.lab.studies import parse
+from tierwise.lab.studies.runner.recorded import RunRecording, recording_target
+from tierwise.lab.studies.runner.storage import Storage, open_storage
+from tierwise.lab.studies.study import Study, plan_runs
+from tierwise.lab.workloads import Workload
 from tierwise.model.placement import Role
-from tierwise.studies import parse
-from tierwise.studies.runner.recorded import RunRecording, recording_target
-from tierwise.studies.runner.storage import Storage, open_storage
-from tierwise.studies.study import Study, plan_runs
-from tierwise.workloads import Workload
 
 DUTY = 0.2
 WARM_UP_S = 3.0

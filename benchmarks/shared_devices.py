@@ -24,9 +24,9 @@ from random import Random
 from running import Case, recorded, running
 
 from tierwise.device_models import profiles
-from tierwise.engines.base import Clients
 from tierwise.host import ledger
 from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.lab.engines.base import Clients
 from tierwise.predict import JointPrediction, Predictor, Scenario, predict_together
 from tierwise.predict.estimates import estimate
 

@@ -14,11 +14,11 @@ from support.only_extras import environment
 from tierwise.model import extras
 
 BEHIND_AN_EXTRA = {
-    "engines.duckdb": "duckdb",
-    "engines.objects": "rocksdb",
-    "engines.rocksdb": "rocksdb",
+    "lab.engines.duckdb": "duckdb",
+    "lab.engines.objects": "rocksdb",
+    "lab.engines.rocksdb": "rocksdb",
+    "lab.workloads.dialect": "sqlite",
     "serve": "serve",
-    "workloads.dialect": "sqlite",
 }
 """Modules that only what calls ``require`` imports. All others can be imported in a small installation."""
 _IMPORT_ALL = """

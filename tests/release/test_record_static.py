@@ -17,9 +17,9 @@ import pytest
 from support.engine_contract import open_directory, places_in
 from support.paths import ROOT
 from tierwise.capture import Schedule, of_pid, record_running
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import ledger, tracing
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.predict import Predictor, Scenario
 from tierwise.predict.usability import MOST_FOREIGN_CPU_SHARE
 from tierwise.recording import About, Recording

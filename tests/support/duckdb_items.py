@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from support.embedded_adapter import open_in
-from tierwise.engines.base import Limits
-from tierwise.engines.duckdb.adapter import DuckAdapter
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.duckdb.adapter import DuckAdapter
 from tierwise.model.placement import Role
 
 ITEM = "CREATE TABLE item (id BIGINT, body VARCHAR, weight DOUBLE)"

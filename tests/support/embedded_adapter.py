@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from tierwise.engines.base import Limits
-from tierwise.engines.embedded.adapter import Adapter, Opening
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.embedded.adapter import Adapter, Opening
 from tierwise.model.placement import Role
 
 A = TypeVar("A", bound=Adapter)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from support.paths import TESTS
-from tierwise.engines.embedded.adapter import Opening
-from tierwise.engines.embedded.engine import EmbeddedEngine
+from tierwise.lab.engines.embedded.adapter import Opening
+from tierwise.lab.engines.embedded.engine import EmbeddedEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.measurements import Counters, SpaceUse

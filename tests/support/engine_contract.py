@@ -27,9 +27,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tierwise import engines
-from tierwise.engines.base import Clients, Engine, Limits
 from tierwise.host import ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Clients, Engine, Limits
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

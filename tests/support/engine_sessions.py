@@ -6,8 +6,8 @@ from typing import Any
 
 import pymysql
 
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 
 
 def superuser_dsn(engine: PostgresEngine) -> str:

@@ -27,9 +27,9 @@ from support.results_factory import Make, run
 from tierwise.advise.forecast_file import read_forecasts
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices
-from tierwise.studies import study
-from tierwise.validation.spec import load
-from tierwise.workloads import Workload
+from tierwise.lab.studies import study
+from tierwise.lab.validation.spec import load
+from tierwise.lab.workloads import Workload
 
 LONGEST_S = 5
 MOST_WAITED_S = 30

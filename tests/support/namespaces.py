@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 
-from tierwise.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded
 
 ACCOUNT = "65534"
 """The server refuses to run as root."""

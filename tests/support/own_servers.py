@@ -15,8 +15,8 @@ from typing import Any
 import psycopg
 import pymysql
 
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.postgres.binaries import embedded
+from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.postgres.binaries import embedded
 
 ACCOUNT = "65534"
 """A server of databases refuses to run as root."""

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tierwise import studies
 from tierwise.device_models import profiles
-from tierwise.engines.base import Engine
 from tierwise.host.disk.config import WRITE_BACK_S
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
+from tierwise.lab import studies
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.studies.runner.faults import CutBed
 from tierwise.model.placement import Role
-from tierwise.studies.runner.faults import CutBed
 
 CLIENTS = 4
 ROLE_BYTES = 256 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from support.embedded_adapter import open_in
-from tierwise.engines.base import Limits
-from tierwise.engines.rocksdb.adapter import RocksAdapter
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.rocksdb.adapter import RocksAdapter
 from tierwise.model.placement import Role
 
 PILOT = "OBJECT pilot KEY id FIELDS (id integer, name text, points integer) INDEXES (name, points)"

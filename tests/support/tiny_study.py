@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tierwise import studies as study
+from tierwise.lab import studies as study
+from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.results import RunResult
-from tierwise.studies.study import RunPlan, Study
 
 _HEAD = """
 name = "tiny"

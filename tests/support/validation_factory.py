@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tierwise.lab.validation import Case, Measured, Pair, Row
 from tierwise.predict import Estimate
-from tierwise.validation import Case, Measured, Pair, Row
 
 TOML = """
 fewest_blocks = 2

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tierwise import studies
 from tierwise.api.views import Rows
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import latest_in, read_results, read_study_info
-from tierwise.studies import runner
-from tierwise.studies.options import StudyOptions
-from tierwise.studies.study import RunPlan
+
+if TYPE_CHECKING:
+    from tierwise.lab import studies
+    from tierwise.lab.studies.study import RunPlan
 
 
 class Study:
@@ -28,9 +26,11 @@ class Study:
         """The study with some options changed.
 
         Args:
-            options: fields of :class:`~tierwise.studies.options.StudyOptions`, such as ``clients``,
+            options: fields of :class:`~tierwise.lab.studies.options.StudyOptions`, such as ``clients``,
                 ``quick``, ``placements``, ``place``, ``set``.
         """
+        from tierwise.lab.studies.options import StudyOptions
+
         return Study(StudyOptions(**options).applied_to(self.study))
 
     def run(
@@ -43,6 +43,8 @@ class Study:
             seed: seed of the order of runs; random if not given.
             progress: called for each run.
         """
+        from tierwise.lab.studies import runner
+
         observer = _Observer(progress or (lambda _: None))
         return Results(runner.run_study(self.study, Path(output), observer, seed))
 
@@ -56,6 +58,8 @@ class Results:
         Raises:
             TierwiseError: if the results are missing or malformed.
         """
+        from tierwise.lab.studies import runner
+
         self.directory = directory
         self.info: StudyInfo = read_study_info(directory / runner.STUDY_FILE)
         self.runs: list[RunResult] = read_results(directory / runner.RESULTS_FILE)
@@ -66,6 +70,9 @@ class Results:
         Raises:
             TierwiseError: no such placement.
         """
+        from tierwise.lab.analysis.answer import build_answer
+        from tierwise.lab.report.study.document import answer_document
+
         if baseline is not None and baseline not in self.info.placements:
             known = ", ".join(self.info.placements)
             raise TierwiseError(f"no placement {baseline!r}", f"use one of {known}")
@@ -85,6 +92,8 @@ class Results:
 
 def load_study(name_or_path: str | Path) -> Study:
     """A study by its name, or by the path of a TOML file."""
+    from tierwise.lab import studies
+
     return Study(studies.load(str(name_or_path)))
 
 

@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
-from tierwise.engines.mariadb.counters import COMMITS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
@@ -83,6 +82,23 @@ _SIZES = """
 """
 _TABLESPACES = {"mariadb": "innodb_sys_tablespaces", "mysql": "innodb_tablespaces"}
 _LOG_SIZE = "innodb_log_file_size"
+
+COMMITS = frozenset(
+    {
+        "Closing tables",
+        "Commit",
+        "End of update loop",
+        "Freeing items",
+        "Query end",
+        "Reset for next command",
+        "Unlocking tables",
+        "Updating status",
+        "Waiting for prior transaction to commit",
+        "Writing to net",
+    }
+)
+"""States after the last lock request. A commit ends its statement before its part of the log is
+flushed, and only then waits for the flush: mostly in ``Updating status``."""
 _COMMITTING = {*(state.lower() for state in COMMITS), "waiting for handler commit"}
 
 

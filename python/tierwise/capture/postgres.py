@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+from tierwise.capture.postgres_waits import classify
 from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError, peers_of
-from tierwise.engines.postgres.counters import classify
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
 from tierwise.model.placement import Role

@@ -20,27 +20,27 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.names import names_in
 
 _COMMANDS = {
-    "demo": ("study:demo", "Answer here and now: does the log deserve the fast device?"),
-    "record": ("record:record", "Record what a running database does."),
-    "observe": ("observe:observe", "Observe a database over SQL, without root."),
-    "profile": ("profile:profile", "Show where the time of a recording went."),
-    "predict": ("predict:predict", "Predict the recorded work on another machine."),
-    "advise": ("advise:advise", "Advise which files to move first."),
-    "fleet": ("fleet:app", "Advise on many databases under one budget."),
-    "verify": ("verify:verify", "Compare a forecast with what came of it."),
-    "serve": ("serve:serve", "Serve the advice as a page with sliders, answered live."),
-    "report": ("report:report", "Print the answer of a study and write its HTML report."),
-    "compare": ("compare:compare", "Compare two sets of results."),
-    "doctor": ("doctor:doctor", "Check what this machine can do."),
-    "clean": ("doctor:clean_", "Remove what a killed tierwise left behind."),
-    "device": ("device:app", "List, show, simulate, import and probe devices."),
-    "study": ("study:app", "List, show and run studies."),
-    "workload": ("workload:app", "List, start and check workloads."),
-    "recording": ("recording:app", "List, show, redact and export recordings."),
-    "disk": ("disk:app", "Make emulated disks: block devices at the speed of a model."),
-    "schema": ("schema:schema", "Print the JSON Schema of a file or of JSON output."),
-    "manual": ("manual:manual", "Print the manual page."),
-    "validate": ("validate:run", "Measure the error of predictions."),
+    "demo": ("lab.cli.study:demo", "Answer here and now: does the log deserve the fast device?"),
+    "record": ("cli.record:record", "Record what a running database does."),
+    "observe": ("cli.observe:observe", "Observe a database over SQL, without root."),
+    "profile": ("cli.profile:profile", "Show where the time of a recording went."),
+    "predict": ("cli.predict:predict", "Predict the recorded work on another machine."),
+    "advise": ("cli.advise:advise", "Advise which files to move first."),
+    "fleet": ("cli.fleet:app", "Advise on many databases under one budget."),
+    "verify": ("cli.verify:verify", "Compare a forecast with what came of it."),
+    "serve": ("cli.serve:serve", "Serve the advice as a page with sliders, answered live."),
+    "report": ("lab.cli.report:report", "Print the answer of a study and write its HTML report."),
+    "compare": ("lab.cli.compare:compare", "Compare two sets of results."),
+    "doctor": ("cli.doctor:doctor", "Check what this machine can do."),
+    "clean": ("cli.doctor:clean_", "Remove what a killed tierwise left behind."),
+    "device": ("cli.device:app", "List, show, simulate, import and probe devices."),
+    "study": ("lab.cli.study:app", "List, show and run studies."),
+    "workload": ("lab.cli.workload:app", "List, start and check workloads."),
+    "recording": ("cli.recording:app", "List, show, redact and export recordings."),
+    "disk": ("cli.disk:app", "Make emulated disks: block devices at the speed of a model."),
+    "schema": ("cli.schema:schema", "Print the JSON Schema of a file or of JSON output."),
+    "manual": ("cli.manual:manual", "Print the manual page."),
+    "validate": ("lab.cli.validate:run", "Measure the error of predictions."),
 }
 """Name -> module with the command or group of commands, and its line in the help."""
 _DEVICE_LISTS = ("--devices", "--have")
@@ -121,7 +121,7 @@ def all_commands() -> Iterator[tuple[str, Any]]:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"tierwise.cli.{_COMMANDS[name][0].partition(':')[0]}")
+    return import_module(f"tierwise.{_COMMANDS[name][0].partition(':')[0]}")
 
 
 def _imported(name: str) -> Any:

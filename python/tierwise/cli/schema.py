@@ -80,7 +80,7 @@ def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:
 
 def _study() -> dict[str, Any]:
     """Schema of a study's TOML file, where a placement's roles are at one level with its default."""
-    from tierwise.studies.study import Study
+    from tierwise.lab.studies.study import Study
 
     found = Study.model_json_schema()
     device = {"type": "string", "description": "name of a device of the study"}
@@ -131,7 +131,7 @@ def _model(path: str) -> Any:
 _REPLAYED = {"recorded": "predict:RecordedRun", "usability": "predict.usability:UsabilityFields"}
 _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
-    "workload": _of("workloads.spec", "WorkloadSpec"),
+    "workload": _of("lab.workloads.spec", "WorkloadSpec"),
     "prices": _of("device_models.prices", "PriceFile"),
     "instances": _of("device_models.instances", "InstanceFile"),
     "weights": _of("fleet", "WeightsFile"),
@@ -149,13 +149,13 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "day": _printed("day", day="predict.timeline:Timeline"),
     "day-advice": _printed("day-advice", day_advice="advise:DayAdvice"),
     "verification": _printed("verification", verification="advise:Verification"),
-    "answer": _printed("answer", answer="report.study.answer:Answer"),
-    "comparison": _printed("comparison", "report.comparison.sets:SetComparison"),
+    "answer": _printed("answer", answer="lab.analysis.answer:Answer"),
+    "comparison": _printed("comparison", "lab.analysis.sets:SetComparison"),
     "simulation": _printed("simulation", "device_models.simulation:Simulation"),
     "probe": _printed("probe", "probe:ProbeReport"),
     "disk": _printed("disk", "host.disk.stats:DiskStats"),
     "power-cut": _printed("power-cut", "host.disk.faults:CutReport"),
-    "accuracy": _printed("accuracy", accuracy="validation:Accuracy"),
+    "accuracy": _printed("accuracy", accuracy="lab.validation:Accuracy"),
     "record": _printed("record", "report.recording.recorded:Recorded"),
     "cleanup": _printed("cleanup", "host.clean:Cleanup"),
     "drive": _printed("drive", "device_models.profiles:ImportedDrive"),

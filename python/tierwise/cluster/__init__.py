@@ -1,4 +1,4 @@
-"""Work on a Dask cluster, experiments on its hosts, and recordings that every worker can reach.
+"""Work on a Dask cluster, and recordings that every worker can reach.
 
-Not here: the ``Executor`` protocol and threads, which are in ``model``.
+Not here: the ``Executor`` protocol and threads (``model``), and hosts of experiments (``lab``).
 """

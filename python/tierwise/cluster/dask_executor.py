@@ -125,7 +125,7 @@ def executor(scheduler: str | None, workers: int | None, *, trusted: bool = Fals
     Args:
         scheduler: address of a Dask scheduler, ``local`` for processes of this host, none for threads.
         workers: number of processes of a local cluster; by default that of the usable processors.
-        trusted: the user vouches for the scheduler (:mod:`tierwise.cluster.dask_hosts`).
+        trusted: the user vouches for the scheduler (:func:`check`).
 
     Raises:
         HostError: a package of the extra is not installed.

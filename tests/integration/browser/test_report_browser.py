@@ -14,9 +14,9 @@ import pytest
 from support.browsers import needs_browser, overflow_px, show_file
 from support.lap_results import SWEEP_INFO, lap_runs
 from support.results_factory import INFO, PLACEMENTS, study_runs
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.report.study.page import answer_page
 from tierwise.report.render import to_html_page
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.page import answer_page
 from tierwise.results import RunResult
 
 pytestmark = needs_browser

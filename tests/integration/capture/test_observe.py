@@ -15,7 +15,7 @@ from support.engine_sessions import superuser_dsn
 from support.watched_servers import SECRET, administrator, dsn_of, watched_postgres
 from tierwise.capture.observe import observe
 from tierwise.capture.postgres import APPLICATION, PostgresSession
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario

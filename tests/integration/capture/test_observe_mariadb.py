@@ -11,7 +11,7 @@ from support.engine_contract import until
 from support.engine_sessions import client_of
 from support.watched_servers import WATCHED, dsn_of, watched_mariadb
 from tierwise.capture.observe import observe
-from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.recording import Observation

@@ -11,8 +11,8 @@ from support.watched_servers import SECRET, administrator, commit, dsn_of, watch
 from tierwise.capture import EngineCounters, of_pid, sql_session
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.sql_session import UnreadableError
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 
 TRANSACTIONS = 300

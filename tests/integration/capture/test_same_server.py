@@ -13,8 +13,8 @@ from support.forwarder import forwarding
 from support.watched_servers import SECRET, WATCHED, dsn_of, watched_mariadb, watched_postgres
 from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Target, of_pid, sql_session
 from tierwise.capture.observe import observe
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 
 

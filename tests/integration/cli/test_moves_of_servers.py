@@ -13,8 +13,8 @@ from support import own_servers
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory
 from support.own_servers import ACCOUNT, OwnServer
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.postgres.binaries import embedded
+from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.model.placement import Role
 from tierwise.report.advice.steps import guide
 

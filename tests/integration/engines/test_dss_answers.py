@@ -14,14 +14,15 @@ import duckdb
 import psycopg
 import pytest
 
-from tierwise import _core, engines
-from tierwise.engines.base import Engine
-from tierwise.engines.mariadb.files import DATABASE
+from tierwise import _core
 from tierwise.host import ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.mariadb.files import DATABASE
+from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.dss.parameters import QUERIES
+from tierwise.lab.workloads.program import Program
 from tierwise.model.errors import TierwiseError
-from tierwise.workloads import Workload
-from tierwise.workloads.dss.parameters import QUERIES
-from tierwise.workloads.program import Program
 
 SF = 0.01
 Execute = Callable[[str], list[Any]]

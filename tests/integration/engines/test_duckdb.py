@@ -11,9 +11,9 @@ import pytest
 
 from support.duckdb_items import INSERT, ITEM, opened
 from support.paths import TESTS
-from tierwise.engines.base import Limits
-from tierwise.engines.duckdb.adapter import DuckAdapter, DuckSession
-from tierwise.engines.duckdb.engine import DuckEngine
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.duckdb.adapter import DuckAdapter, DuckSession
+from tierwise.lab.engines.duckdb.engine import DuckEngine
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.placement import Role
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise import engines
+from tierwise.lab import engines
 from tierwise.model.errors import TierwiseError
 
 

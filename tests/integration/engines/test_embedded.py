@@ -15,8 +15,8 @@ import pytest
 
 from support.embedded_toy import ToyEngine, toy_path
 from support.engine_contract import ledger_names, until
-from tierwise.engines.base import Limits
 from tierwise.host import clean, ledger
+from tierwise.lab.engines.base import Limits
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

@@ -1,4 +1,4 @@
-"""The contract of ``tierwise.engines.base.Engine`` on a running database, one for all tests of an engine.
+"""The contract of ``tierwise.lab.engines.base.Engine`` on a running database, one for all tests of an engine.
 
 Every test finds it with ``ROWS`` rows at least, numbered from 1, and leaves it running.
 """
@@ -32,7 +32,7 @@ from support.engine_contract import (
     until,
     wait_until_down,
 )
-from tierwise.engines.base import Engine
+from tierwise.lab.engines.base import Engine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import ROLES_OF_FILES, Role
 from tierwise.results.measurements import Counters

@@ -1,4 +1,4 @@
-"""The contract of ``tierwise.engines.base.Engine`` where it begins and ends: places, settings, no space."""
+"""The contract of ``lab.engines.base.Engine`` where it begins and ends: places, settings, no space."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from support.engine_cases import CASES
 from support.engine_contract import EngineCase, ledger_names, open_directory, rows_of, wait_until_down
 from support.paths import TESTS
-from tierwise import engines
 from tierwise.host import clean, ledger
+from tierwise.lab import engines
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

@@ -16,13 +16,14 @@ import psycopg
 import pytest
 
 from support.engine_sessions import superuser_dsn
-from tierwise import _core, engines
-from tierwise.engines.base import Engine
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise import _core
 from tierwise.host import ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
 from tierwise.results import Latency
-from tierwise.workloads import Workload
 
 SCALE = 0.05
 CUSTOMERS = 2500

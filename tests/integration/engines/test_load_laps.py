@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tierwise import engines
-from tierwise.engines.base import Engine
 from tierwise.host import ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

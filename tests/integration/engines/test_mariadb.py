@@ -14,10 +14,10 @@ import pytest
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import Load, files_under, open_directory, places_in, until
 from support.engine_sessions import client_of, root_of
-from tierwise import engines
-from tierwise.engines.base import Limits
-from tierwise.engines.mariadb.binaries import MariadbBinaries, installed
-from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.mariadb.binaries import MariadbBinaries, installed
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

@@ -14,10 +14,10 @@ import pytest
 
 from support.engine_contract import files_under, open_directory, places_in
 from support.paths import ROOT
-from tierwise.engines.postgres.binaries import Binaries, embedded, system
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import users
 from tierwise.host.processes import segments_made_by
+from tierwise.lab.engines.postgres.binaries import Binaries, embedded, system
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

@@ -12,10 +12,10 @@ import pytest
 
 from support.engine_cases.postgres import CASES
 from support.engine_contract import Load, files_under, open_directory, places_in, rows_of, until
-from tierwise import engines
-from tierwise.engines.base import Engine
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

@@ -15,9 +15,9 @@ import psycopg
 import pytest
 
 from support.engine_contract import open_directory
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.counters import _EVENTS, classify
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.capture.postgres_waits import _EVENTS, classify
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role
 from tierwise.results import WaitClass, WaitProfile
 

@@ -15,11 +15,11 @@ import pytest
 
 from support.paths import TESTS
 from support.rocksdb_pilots import INSERT, PILOT, opened
-from tierwise.engines.objects import store
-from tierwise.engines.objects.operations import Value, parse_kind
-from tierwise.engines.objects.store import ObjectClient
-from tierwise.engines.rocksdb.adapter import GroupCommit, RocksAdapter
-from tierwise.engines.rocksdb.files import role_of
+from tierwise.lab.engines.objects import store
+from tierwise.lab.engines.objects.operations import Value, parse_kind
+from tierwise.lab.engines.objects.store import ObjectClient
+from tierwise.lab.engines.rocksdb.adapter import GroupCommit, RocksAdapter
+from tierwise.lab.engines.rocksdb.files import role_of
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.placement import Role
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise import engines
-from tierwise.engines.documented import guide
+from tierwise.lab import engines
+from tierwise.lab.engines.documented import guide
 from tierwise.model.errors import TierwiseError
 
 

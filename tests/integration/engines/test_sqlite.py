@@ -15,8 +15,8 @@ import pytest
 
 from support.engine_cases.sqlite import CASES
 from support.engine_contract import Load, files_under, open_directory, places_in, rows_of
-from tierwise import engines
-from tierwise.engines.base import Engine, Limits
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine, Limits
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.engine_contract import until
-from tierwise.engines.thread_waits import ThreadWaitProbe
+from tierwise.lab.engines.thread_waits import ThreadWaitProbe
 from tierwise.model.placement import Role
 
 SCRIPT = """

@@ -12,16 +12,16 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from support.paths import ROOT
-from tierwise import engines
 from tierwise.cli import app
 from tierwise.cli.schema import SCHEMAS
-from tierwise.engines.base import Engine
 from tierwise.host import ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.studies.runner import workload_check
+from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.records import Tried
-from tierwise.studies.runner import workload_check
-from tierwise.workloads import Workload
 
 EXAMPLES = ROOT / "examples"
 

@@ -18,10 +18,10 @@ from tierwise.cli import app
 from tierwise.cluster import simulations
 from tierwise.cluster.dask_executor import executor
 from tierwise.cluster.simulations import PredictTask, simulated
+from tierwise.lab.validation.answers import OpenedRecording
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor
 from tierwise.predict import ModelError, Predictor, Scenario, rank
-from tierwise.validation.answers import OpenedRecording
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow")),

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tierwise import studies as study
-from tierwise.cli.progress import StudyProgress
-from tierwise.cli.report import read_answer, write_report
-from tierwise.report.study.benchmark import title_of
-from tierwise.report.study.document import benchmark_table
+from tierwise.lab import studies as study
+from tierwise.lab.analysis.benchmark import title_of
+from tierwise.lab.cli.progress import StudyProgress
+from tierwise.lab.cli.report import read_answer, write_report
+from tierwise.lab.report.study.document import benchmark_table
+from tierwise.lab.studies import runner
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
-from tierwise.studies import runner
 
 PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
 TEXT = f"""
@@ -52,7 +52,7 @@ def on_own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunResu
     directory = tmp_path_factory.mktemp("own")
     (directory / "device").mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tierwise.studies.runner.pattern_run.FILE_BYTES", 32 << 20)
+        patch.setattr("tierwise.lab.studies.runner.pattern_run.FILE_BYTES", 32 << 20)
         found = finished(study.parse(TEXT, "s.toml").on_own_storage(directory / "device"), directory)
     assert list((directory / "device").iterdir()) == []
     return found
@@ -83,7 +83,7 @@ def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> Non
 
 
 def test_an_unknown_pattern_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.studies.runner.pattern_run.FILE_BYTES", 16 << 20)
+    monkeypatch.setattr("tierwise.lab.studies.runner.pattern_run.FILE_BYTES", 16 << 20)
     text = TEXT.replace("'mixed70-4k-qd4'", "'sideways-4k'").replace("repeats = 2", "repeats = 1")
     _, results = finished(study.parse(text, "s.toml").on_own_storage(tmp_path), tmp_path)
     assert results[0].status == "failed" and "sideways-4k" in results[0].problems[0]

@@ -9,9 +9,9 @@ import pytest
 from support.html import Page
 from support.outcomes import OUTCOMES
 from support.results_factory import INFO
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.report.study.page import answer_page
 from tierwise.report.render import to_html_page
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.page import answer_page
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from support.commands import tierwise
-from tierwise import studies
-from tierwise.cli import study
 from tierwise.host.doctor import Check
+from tierwise.lab import studies
+from tierwise.lab.cli import study
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

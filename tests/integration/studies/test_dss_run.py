@@ -8,8 +8,8 @@ import pytest
 
 from support.tiny_study import Watcher, tiny_study
 from tierwise import _core
-from tierwise.studies import runner
-from tierwise.workloads.dss.parameters import QUERIES
+from tierwise.lab.studies import runner
+from tierwise.lab.workloads.dss.parameters import QUERIES
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from support.tiny_study import tiny_study
-from tierwise import engines
-from tierwise.engines import Engine
+from tierwise.lab import engines
+from tierwise.lab.engines import Engine
+from tierwise.lab.studies.runner.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
+from tierwise.lab.studies.runner.record import of_laps
+from tierwise.lab.studies.runner.run import execute
+from tierwise.lab.studies.runner.storage import open_storage
+from tierwise.lab.studies.study import plan_runs
+from tierwise.lab.workloads.program import Lap, Program, Stage
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.studies.runner.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
-from tierwise.studies.runner.record import of_laps
-from tierwise.studies.runner.run import execute
-from tierwise.studies.runner.storage import open_storage
-from tierwise.studies.study import plan_runs
-from tierwise.workloads.program import Lap, Program, Stage
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

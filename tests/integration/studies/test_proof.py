@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from support.tiny_study import tiny_study
-from tierwise.engines import Engine
+from tierwise.lab.engines import Engine
+from tierwise.lab.studies.runner import run
+from tierwise.lab.studies.study import plan_runs
 from tierwise.model.placement import Role
 from tierwise.results import RunResult
-from tierwise.studies.runner import run
-from tierwise.studies.study import plan_runs
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

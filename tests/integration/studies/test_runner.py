@@ -12,11 +12,11 @@ import duckdb
 import pytest
 
 from support.tiny_study import Watcher
-from tierwise import studies as study
 from tierwise.host import clean, ledger
+from tierwise.lab import studies as study
+from tierwise.lab.studies import runner
 from tierwise.model.errors import TierwiseError
 from tierwise.results.files import read_study_info
-from tierwise.studies import runner
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

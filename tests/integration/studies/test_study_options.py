@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tierwise import studies as study
 from tierwise.cli import app
+from tierwise.lab import studies as study
+from tierwise.lab.studies import runner
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult
 from tierwise.results.files import read_results, read_study_info
-from tierwise.studies import runner
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

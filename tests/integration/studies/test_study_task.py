@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tierwise import studies as study
+from tierwise.lab import studies as study
+from tierwise.lab.studies.runner.hosts import RunTask
+from tierwise.lab.studies.runner.hosts.task import run_here
+from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import DATA
 from tierwise.results import RunResult, StudyHost
-from tierwise.studies.runner.hosts import RunTask
-from tierwise.studies.runner.hosts.task import run_here
-from tierwise.studies.study import plan_runs
 
 STUDY = """
 name = "hosted"
@@ -41,7 +42,7 @@ def tiny(path: Path, repeats: int, transactions: int = 300, workload: str = "sin
 
 def test_a_task_brings_the_users_own_files(own: Path, tmp_path: Path, run_dir: Path) -> None:
     folder = tmp_path / "mine"
-    shutil.copytree(Path(study.__file__).parents[1] / "data/workloads/single_commit", folder)
+    shutil.copytree(DATA / "workloads" / "single_commit", folder)
     planned = tiny(own, 1, 20, str(folder))
     task = RunTask.of(planned, 1)
     shutil.rmtree(folder)  # as on another host

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise import validation as validate
+from tierwise.lab import validation as validate
 
 
 @pytest.fixture
 def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validation.case._missing", lambda _: None)
+    monkeypatch.setattr("tierwise.lab.validation.case._missing", lambda _: None)
 
 
 def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> None:

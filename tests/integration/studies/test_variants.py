@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise import studies as study
-from tierwise.studies.runner.compatibility import restrict_to_supported
-from tierwise.studies.study import Overrides, Study, Sweep
+from tierwise.lab import studies as study
+from tierwise.lab.studies.runner.compatibility import restrict_to_supported
+from tierwise.lab.studies.study import Overrides, Study, Sweep
 
 TEXT = """
 name = "s"

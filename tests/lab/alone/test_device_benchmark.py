@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tierwise import studies as study
-from tierwise.cli.progress import StudyProgress
+from tierwise.lab import studies as study
+from tierwise.lab.cli.progress import StudyProgress
+from tierwise.lab.studies import runner
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
-from tierwise.studies import runner
 
 PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
 TEXT = f"""

@@ -12,9 +12,9 @@ import pytest
 
 from support.browsers import BROWSER, DRIVER, card, chromium, column, placement, show, tile, webdriver
 from support.engine_contract import open_directory, places_in
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import tracing
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 
 pytestmark = [
     pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here"),

@@ -14,9 +14,9 @@ import pytest
 
 from support.committer import SQLITE, committing
 from support.engine_contract import open_directory, places_in
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import clean, ledger
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day, Recording
 

@@ -16,7 +16,7 @@ from support.engine_cases.mariadb import CASES
 from support.own_servers import OwnServer
 from tierwise.capture import Schedule, of_pid, record_command, record_running
 from tierwise.capture.target import load
-from tierwise.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording

@@ -21,11 +21,11 @@ from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
 from tierwise.capture import Schedule, Session, Target
 from tierwise.capture.target import load
-from tierwise.engines.base import Engine
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
 

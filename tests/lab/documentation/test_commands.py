@@ -14,9 +14,9 @@ import pytest
 
 from support.engine_contract import open_directory, places_in
 from support.paths import ROOT
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import tracing
+from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 
 _BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANSWERED = {0, 1}

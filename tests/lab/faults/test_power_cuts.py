@@ -13,7 +13,7 @@ import pytest
 from support.disk_traces import traces
 from support.paths import ROOT
 from support.power_cuts import CLIENTS, cut_bed, small
-from tierwise import engines
+from tierwise.lab import engines
 from tierwise.results import PowerCut
 
 NAME = f"cut-{os.getpid()}"

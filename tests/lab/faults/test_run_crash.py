@@ -14,9 +14,9 @@ import pytest
 
 from tierwise.host import clean
 from tierwise.host.disk.disk import DiskStats, EmulatedDisk, all_disks
+from tierwise.lab.studies import runner
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
-from tierwise.studies import runner
 
 LATEST_MOMENT_S = 6.0
 STUDY = """

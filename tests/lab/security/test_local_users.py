@@ -23,14 +23,14 @@ from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import ledger, tracing
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.host.users import ACCOUNT
+from tierwise.lab.studies import study
+from tierwise.lab.studies.runner.storage import open_storage
+from tierwise.lab.studies.study import plan_runs
+from tierwise.lab.workloads import reader
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.recording import Observation, make_folder, redact, write_observation
 from tierwise.recording.observation import Wait
-from tierwise.studies import study
-from tierwise.studies.runner.storage import open_storage
-from tierwise.studies.study import plan_runs
-from tierwise.workloads import reader
 
 pytestmark = needs_root
 EXAMPLE = RECORDINGS / "keyed-update"

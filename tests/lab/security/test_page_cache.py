@@ -21,16 +21,16 @@ from support.tiny_study import tiny_study
 from tierwise import results
 from tierwise.cli import app
 from tierwise.device_models import profiles
-from tierwise.engines.base import Engine
 from tierwise.host import ledger, mounts, page_cache
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.host.page_cache import resident_bytes
 from tierwise.host.users import server_user
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.studies import study
+from tierwise.lab.studies.runner.run import execute
+from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.studies import study
-from tierwise.studies.runner.run import execute
-from tierwise.studies.study import plan_runs
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop caches of others")
 MIB = 1 << 20

@@ -20,19 +20,19 @@ from typer.testing import CliRunner
 import tierwise
 from support.engine_contract import open_directory, places_in
 from support.planted_code import Planted
-from tierwise import engines
 from tierwise.cli import app
-from tierwise.engines.base import Engine
-from tierwise.engines.duckdb.engine import DuckEngine
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.postgres.binaries import Binaries, embedded
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import users
 from tierwise.host.disk.server import spawn
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.duckdb.engine import DuckEngine
+from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.postgres.binaries import Binaries, embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.validation import clients, servers
+from tierwise.lab.validation.clients import go_tpc
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.validation import clients, servers
-from tierwise.validation.clients import go_tpc
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to lose")
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -282,7 +282,7 @@ def test_go_compiles_as_the_account_and_the_caller_keeps_the_program(
     monkeypatch.setenv("PATH", str(planted.directory), prepend=os.pathsep)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GONOSUMDB", "*")
-    monkeypatch.setattr("tierwise.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
+    monkeypatch.setattr("tierwise.lab.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
     assert clients.create("go-tpc", {}, 1).missing() is None
     assert planted.users() == {pwd.getpwnam(users.ACCOUNT).pw_uid}
     assert re.search(r" install github.com/pingcap/go-tpc/cmd/go-tpc@v\d", planted.marker.read_text())
@@ -300,7 +300,7 @@ def test_only_a_program_is_kept_of_what_the_account_made(
     go.chmod(0o755)
     monkeypatch.setenv("PATH", str(planted.directory), prepend=os.pathsep)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("tierwise.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
+    monkeypatch.setattr("tierwise.lab.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
     assert "cannot fetch it here" in (clients.create("go-tpc", {}, 1).missing() or "")
     assert not [path for path in tmp_path.rglob("go-tpc") if path.is_file()]
 
@@ -310,8 +310,8 @@ def test_duckdb_as_a_client_runs_as_the_account(
     planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a statement of its own, since its extension cannot be fetched everywhere."""
-    from tierwise.validation.clients import duckdb_tpch
-    from tierwise.validation.servers.library import Library
+    from tierwise.lab.validation.clients import duckdb_tpch
+    from tierwise.lab.validation.servers.library import Library
 
     monkeypatch.setattr(
         duckdb_tpch, "_MAKE", duckdb_tpch._MAKE.replace("LOAD tpch; CALL dbgen", "SELECT abs")

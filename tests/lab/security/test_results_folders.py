@@ -12,11 +12,11 @@ from support import forked
 from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
 from tierwise.fleet import Results
+from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner.session import _create, _held
+from tierwise.lab.validation.rows import append_row
 from tierwise.model.errors import TierwiseError
 from tierwise.results.files import append_result, replace_results, write_study_info
-from tierwise.studies import runner
-from tierwise.studies.runner.session import _create, _held
-from tierwise.validation.rows import append_row
 
 NOBODY = 65534
 REFUSED = re.compile(r"belongs to nobody|another user|link|a pipe, a device or has|can be written by others")

@@ -19,13 +19,13 @@ import pytest
 
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
-from tierwise import engines
-from tierwise.engines.base import Engine
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import ledger, tracing, users
 from tierwise.host.home import Home
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

@@ -13,15 +13,15 @@ import pytest
 
 from support.engine_contract import open_directory
 from support.paths import ROOT
-from tierwise import engines, studies
-from tierwise.engines.base import Engine
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.lab import engines, studies
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.validation import servers
+from tierwise.lab.validation.spec import load
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_toml
 from tierwise.model.placement import Role
-from tierwise.validation import servers
-from tierwise.validation.spec import load
 
 ALL = ("postgres", "postgres-system", "mariadb", "sqlite", "rocksdb", "duckdb")
 
@@ -252,6 +252,6 @@ def test_no_name_in_mariadbs_list_is_the_beginning_of_another_option() -> None:
 def test_the_documentation_points_to_every_list() -> None:
     page = (ROOT / "docs" / "reference" / "engines.md").read_text("utf-8")
     for folder in ("postgres", "mariadb", "rocksdb", "duckdb"):
-        file = f"python/tierwise/engines/{folder}/settings.toml"
+        file = f"python/tierwise/lab/engines/{folder}/settings.toml"
         assert file in page
         assert parse_toml((ROOT / file).read_text("utf-8"), file)

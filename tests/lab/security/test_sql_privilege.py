@@ -16,24 +16,25 @@ import pytest
 from support.embedded_adapter import open_in
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of, root_of, superuser_dsn
-from tierwise import _core, engines
+from tierwise import _core
 from tierwise.capture.observe import observe
 from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.sql_session import parse
-from tierwise.engines.base import Engine, Limits
-from tierwise.engines.documented import Salvage
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.engines.sqlite.adapter import SqliteAdapter
-from tierwise.engines.sqlite.engine import SqliteEngine
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine, Limits
+from tierwise.lab.engines.documented import Salvage
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.sqlite.adapter import SqliteAdapter
+from tierwise.lab.engines.sqlite.engine import SqliteEngine
+from tierwise.lab.validation import servers
+from tierwise.lab.validation.clients.base import command
+from tierwise.lab.validation.clients.mariadb_jobs import MariadbJob
+from tierwise.lab.validation.clients.postgres_jobs import PostgresJob
+from tierwise.lab.validation.servers.mariadb import MariadbServer
+from tierwise.lab.validation.servers.postgres import PostgresServer
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.validation import servers
-from tierwise.validation.clients.base import command
-from tierwise.validation.clients.mariadb_jobs import MariadbJob
-from tierwise.validation.clients.postgres_jobs import PostgresJob
-from tierwise.validation.servers.mariadb import MariadbServer
-from tierwise.validation.servers.postgres import PostgresServer
 
 LONG_AGO = Salvage(step="x", roles=[Role.INDEX], statements=["CREATE TABLE whose (a integer)"], source="x")
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from support.tiny_study import Watcher
-from tierwise import studies as study
 from tierwise.host import ledger
+from tierwise.lab import studies as study
+from tierwise.lab.analysis.summary import summarise
+from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner.real_devices import RoleRequests
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.report.study.summary import summarise
 from tierwise.results import RunResult
-from tierwise.studies import runner
-from tierwise.studies.runner.real_devices import RoleRequests
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -141,7 +141,7 @@ def test_a_kernel_that_traces_nothing_leaves_the_whole_device(
     def refused() -> None:
         raise TierwiseError("cannot record here: no tracefs", "use a kernel that has it")
 
-    monkeypatch.setattr("tierwise.studies.runner.real_devices.Tracing.open", refused)
+    monkeypatch.setattr("tierwise.lab.studies.runner.real_devices.Tracing.open", refused)
     result = measured(device, tmp_path / "results")
     assert not result.io
     assert all(one.io is not None for one in result.devices)

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from support.lab_hosts import lab
 from tierwise.cli import app
 from tierwise.host import clean, ledger
+from tierwise.lab.studies import runner
 from tierwise.results import RunResult
-from tierwise.studies import runner
 
 STUDY = """
 name = "hosted"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from support.validation_factory import Watcher
-from tierwise import validation as validate
 from tierwise.host import cpu, ledger
+from tierwise.lab import validation as validate
+from tierwise.lab.validation.rows import recording_of
+from tierwise.lab.validation.servers import Server
 from tierwise.recording import Recording
-from tierwise.validation.rows import recording_of
-from tierwise.validation.servers import Server
 
 HEAD = """
 slot_s = 1
@@ -53,9 +53,9 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
+    monkeypatch.setattr("tierwise.lab.validation.runner._own_profile", lambda *_: None)
     # Other tests keep the processors busy meanwhile.
-    monkeypatch.setattr("tierwise.validation.slots._MOST_WAIT_S", 0.0)
+    monkeypatch.setattr("tierwise.lab.validation.slots._MOST_WAIT_S", 0.0)
 
 
 def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:

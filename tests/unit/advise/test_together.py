@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from support.fake_replay import GB, FakeReplay, about
-from tierwise import engines
 from tierwise.advise import Terms, advise
-from tierwise.engines import Engine
-from tierwise.engines.duckdb.engine import DuckEngine
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.engines.rocksdb.engine import RocksEngine
-from tierwise.engines.sqlite.engine import SqliteEngine
 from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.lab import engines
+from tierwise.lab.engines import Engine
+from tierwise.lab.engines.duckdb.engine import DuckEngine
+from tierwise.lab.engines.mariadb.engine import MariadbEngine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.rocksdb.engine import RocksEngine
+from tierwise.lab.engines.sqlite.engine import SqliteEngine
 from tierwise.model.input_files import DATA
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Predictor, Scenario, rank

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.engines.mariadb.files import MariadbFiles, in_directory
-from tierwise.engines.mariadb.server import grave_lines
-from tierwise.engines.mariadb.session import fix_for
+from tierwise.lab.engines.mariadb.files import MariadbFiles, in_directory
+from tierwise.lab.engines.mariadb.server import grave_lines
+from tierwise.lab.engines.mariadb.session import fix_for
 from tierwise.model.placement import Role
 
 

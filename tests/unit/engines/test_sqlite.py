@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tierwise import engines
-from tierwise.engines.base import Limits
-from tierwise.engines.sqlite.settings import pragmas
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.sqlite.settings import pragmas
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 

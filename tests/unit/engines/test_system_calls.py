@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.engines import thread_waits
-from tierwise.engines.thread_waits import NUMBERS
 from tierwise.host.page_cache import CACHESTAT
+from tierwise.lab.engines import thread_waits
+from tierwise.lab.engines.thread_waits import NUMBERS
 
 HEADERS = {
     "x86_64": ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"],

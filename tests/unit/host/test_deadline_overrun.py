@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tierwise.host.disk.stats import DiskStats, PartitionStats
+from tierwise.lab.studies.runner.storage import overrun_of
 from tierwise.results import Latency
-from tierwise.studies.runner.storage import overrun_of
 
 
 def latency(count: int, mean_us: float) -> Latency:

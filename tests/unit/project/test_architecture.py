@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from support.paths import ROOT, TESTS
 from support.rust_modules import circles, module_graph
-from tierwise import engines
+from tierwise.lab import engines
 
 PACKAGE = ROOT / "python" / "tierwise"
 
@@ -21,23 +22,33 @@ LAYERS = [
     {"model"},
     {"results"},
     {"device_models"},
-    {"workloads"},
     {"recording"},
     {"predict"},
     {"advise"},
     {"host"},
     {"cluster"},
-    {"engines"},
     {"probe"},
     {"capture"},
-    {"studies"},
-    {"validation"},
     {"fleet"},
     {"report"},
+    {"lab"},
+    {"lab.analysis"},
+    {"lab.workloads"},
+    {"lab.engines"},
+    {"lab.studies"},
+    {"lab.validation"},
+    {"lab.report"},
     {"api"},
     {"serve"},
     {"cli", "__main__"},
+    {"lab.cli"},
 ]
+
+HOLD_FOLDERS = ("tierwise", "tierwise.lab", "tierwise.report")
+"""What has no names of its own: an import from there is of a module."""
+
+# What of the core may import the lab, and only when a function that needs it is called.
+IMPORT_THE_LAB_ON_USE = {"api", "cli"}
 
 # Rust crates, and the workspace crates each may depend on.
 CRATES = {
@@ -105,8 +116,13 @@ TEST_SOURCES = sorted(TESTS.rglob("*.py"))
 
 
 def part_of(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0].removesuffix(".py")
+    return part_named(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def part_named(names: Sequence[str]) -> str:
+    """The part of a module: its folder; in the lab, its folder there."""
+    inner = [name for name in names[:2] if name != "__init__"]
+    return ".".join(inner) if names[0] == "lab" else names[0]
 
 
 def layer_of(part: str) -> int:
@@ -116,15 +132,32 @@ def layer_of(part: str) -> int:
     raise AssertionError(f"{part} has no place in LAYERS: give it one, here and in ARCHITECTURE.md")
 
 
-def imported_parts(path: Path) -> set[str]:
+def imported_parts(path: Path, *, on_import: bool = False) -> set[str]:
+    """Parts that a file imports; ``on_import``: less those that only its functions and its types need."""
+    return {part_named(name.split(".")[1:]) for name in imported(path, on_import=on_import)}
+
+
+def imported(path: Path, *, on_import: bool = False) -> set[str]:
+    """Modules of tierwise that a file imports, in the same way."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in at_import(tree) if on_import else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             full = [f"{node.module}.{alias.name}" for alias in node.names]
-            names.update(full if node.module == "tierwise" else [node.module])
+            names.update(full if node.module in HOLD_FOLDERS else [node.module])
         elif isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-    return {name.split(".")[1] for name in names if name.startswith("tierwise.")}
+    return {name for name in names if name.startswith("tierwise.")}
+
+
+def at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            yield child
+            yield from at_import(child)
 
 
 def test_imports_go_one_way() -> None:
@@ -137,14 +170,35 @@ def test_imports_go_one_way() -> None:
     assert not wrong, "these import what stands below them"
 
 
-def test_report_reads_results_only() -> None:
-    for path in (PACKAGE / "report").rglob("*.py"):
-        assert not imported_parts(path) & {"host", "engines", "workloads", "studies", "capture"}, path
+def test_the_core_never_imports_the_lab() -> None:
+    def labs(path: Path) -> set[str]:
+        on_use = part_of(path) in IMPORT_THE_LAB_ON_USE
+        parts = imported_parts(path, on_import=on_use)
+        return {part for part in parts if part.partition(".")[0] == "lab"}
+
+    core = [path for path in SOURCES if part_of(path).partition(".")[0] != "lab"]
+    found = {str(path.relative_to(ROOT)): used for path in core if (used := labs(path))}
+    assert not found, "what both need belongs into the core; cli and api import the lab inside functions"
+
+
+def test_report_measures_nothing() -> None:
+    for path in [*(PACKAGE / "report").rglob("*.py"), *(PACKAGE / "lab" / "report").rglob("*.py")]:
+        measuring = {"host", "capture", "lab.engines", "lab.workloads", "lab.studies"}
+        assert not imported_parts(path) & measuring, path
+
+
+def test_an_analysis_makes_no_document() -> None:
+    """It takes formats of figures, names and sentences from ``report``."""
+    allowed = {"tierwise.report.numbers", "tierwise.report.moves", "tierwise.report.palette"}
+    allowed.add("tierwise.report.devices")  # sentences about emulated devices
+    for path in (PACKAGE / "lab" / "analysis").rglob("*.py"):
+        used = {name for name in imported(path) if name.startswith("tierwise.report")}
+        assert used <= allowed, f"{path}: tables and charts belong into lab/report"
 
 
 def test_engines_and_workloads_do_not_know_each_other() -> None:
-    for path in (PACKAGE / "engines").rglob("*.py"):
-        assert "workloads" not in imported_parts(path), path
+    for path in (PACKAGE / "lab" / "engines").rglob("*.py"):
+        assert "lab.workloads" not in imported_parts(path), path
     for path in (PACKAGE / "data" / "workloads").rglob("*.*"):
         text = path.read_text("utf-8").lower()
         assert not [name for name in engines.names() if name in text], f"{path} names an engine"
@@ -152,7 +206,7 @@ def test_engines_and_workloads_do_not_know_each_other() -> None:
 
 def test_libraries_never_print() -> None:
     prints = re.compile(r"(?<![\w.])print\(|sys\.std(out|err)|rich\.console")
-    libraries = [path for path in SOURCES if part_of(path) != "cli"]
+    libraries = [path for path in SOURCES if part_of(path) not in ("cli", "lab.cli")]
     assert not [path for path in libraries if prints.search(path.read_text("utf-8"))]
 
 
@@ -255,11 +309,14 @@ def test_programs_are_started_in_one_place() -> None:
 def test_architecture_page_names_every_part() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     parts = {part for layer in LAYERS for part in layer}
-    missing = [part for part in parts | set(CRATES) if part not in page]
+    missing = [part for part in parts | set(CRATES) if part.removeprefix("lab.") not in page]
     assert not missing, f"ARCHITECTURE.md does not mention {missing}"
 
 
-@pytest.mark.parametrize("folder", sorted(path.parent for path in PACKAGE.glob("*/__init__.py")), ids=str)
+PACKAGES = [*PACKAGE.glob("*/__init__.py"), *PACKAGE.glob("lab/*/__init__.py")]
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in PACKAGES), ids=str)
 def test_folders_say_what_they_hold(folder: Path) -> None:
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
     assert re.fullmatch(r"[A-Z][^\n]+\.\n\nNot here: [^\n]+\.", text), f"{folder.name}: {text!r}"
@@ -289,7 +346,8 @@ def test_what_a_test_costs_follows_from_its_folder() -> None:
 
 def test_unit_tests_lie_in_folders_of_the_package() -> None:
     folders = {path.relative_to(TESTS / "unit").parts[0] for path in (TESTS / "unit").rglob("test_*.py")}
-    assert folders <= {path.name for path in PACKAGE.iterdir() if path.is_dir()} | {"project", "security"}
+    parts = [*PACKAGE.iterdir(), *(PACKAGE / "lab").iterdir()]
+    assert folders <= {path.name for path in parts if path.is_dir()} | {"project", "security"}
 
 
 def test_tests_that_run_apart_share_no_server() -> None:

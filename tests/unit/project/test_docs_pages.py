@@ -12,7 +12,7 @@ import pytest
 
 from support.paths import ROOT
 from tierwise import results
-from tierwise.report.study.paper import COMPARABLE
+from tierwise.lab.analysis.paper import COMPARABLE
 
 REFERENCE = ROOT / "docs" / "reference"
 RECORDS = [

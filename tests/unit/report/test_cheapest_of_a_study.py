@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from support.results_factory import INFO, study_runs
+from tierwise.lab.analysis.answer import Comparison, build_answer
+from tierwise.lab.report.study.document import answer_document
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.report.document import Text
-from tierwise.report.study.answer import Comparison, build_answer
-from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult
 
 ROLES = (Role.LOG, Role.DATA, Role.INDEX, Role.TEMP)

@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 from support.lap_results import LAPS_S, lap_runs
 from support.results_factory import study_runs
-from tierwise.cli.compare import compare, in_format
-from tierwise.cli.report import RESULTS_FILE
+from tierwise.lab.analysis.sets import SetComparison, SetRow, compare_sets
+from tierwise.lab.cli.compare import compare, in_format
+from tierwise.lab.cli.report import RESULTS_FILE
 from tierwise.model import statistics
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import Bound
-from tierwise.report.comparison.sets import SetComparison, SetRow, compare_sets
 from tierwise.results import RunResult
 from tierwise.results.files import append_result
 

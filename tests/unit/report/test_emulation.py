@@ -6,9 +6,9 @@ import pytest
 
 from support.results_factory import INFO, latency, study_runs
 from tierwise.host.disk.stats import DiskStats, PartitionStats
+from tierwise.lab.analysis.answer import build_answer
 from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Text
-from tierwise.report.study.answer import build_answer
 from tierwise.results import AttainableRate, DeviceInfo, RunResult
 
 FASTER = AttainableRate(op="read", depth=1, model_per_s=10_000, here_per_s=9_500)

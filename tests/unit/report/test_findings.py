@@ -8,18 +8,17 @@ import pytest
 
 from support.lap_results import lap_runs, sweep_runs
 from support.paths import ROOT
-from tierwise import studies as study
-from tierwise.predict import Estimate, Scenario
-from tierwise.report.papers.findings import (
+from tierwise.lab import studies as study
+from tierwise.lab.analysis.findings import (
     Check,
     Finding,
     Outcome,
     Point,
     PredictedPaper,
     judge,
-    predicted_to_markdown,
-    to_markdown,
 )
+from tierwise.lab.report.papers.page import predicted_to_markdown, to_markdown
+from tierwise.predict import Estimate, Scenario
 from tierwise.results import RunResult
 
 SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))

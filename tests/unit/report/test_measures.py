@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.results_factory import study_runs
-from tierwise.report.study.measures import run_part
+from tierwise.lab.analysis.measures import run_part
 from tierwise.results import DeviceInfo, RoleIo
 
 

@@ -11,10 +11,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from support.outcomes import OUTCOMES
 from support.results_factory import INFO, PLACEMENTS, Make, run, study_runs
+from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Verdict
-from tierwise.report.study.answer import Answer, build_answer
 from tierwise.results import ColdStart, PaperValue, RunResult, WarmFile
 
 

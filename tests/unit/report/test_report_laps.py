@@ -13,15 +13,16 @@ from syrupy.assertion import SnapshotAssertion
 from support.html import Page
 from support.lap_results import LAP_INFO, LAPS_S, SWEEP_INFO, lap_runs, sweep_runs
 from support.results_factory import INFO, study_runs
-from tierwise.cli import report
 from tierwise.cli.output import print_document
+from tierwise.lab.analysis.answer import Answer, build_answer
+from tierwise.lab.analysis.paper import swept_rows
+from tierwise.lab.cli import report
+from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
+from tierwise.lab.report.study.document import answer_document
+from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
 from tierwise.model.statistics import Bound, Verdict
-from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, figures_of_sweep, to_svg
+from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.render import to_html_page
-from tierwise.report.study.answer import Answer, build_answer
-from tierwise.report.study.document import answer_document
-from tierwise.report.study.page import Chapter, answer_page, combined_page
-from tierwise.report.study.paper import swept_rows
 from tierwise.results import PaperValue, RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info
 

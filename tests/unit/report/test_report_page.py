@@ -10,11 +10,12 @@ from support import drawings
 from support.html import Page
 from support.outcomes import OUTCOMES
 from support.results_factory import INFO, study_runs
-from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, to_svg
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.report.charts.comparison import figures_of
+from tierwise.lab.report.study.page import answer_page
+from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.palette import DARK, LIGHT, placement_names
 from tierwise.report.render import to_html_page
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.page import answer_page
 from tierwise.results import RunResult
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from support.html import Page
 from support.results_factory import INFO, study_runs
+from tierwise.lab.analysis.answer import Comparison, build_answer
+from tierwise.lab.analysis.sets import compare_sets
+from tierwise.lab.report.charts.comparison import figures_of
+from tierwise.lab.report.study.page import answer_page
 from tierwise.model.placement import Role
-from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, to_svg
-from tierwise.report.comparison.sets import compare_sets
+from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.render import to_html_page
-from tierwise.report.study.answer import Comparison, build_answer
-from tierwise.report.study.page import answer_page
 from tierwise.results import RoleProof, RunResult
 
 SECONDS = 60.0

@@ -12,11 +12,11 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from support.results_factory import INFO, study_runs
-from tierwise.cli import report
 from tierwise.cli.output import print_document
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.cli import report
+from tierwise.lab.report.study.document import answer_document
 from tierwise.model.errors import TierwiseError
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from unittest.mock import Mock
 
+from tierwise.lab.studies.runner.pattern_run import PatternsMeasured
 from tierwise.results.measurements import PatternResult
-from tierwise.studies.runner.pattern_run import PatternsMeasured
 
 READS = PatternResult(requests=3000, bytes=12_000_000, elapsed_s=1.5)
 WRITES = PatternResult(requests=500, bytes=1_000_000, elapsed_s=0.5)

@@ -16,11 +16,11 @@ from tierwise.device_models import profiles
 from tierwise.host import users
 from tierwise.host.clean import clean
 from tierwise.host.home import open_log
+from tierwise.lab.studies import study
+from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import file_below, path_in
 from tierwise.recording import redact, remove_recording
-from tierwise.studies import study
-from tierwise.workloads import Workload
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to be attacked as")
 EXAMPLE = RECORDINGS / "keyed-update"

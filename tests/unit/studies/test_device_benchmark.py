@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tierwise import studies as study
+from tierwise.lab import studies as study
+from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
-from tierwise.studies.study import plan_runs
 
 PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
 TEXT = f"""

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from support.results_factory import MACHINE, Make, run
-from tierwise import studies
 from tierwise.advise import durability as advised
-from tierwise.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of
+from tierwise.lab import studies
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.analysis.fault_words import sentence
+from tierwise.lab.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of
+from tierwise.lab.report.study.page import answer_page
+from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner.fault_run import share_of
+from tierwise.lab.studies.runner.faults import Books, Load
+from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.statistics import upper_share
-from tierwise.report.durability.words import sentence
 from tierwise.report.render import to_html_page
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.page import answer_page
 from tierwise.results import DeviceInfo, PowerCut, PowerCuts, RunResult, StudyInfo
-from tierwise.studies import runner
-from tierwise.studies.runner.fault_run import share_of
-from tierwise.studies.runner.faults import Books, Load
-from tierwise.studies.study import plan_runs
 
 MS = 1_000_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tierwise.lab.studies.runner import proof
 from tierwise.model.placement import Role
 from tierwise.results.measurements import RoleProof
-from tierwise.studies.runner import proof
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierwise import studies as study
+from tierwise.lab import studies as study
+from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
-from tierwise.studies.study import plan_runs
 
 MINIMAL = """
 name = "s"

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from support.results_factory import INFO, Make, run, study_runs
-from tierwise import studies as study
+from tierwise.lab import studies as study
+from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.report.study.document import answer_document
+from tierwise.lab.report.study.host_table import host_table
+from tierwise.lab.studies.runner.hosts import RunTask, coordinator, run_blocks
+from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
-from tierwise.report.study.answer import build_answer
-from tierwise.report.study.conditions import host_table
-from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyHost
-from tierwise.studies.runner.hosts import RunTask, coordinator, run_blocks
-from tierwise.studies.study import plan_runs
 
 STUDY = """
 name = "hosted"

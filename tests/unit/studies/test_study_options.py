@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tierwise import studies as study
 from tierwise.cli import app
+from tierwise.lab import studies as study
+from tierwise.lab.studies.options import StudyOptions
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.studies.options import StudyOptions
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from tierwise import studies as study
+from tierwise.lab import studies as study
+from tierwise.lab.studies.runner.compatibility import restrict_to_supported
+from tierwise.lab.studies.study import Overrides, Study, Sweep, at, plan_runs, points, values
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.studies.runner.compatibility import restrict_to_supported
-from tierwise.studies.study import Overrides, Study, Sweep, at, plan_runs, points, values
 
 TEXT = """
 name = "s"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tierwise import validation as validate
+from tierwise.lab import validation as validate
+from tierwise.lab.validation import clients
+from tierwise.lab.validation.clients import percentiles
 from tierwise.model.errors import TierwiseError
-from tierwise.validation import clients
-from tierwise.validation.clients import percentiles
 
 HEAD = """
 slot_s = 1
@@ -47,7 +47,7 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
+    monkeypatch.setattr("tierwise.lab.validation.runner._own_profile", lambda *_: None)
 
 
 def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:

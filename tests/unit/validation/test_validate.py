@@ -12,14 +12,14 @@ import pytest
 from rich.console import Console
 
 from support.validation_factory import TOML, Watcher, row
-from tierwise import validation as validate
-from tierwise.cli.validate import RoundProgress
+from tierwise.lab import validation as validate
+from tierwise.lab.cli.validate import RoundProgress
+from tierwise.lab.validation import clients, slots, truth
+from tierwise.lab.validation.rows import append_row, read_rows
+from tierwise.lab.validation.spec import ValidationSpec
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results import ColdStart, WarmFile
-from tierwise.validation import clients, slots, truth
-from tierwise.validation.rows import append_row, read_rows
-from tierwise.validation.spec import ValidationSpec
 
 RATES = {"all-nvme": 1000.0, "log-nvme": 900.0, "all-7k2": 100.0, "own": 1100.0}
 
@@ -31,7 +31,7 @@ def spec(tmp_path: Path) -> ValidationSpec:
 
 @pytest.fixture
 def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validation.case._missing", lambda _: None)
+    monkeypatch.setattr("tierwise.lab.validation.case._missing", lambda _: None)
 
 
 def _file(directory: Path, text: str) -> Path:
@@ -49,11 +49,11 @@ class _Bench:
         self.ran: list[tuple[str, bool]] = []
         self.noise: dict[str, list[float]] = {}
         self.fails_after: int | None = None
-        monkeypatch.setattr("tierwise.validation.slots.placed", self._placed)
-        monkeypatch.setattr("tierwise.validation.slots.template_of", lambda *_: Path("/nowhere"))
-        monkeypatch.setattr("tierwise.validation.slots._idle_cpu_share", lambda: 0.01)
-        monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
-        monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "abc")
+        monkeypatch.setattr("tierwise.lab.validation.slots.placed", self._placed)
+        monkeypatch.setattr("tierwise.lab.validation.slots.template_of", lambda *_: Path("/nowhere"))
+        monkeypatch.setattr("tierwise.lab.validation.slots._idle_cpu_share", lambda: 0.01)
+        monkeypatch.setattr("tierwise.lab.validation.runner._own_profile", lambda *_: None)
+        monkeypatch.setattr("tierwise.lab.validation.runner.model_name", lambda: "abc")
 
     @contextmanager
     def _placed(self, case: validate.Case, placement: str, *_: Any, **__: Any) -> Iterator[Any]:
@@ -134,7 +134,7 @@ def test_unknown_clients_and_options_are_refused() -> None:
 
 def test_a_missing_client_leaves_its_cases_out(spec: ValidationSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.host.programs.find", lambda _: None)
-    monkeypatch.setattr("tierwise.validation.servers.missing", lambda _: None)
+    monkeypatch.setattr("tierwise.lab.validation.servers.missing", lambda _: None)
     cases, left_out = validate.cases_of(spec)
     assert not cases
     assert left_out["accounts-4"] == "pgbench is not installed (Debian: postgresql-15)"
@@ -257,10 +257,10 @@ def test_other_cases_or_another_model_need_another_folder(
         validate.run(other, cases, tmp_path / "v", Watcher(), round="prospective")
     with pytest.raises(TierwiseError, match="prospective round"):
         validate.run(spec, cases, tmp_path / "v", Watcher())
-    monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "abc-dirty")
+    monkeypatch.setattr("tierwise.lab.validation.runner.model_name", lambda: "abc-dirty")
     with pytest.raises(TierwiseError, match="differ from their commit"):
         validate.run(spec, cases, tmp_path / "w", Watcher(), round="prospective")
-    monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "another")
+    monkeypatch.setattr("tierwise.lab.validation.runner.model_name", lambda: "another")
     with pytest.raises(TierwiseError, match="is of model"):
         validate.run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
     validate.run(other, cases, tmp_path / "v", Watcher(), fresh=True)

@@ -13,17 +13,17 @@ import pytest
 from support.fake_replay import FakeReplay, about, service_us
 from support.paths import RECORDINGS
 from support.validation_factory import TOML, measured, pair, row
-from tierwise import validation as validate
+from tierwise.lab import validation as validate
+from tierwise.lab.report.accuracy.page import accuracy_page, summary_rows
+from tierwise.lab.report.charts.accuracy import accuracy_chart
+from tierwise.lab.validation import truth
+from tierwise.lab.validation.accuracy import Recorded, verdicts
+from tierwise.lab.validation.answers import ANSWERS_FILE
+from tierwise.lab.validation.rows import append_row, recording_of
+from tierwise.lab.validation.scores import interval_score
 from tierwise.predict import Estimate, ModelError
 from tierwise.predict.replayer import Replayer
-from tierwise.report.accuracy.page import accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
-from tierwise.report.charts.prediction import accuracy_chart
-from tierwise.validation import truth
-from tierwise.validation.accuracy import Recorded, verdicts
-from tierwise.validation.answers import ANSWERS_FILE
-from tierwise.validation.rows import append_row, recording_of
-from tierwise.validation.scores import interval_score
 
 EXAMPLE = RECORDINGS / "keyed-update"
 
@@ -41,8 +41,8 @@ CASES = {"accounts-4": ("pgbench", 1.04), "restore": ("postgres-jobs", 0.9)}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A round of two families with a fake recording in three blocks."""
     monkeypatch.setattr(Replayer, "open", lambda *_, **__: Replayer(FakeReplay()))
-    monkeypatch.setattr("tierwise.validation.answers.Recording.open", lambda _: _Recording())
-    monkeypatch.setattr("tierwise.validation.answers.model_name", lambda: "abc")
+    monkeypatch.setattr("tierwise.lab.validation.answers.Recording.open", lambda _: _Recording())
+    monkeypatch.setattr("tierwise.lab.validation.answers.model_name", lambda: "abc")
     spec_file = tmp_path / "cases.toml"
     spec_file.write_text(TOML, "utf-8")
     folder = tmp_path / "round"

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.dss import metrics
+from tierwise.lab.workloads.dss.parameters import QUERIES, draw
+from tierwise.lab.workloads.dss.sequence import STREAMS_MAX, order
+from tierwise.lab.workloads.program import Program
 from tierwise.model.errors import TierwiseError
-from tierwise.workloads import Workload
-from tierwise.workloads.dss import metrics
-from tierwise.workloads.dss.parameters import QUERIES, draw
-from tierwise.workloads.dss.sequence import STREAMS_MAX, order
-from tierwise.workloads.program import Program
 
 SF = 0.01
 POWER_ORDER = [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12]

@@ -16,14 +16,14 @@ from pydantic import BaseModel
 
 from support.paths import ROOT
 from tierwise import _core
-from tierwise import workloads as workload
+from tierwise.lab import workloads as workload
+from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.expression import evaluate
+from tierwise.lab.workloads.generators import Generator
+from tierwise.lab.workloads.object_operations import ObjectKind, ObjectOperation
+from tierwise.lab.workloads.spec import LapSpec, Step, Transaction, WorkloadSpec
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.workloads import Workload
-from tierwise.workloads.expression import evaluate
-from tierwise.workloads.generators import Generator
-from tierwise.workloads.object_operations import ObjectKind, ObjectOperation
-from tierwise.workloads.spec import LapSpec, Step, Transaction, WorkloadSpec
 
 MINIMAL = """
 summary = "test"

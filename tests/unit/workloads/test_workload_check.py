@@ -5,7 +5,7 @@ from __future__ import annotations
 from typer.testing import CliRunner
 
 from tierwise.cli import app
-from tierwise.workloads import names
+from tierwise.lab.workloads import names
 
 
 def invoke(*arguments: str) -> list[str]:

@@ -8,10 +8,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tierwise import _core
-from tierwise import workloads as workload
+from tierwise.lab import workloads as workload
+from tierwise.lab.workloads import Workload, dialect
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.workloads import Workload, dialect
 
 OTHERS = [name for name in dialect.NAMES if name != "postgres"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
-from tierwise.workloads import Workload
 
 
 def load(tmp_path: Path, script: str, name: str = "mine.sql") -> dict[str, Any]:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.program import Lap
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.workloads import Workload
-from tierwise.workloads.program import Lap
 
 OBJECTS = """
 summary = "test"

@@ -25,6 +25,7 @@ from tierwise.report.document import (
     figure,
     table,
 )
+from tierwise.report.moves import join
 from tierwise.report.recording import decision_words
 from tierwise.report.recording.advice_words import (
     fastest_sentence,
@@ -41,7 +42,6 @@ from tierwise.report.recording.prediction_words import (
     recorded_sentence,
     signed_percent,
 )
-from tierwise.report.study.moves import join
 
 _LEAST_SHOWN = 0.01
 _SAME = 1.03

@@ -1,6 +1,5 @@
 """Charts of an answer as vector graphics; one file per family."""
 
-from tierwise.report.charts.comparison import figures_of, figures_of_sweep
 from tierwise.report.charts.look import NARROW, PAGE_NARROW, PAGE_WIDE, WIDE, Figure, Look, to_png, to_svg
 
 __all__ = [
@@ -10,8 +9,6 @@ __all__ = [
     "WIDE",
     "Figure",
     "Look",
-    "figures_of",
-    "figures_of_sweep",
     "to_png",
     "to_svg",
 ]

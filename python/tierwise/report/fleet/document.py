@@ -163,7 +163,7 @@ _FOOTER = "Intervals are 95\u00a0% intervals of predictions. Nothing is measured
 
 def fleet_page(advice: FleetAdvice) -> Page:
     """The answer first, then money, databases, moves, what is left out, and the basis."""
-    from tierwise.report.charts.frontier import curve_figure  # altair takes half a second to import
+    from tierwise.report.charts.curve import curve_figure  # altair takes half a second to import
 
     count = len(advice.databases)
     folded = Section("The same as a table", [curve_table(advice)], folded=True)

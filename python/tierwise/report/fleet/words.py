@@ -10,8 +10,8 @@ from tierwise.model.statistics import Interval
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, table, texts
+from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.money_words import amount_words, cost, money
-from tierwise.report.study.moves import ROLE_NAMES, join
 
 _MOST_NAMED = 8
 """Moves that a sentence names at most."""

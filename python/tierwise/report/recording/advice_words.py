@@ -9,6 +9,7 @@ from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.model.names import capitalized
 from tierwise.report import numbers
+from tierwise.report.moves import join
 from tierwise.report.recording.decision_words import (
     along_words,
     gain_words,
@@ -23,7 +24,6 @@ from tierwise.report.recording.decision_words import (
 )
 from tierwise.report.recording.money_words import cost, money, months
 from tierwise.report.recording.prediction_words import moving
-from tierwise.report.study.moves import join
 
 _MONTHS_PER_YEAR = 12
 _TB = 1e12

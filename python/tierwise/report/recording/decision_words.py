@@ -15,9 +15,9 @@ from tierwise.model.placement import Role
 from tierwise.predict.usability import Remark
 from tierwise.report import numbers
 from tierwise.report.document import Block, Text, Tone
+from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.money_words import cost, money
 from tierwise.report.recording.prediction_words import TIME_NAMES, moving, of_what, times
-from tierwise.report.study.moves import ROLE_NAMES, join
 
 _SAID = {
     "reached": "Cheapest that reaches {goal}",

@@ -6,10 +6,10 @@ from tierwise.advise import Advice
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
 from tierwise.report import numbers
 from tierwise.report.document import Block, Column, ColumnKind, Table, Text, Tone, figure, table
+from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.money_words import cost
 from tierwise.report.recording.prediction import chief_figure, gain_cells, gain_headings
 from tierwise.report.recording.prediction_words import moving
-from tierwise.report.study.moves import ROLE_NAMES, join
 
 
 def machine_blocks(advice: Advice) -> list[Block]:

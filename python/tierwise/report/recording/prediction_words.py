@@ -11,7 +11,7 @@ from tierwise.predict.ranking import Ranking
 from tierwise.predict.usability import Usability
 from tierwise.report import numbers
 from tierwise.report.document import Block, Section, Text, Tone, texts
-from tierwise.report.study.moves import ROLE_NAMES, join
+from tierwise.report.moves import ROLE_NAMES, join
 
 MOST_IN_SIGHT = 3
 """Warnings that are shown at once."""

@@ -6,7 +6,7 @@ from tierwise.model.placement import Role
 from tierwise.predict.savings import EVERYTHING, Savings
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
 from tierwise.report import numbers
-from tierwise.report.study.moves import ROLE_NAMES
+from tierwise.report.moves import ROLE_NAMES
 
 PART_NAMES: dict[Part, str] = {
     "cpu": "on CPU",

@@ -8,6 +8,7 @@ from tierwise.advise import Verification
 from tierwise.advise.differences_records import Difference, WorkChange
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
+from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction_words import (
     caution_blocks,
@@ -15,7 +16,6 @@ from tierwise.report.recording.prediction_words import (
     scenario_parts,
     warning_sentence,
 )
-from tierwise.report.study.moves import ROLE_NAMES, join
 
 _LEAST_PART = 0.1
 """Differences that close less of the gap are not named as its reasons."""

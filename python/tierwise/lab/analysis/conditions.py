@@ -1,0 +1,244 @@
+"""Conditions of a study: machine, hosts, versions, seeds, settings, cold starts, and writes with FUA.
+
+Source: PostgreSQL documentation, ``wal_sync_method``; MariaDB documentation, ``innodb_flush_method``. Linux
+splits a write with FUA into a write and a flush for a device without FUA, as a loop device is
+(block/blk-flush.c).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from statistics import fmean
+
+from tierwise.lab.analysis.host_blocks import differing_hosts
+from tierwise.lab.analysis.rows import Measure, Row, Runs, costs_of
+from tierwise.model.placement import Role
+from tierwise.report import numbers
+from tierwise.results import ColdStart, DeviceInfo, Record, RunResult, StudyInfo
+
+
+class HostRow(Record):
+    """One host beside the others."""
+
+    host: str
+    blocks: int
+    """Complete ones."""
+    cost: float
+    """Its time for the same work over that of all hosts; the geometric mean of its complete blocks."""
+    cost_differs: bool
+    """Whether that differs from the others' by more than the noise within hosts."""
+    speedups: dict[str, float]
+    """Placement -> speed-up on this host."""
+    differing: list[str]
+    """Placements whose speed-up differs from the other hosts' in the same sense."""
+
+
+def host_rows(by_placement: Runs, rows: Sequence[Row], measure: Measure) -> list[HostRow]:
+    """A row for each host with a complete block; none unless there are several."""
+    levels = _levels(by_placement, measure)
+    if len(levels) < 2:
+        return []
+    means = {host: fmean(values) for host, values in levels.items()}
+    mean, differing = fmean(means.values()), differing_hosts(levels)
+    by_host = {row.placement: row.by_host for row in rows if row.by_host is not None}
+    return [
+        HostRow(
+            host=host,
+            blocks=len(levels[host]),
+            cost=math.exp(means[host] - mean),
+            cost_differs=host in differing,
+            speedups={name: one.of_hosts[host] for name, one in by_host.items() if host in one.of_hosts},
+            differing=[name for name, one in by_host.items() if host in one.differing],
+        )
+        for host in sorted(levels)
+    ]
+
+
+def host_caveats(hosts: Sequence[HostRow], rows: Sequence[Row]) -> list[str]:
+    """A sentence for each host that differs by more than the noise, and on what to expect elsewhere."""
+    found = [
+        f"host {one.host} takes {numbers.ratio(one.cost)} times the mean time of all hosts, which is more "
+        "than the noise within hosts; ratios are within a host, so this cancels"
+        for one in hosts
+        if one.cost_differs
+    ]
+    for row in rows:
+        if row.by_host is None or not row.by_host.differing:
+            continue
+        named = ", ".join(
+            f"{host} ({numbers.ratio(row.by_host.of_hosts[host])})" for host in row.by_host.differing
+        )
+        span = numbers.interval(row.by_host.elsewhere) if row.by_host.elsewhere else ""
+        found.append(
+            f"the gain of {row.placement} differs between hosts by more than the noise within them: {named}; "
+            f"for a further host expect the {span}"
+        )
+    return [f"{one[0].upper()}{one[1:]}." for one in found]
+
+
+def _levels(by_placement: Runs, measure: Measure) -> dict[str, list[float]]:
+    """Host -> mean logarithm of the costs in each of its complete blocks."""
+    costs: dict[tuple[str, int], list[float]] = {}
+    for runs in by_placement.values():
+        times = costs_of(runs, measure)
+        for block, cost_s in zip(times.blocks, times.values_s, strict=False):
+            costs.setdefault(block, []).append(math.log(cost_s))
+    found: dict[str, list[float]] = {}
+    for (host, _), logs in sorted(costs.items()):
+        if len(logs) == len(by_placement):
+            found.setdefault(host, []).append(fmean(logs))
+    return found
+
+
+_WRITE_THROUGH = {
+    "wal_sync_method": ("open_datasync", "open_sync"),
+    "innodb_flush_method": ("O_DSYNC",),
+    "innodb_log_file_write_through": ("ON",),
+}
+
+
+def write_through_caveats(runs: Sequence[RunResult]) -> list[str]:
+    """A sentence if the log of a run was written with FUA on an emulated device."""
+    found = {
+        f"{name} = {run.engine.settings[name]}"
+        for run in runs
+        for name, values in _WRITE_THROUGH.items()
+        if run.engine.settings.get(name) in values
+        and any(Role.LOG in device.roles and device.profile for device in run.devices)
+    }
+    return [
+        f"With {setting}, each write of the log carries FUA. An emulated disk gets a write and a flush in "
+        "its place, so that a device that honours FUA is faster than shown."
+        for setting in sorted(found)
+    ]
+
+
+_MOST_NAMED = 3
+
+
+def cold_starts(run: RunResult) -> Iterator[ColdStart]:
+    """Those before the run and before its laps."""
+    for found in (run.cold_start, *(lap.cold_start for lap in run.laps)):
+        if found is not None:
+            yield found
+
+
+def caches_of(run: RunResult) -> str:
+    """State of the caches before the run, and whose were emptied."""
+    dropped = {one.dropped for one in cold_starts(run)}
+    return ", ".join([run.workload.caches, *(f"{name} dropped" for name in sorted(dropped))])
+
+
+def warm_caveats(runs: Sequence[RunResult]) -> list[str]:
+    """A sentence on the valid runs whose files did not all leave the page cache."""
+    valid = [run for run in runs if run.status == "ok"]
+    warned = [[text for one in cold_starts(run) for text in one.warnings] for run in valid]
+    warm = [texts for texts in warned if texts]
+    if not warm:
+        return []
+    named = list(dict.fromkeys(text for texts in warm for text in texts))
+    more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return [f"{len(warm)} of {len(valid)} runs did not start cold: {'; '.join(named[:_MOST_NAMED])}{more}."]
+
+
+class Settings(Record):
+    """Settings of one engine: those that every run shared, and those that differed."""
+
+    engine: str
+    common: dict[str, str]
+    varied: dict[str, list[str]]
+
+
+class Conditions(Record):
+    """Conditions of a study; a fact that differed between runs lists every value it took."""
+
+    facts: dict[str, list[str]]
+    devices: dict[str, str]
+    """Device name -> what it was."""
+    settings: list[Settings]
+    order: list[str]
+    """Placements in execution order."""
+    first_started_at: datetime
+    last_started_at: datetime
+    planned: int | None
+    """Runs that the study plans for the comparisons seen so far."""
+    finished: int
+
+
+def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
+    """Collect the conditions of all runs, at least one, of a study."""
+    runs = sorted(results, key=lambda run: run.order)
+    groups = {(run.engine.name, tuple(sorted(run.setting.items()))) for run in runs}
+    planned = info.repeats * len(info.placements) * len(groups) if info.repeats and info.placements else None
+    return Conditions(
+        facts=facts_of(runs),
+        devices=devices_of(runs),
+        settings=[settings_of(name, runs) for name in sorted({run.engine.name for run in runs})],
+        order=[run.placement for run in runs],
+        first_started_at=min(run.started_at for run in runs),
+        last_started_at=max(run.started_at for run in runs),
+        planned=planned,
+        finished=len(runs),
+    )
+
+
+_FACTS: dict[str, Callable[[RunResult], str | None]] = {
+    "Engine": lambda run: f"{run.engine.name} {run.engine.version}",
+    "Workload": lambda run: run.workload.name.replace("_", " "),
+    "Scale": lambda run: f"{run.workload.scale:g}",
+    "Constants of the workload": lambda run: (
+        ", ".join(f"{name} = {value:g}" for name, value in run.workload.constants.items()) or None
+    ),
+    "Memory limit of the engine": lambda run: _known(run.workload.memory_bytes, numbers.size),
+    "Parallelism of a statement": lambda run: _known(run.workload.parallelism, str),
+    "Clients": lambda run: str(run.workload.clients),
+    "Transactions a run": lambda run: _known(run.transactions, numbers.count),
+    "Warm-up transactions": lambda run: numbers.count(run.workload.warmup_transactions),
+    "Caches before the warm-up": caches_of,
+    "Seed": lambda run: str(run.study_seed),
+    "Machine": lambda run: run.machine.host,
+    "Processor": lambda run: f"{run.machine.cpu_model}, {run.machine.cores} cores",
+    "Memory": lambda run: numbers.size(run.machine.memory_bytes),
+    "Operating system": lambda run: run.machine.operating_system,
+    "Kernel": lambda run: run.machine.kernel,
+    "tierwise": lambda run: run.machine.tierwise_version,
+}
+
+
+def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
+    """Constant and varying facts by name: machine, engine, workload."""
+    found = {name: dict.fromkeys(map(of, runs)) for name, of in _FACTS.items()}
+    known = {name: [value for value in values if value is not None] for name, values in found.items()}
+    return {name: values for name, values in known.items() if values}
+
+
+def _known(value: float | None, shown: Callable[[float], str]) -> str | None:
+    return None if value is None else shown(value)
+
+
+def devices_of(runs: Sequence[RunResult]) -> dict[str, str]:
+    """Device name -> what it was."""
+    return {d.name: _device(d) for run in runs for d in run.devices}
+
+
+def _device(device: DeviceInfo) -> str:
+    if device.profile is None:
+        return f"real: {device.path}" if device.path else device.kind
+    lies = ", lies about flushes" if device.lies_about_flush else ""
+    return f"emulated: {device.profile} ({device.kind}{lies})"
+
+
+def settings_of(engine: str, runs: Sequence[RunResult]) -> Settings:
+    """Settings of one engine over its runs."""
+    several = [run.engine.settings for run in runs if run.engine.name == engine]
+    values = {
+        name: list(dict.fromkeys(settings.get(name, "(not set)") for settings in several))
+        for name in sorted({name for settings in several for name in settings})
+    }
+    return Settings(
+        engine=engine,
+        common={name: found[0] for name, found in values.items() if len(found) == 1},
+        varied={name: found for name, found in values.items() if len(found) > 1},
+    )

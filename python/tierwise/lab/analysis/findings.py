@@ -1,0 +1,216 @@
+"""Findings of papers as tests of direction, judged by intervals, for runs and for predictions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Literal
+
+from tierwise.lab.analysis.laps import times_of
+from tierwise.lab.analysis.rows import Times, costs_of
+from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
+from tierwise.model.units import parse_size_bytes
+from tierwise.predict import Estimate
+from tierwise.report import numbers
+from tierwise.results import Record, RunResult
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+
+Runs = Mapping[str, Sequence[RunResult]]
+"""Study -> its runs."""
+
+
+class Outcome(StrEnum):
+    """Outcome of a check."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    OPEN = "not decided"
+
+
+class Point(Record):
+    """Source of a time: a whole run under a placement, or one of its laps."""
+
+    study: str
+    placement: str
+    setting: dict[str, str] = {}
+    """Part of a sweep's point suffices; ``least`` and ``most`` are the extreme values that ran."""
+    lap: str | None = None
+
+
+class Check(Record):
+    """One comparison of times, with two ``points``; ``most`` has three (slow, part, all), ``more`` has four.
+
+    - ``faster``: the interval of first over second lies above 1
+    - ``alike``: that interval lies within ``1 / bound`` and ``bound``
+    - ``most``: the interval of the second's share of what the third gains over the first lies above 0.5
+    - ``more``: the gain of the second over the first is greater than that of the fourth over the third
+    """
+
+    what: str
+    kind: Literal["faster", "alike", "most", "more"]
+    points: list[Point]
+    bound: float = 1.25
+
+
+class Finding(Record):
+    """A finding of a paper, and its checks; our runs agree if all of them pass."""
+
+    name: str
+    paper: str
+    """The paper's figures and their source."""
+    checks: list[Check]
+    why_not: str = ""
+    """Known reason for a disagreement."""
+
+
+class Judged(Record):
+    """A check and its outcome."""
+
+    check: Check
+    outcome: Outcome
+    ratio: Interval | None
+    problem: str = ""
+    """Why the check is not decided."""
+
+    @property
+    def figure(self) -> str:
+        """The ratio, or the share for ``most``, with its interval."""
+        if self.ratio is None:
+            return self.problem
+        share = self.check.kind == "most"
+        value = numbers.percent(self.ratio.estimate) if share else f"{numbers.ratio(self.ratio.estimate)}×"
+        span = numbers.percent_span(self.ratio) if share else numbers.ratio_span(self.ratio)
+        return numbers.signed(self.ratio, value) + (f" ({span})" if span else "")
+
+
+class JudgedFinding(Record):
+    """A finding and its judged checks."""
+
+    finding: Finding
+    judged: list[Judged]
+
+    @property
+    def outcome(self) -> Outcome:
+        """PASS if every check passed, FAIL if any failed."""
+        outcomes = {one.outcome for one in self.judged}
+        return next((one for one in (Outcome.FAIL, Outcome.OPEN) if one in outcomes), Outcome.PASS)
+
+
+def judge(finding: Finding, runs: Runs) -> JudgedFinding:
+    """Apply every check of a finding to the runs."""
+    return JudgedFinding(finding=finding, judged=[_judge(check, runs) for check in finding.checks])
+
+
+def _judge(check: Check, runs: Runs) -> Judged:
+    times = [_times(point, runs) for point in check.points]
+    problem = next((p for p in map(_problem, check.points, times) if p), "") or _stopped(check, times)
+    if problem:
+        return Judged(check=check, outcome=Outcome.OPEN, ratio=None, problem=problem)
+    ratio, passes = _KINDS[check.kind](check, times)
+    low, high = ratio.low, ratio.high
+    if low is None or high is None:
+        return Judged(check=check, outcome=Outcome.OPEN, ratio=ratio, problem="too few repeats")
+    if ratio.bound is Bound.AT_LEAST and not passes(low, high):
+        return Judged(check=check, outcome=Outcome.OPEN, ratio=ratio, problem="left open by the cap")
+    return Judged(check=check, outcome=Outcome.PASS if passes(low, high) else Outcome.FAIL, ratio=ratio)
+
+
+def _times(point: Point, runs: Runs) -> Times:
+    study = runs.get(point.study, [])
+    setting = {name: _value(name, value, study) for name, value in point.setting.items()}
+    here = [
+        run
+        for run in study
+        if run.status == "ok" and run.placement == point.placement and setting.items() <= run.setting.items()
+    ]
+    if point.lap is None:
+        return costs_of(here, "elapsed")
+    return times_of([lap for run in here for lap in run.laps if lap.name == point.lap])
+
+
+def _value(name: str, value: str, runs: Sequence[RunResult]) -> str:
+    ends = {"least": min, "most": max}
+    seen = {run.setting[name] for run in runs if name in run.setting}
+    if value not in ends or not seen:
+        return value
+    return str(ends[value](seen, key=lambda one: parse_size_bytes(one, name)))
+
+
+def _problem(point: Point, times: Times) -> str:
+    if len(times.values_s) >= FEWEST_REPEATS:
+        return ""
+    what = f"{point.study}, {point.placement}" + (f", {point.lap}" if point.lap else "")
+    return f"{what}: {len(times.values_s)} valid repeats of {FEWEST_REPEATS}"
+
+
+def _stopped(check: Check, times: Sequence[Times]) -> str:
+    """Only the slower side of ``faster`` may have been stopped at the cap."""
+    may = 1 if check.kind == "faster" else 0
+    return "stopped at the cap" if any(one.capped for one in times[may:]) else ""
+
+
+Passes = Callable[[float, float], bool]
+
+
+def _faster(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    slow, fast = times
+    ratio = ratio_interval(slow.values_s, fast.values_s, above_capped=slow.capped)
+    return ratio, lambda low, _: low > 1
+
+
+def _alike(check: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    ratio = ratio_interval(times[0].values_s, times[1].values_s)
+    return ratio, lambda low, high: low >= 1 / check.bound and high <= check.bound
+
+
+def _most(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    share = statistic_interval(
+        [one.values_s for one in times], lambda medians: (medians[0] - medians[1]) / (medians[0] - medians[2])
+    )
+    return share, lambda low, _: low > 0.5
+
+
+def _more(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    ratio = statistic_interval(
+        [one.values_s for one in times], lambda medians: medians[0] / medians[1] / (medians[2] / medians[3])
+    )
+    return ratio, lambda low, _: low > 1
+
+
+_KINDS: dict[str, Callable[[Check, Sequence[Times]], tuple[Interval, Passes]]] = {
+    "faster": _faster,
+    "alike": _alike,
+    "most": _most,
+    "more": _more,
+}
+
+
+class PredictedPaper(Record):
+    """One experiment of a paper, predicted from a recording made here."""
+
+    experiment: str
+    finding: str = ""
+    """Name of the corresponding finding, if any."""
+    what: str
+    """The ratio, in words."""
+    paper: str
+    machine: str
+    """Source of the machine's factors."""
+    ratio: Estimate | None
+    refused: str = ""
+    """Why there is no ratio."""
+    reproduction_error: float | None = None
+    """Replayed rate of the recorded run over the recorded one, less 1."""
+    warnings: list[str]
+    why: str = ""
+    """Known reason for a deviation from the paper."""
+
+    @property
+    def figure(self) -> str:
+        """The ratio with its interval, or why there is none."""
+        if self.ratio is None:
+            return f"refused: {self.refused}"
+        ends = numbers.span(numbers.ratio(self.ratio.low), numbers.ratio(self.ratio.high))
+        return f"{numbers.ratio(self.ratio.value)}× ({ends})"

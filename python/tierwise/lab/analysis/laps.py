@@ -1,0 +1,165 @@
+"""Laps of one comparison: each lap under each placement, beside the baseline. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from tierwise.lab.analysis.measures import lap_part, medians_of
+from tierwise.lab.analysis.rows import Row, Runs, Times, first_of, speedup_of
+from tierwise.lab.analysis.summary import mean_waits
+from tierwise.model.statistics import Bound, Interval, Verdict, median_interval
+from tierwise.results import LapResult, Record, WaitClass
+
+LapKey = tuple[int, str]
+"""Stream and name of a lap."""
+_MOST_SHOWN = 30
+
+
+class LapCell(Record):
+    """One lap under one placement, over its valid runs. A lap that failed or gave a wrong sum has no time."""
+
+    placement: str
+    ok: int
+    capped: int
+    """Repeats in which it was stopped at the cap; with any, its time is a lower bound."""
+    failed: int
+    """Repeats in which it failed or its checksum was wrong."""
+    problems: list[str]
+    elapsed: Interval | None
+    speedup: Interval | None
+    """Baseline over this placement; ``None`` for the baseline, and if unknown."""
+    medians: dict[str, float]
+    checksums: list[int]
+    """Distinct checksums of its statements."""
+    expected: int | None
+    resident_share: float | None
+    """Least share of the database in the page cache when it began."""
+    waits: dict[WaitClass, float]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Reading of the speed-up."""
+        return self.speedup.verdict if self.speedup else Verdict.UNKNOWN
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its time is a lower bound."""
+        return self.elapsed is not None and self.elapsed.bound is not Bound.EXACT
+
+
+class LapRow(Record):
+    """One lap under every placement that ran it, in the order of the comparison."""
+
+    name: str
+    stream: int
+    label: str
+    """Its name; with its stream if several streams have a lap of that name."""
+    timed: bool
+    cold: bool
+    cells: list[LapCell]
+    first: str | None
+    """The placement to adopt first for this lap, by the rule for whole runs."""
+
+    @property
+    def slowest_s(self) -> float | None:
+        """The greatest time of any placement: 100 % where times are normalised; `None` if one was stopped."""
+        times = [cell.elapsed.estimate for cell in self.cells if cell.elapsed]
+        return None if self.some_stopped else max(times, default=None)
+
+    @property
+    def some_stopped(self) -> bool:
+        """Whether it was stopped under any placement."""
+        return any(cell.stopped for cell in self.cells)
+
+    def cell(self, placement: str) -> LapCell | None:
+        """The lap under one placement."""
+        return next((cell for cell in self.cells if cell.placement == placement), None)
+
+
+def lap_rows(by_placement: Runs, baseline: str, rows: Sequence[Row], seed: int) -> list[LapRow]:
+    """Every lap that a valid run has, stream by stream in the order of the first run."""
+    valid = {name: [run for run in runs if run.status == "ok"] for name, runs in by_placement.items()}
+    found = [lap for runs in valid.values() for run in runs for lap in run.laps]
+    labels = labels_of(found)
+    by_lap = {
+        key: {
+            name: laps
+            for name, runs in valid.items()
+            if (laps := [lap for run in runs for lap in _of(run.laps, key)])
+        }
+        for key in labels
+    }
+    named = {row.placement: row for row in rows}
+    return [_row(label, by_lap[key], baseline, named, seed) for key, label in labels.items()]
+
+
+def chief_laps(laps: Sequence[LapRow]) -> list[LapRow]:
+    """All laps; if they are too many to show, those of the first stream and group.
+
+    The part of a lap's name before the last dot is its group.
+    """
+    if len(laps) <= _MOST_SHOWN:
+        return list(laps)
+    groups = [(lap.stream, lap.name.rpartition(".")[0]) for lap in laps]
+    return [lap for lap, group in zip(laps, groups, strict=True) if group == groups[0]][:_MOST_SHOWN]
+
+
+def labels_of(laps: Sequence[LapResult]) -> dict[LapKey, str]:
+    """Each lap's name, stream by stream; with its stream if several streams have a lap of that name."""
+    keys = sorted(dict.fromkeys((lap.stream, lap.name) for lap in laps), key=lambda key: key[0])
+    names = Counter(name for _, name in keys)
+    return {(stream, name): f"{name}, stream {stream}" if names[name] > 1 else name for stream, name in keys}
+
+
+def _of(laps: Sequence[LapResult], key: LapKey) -> Iterator[LapResult]:
+    return (lap for lap in laps if (lap.stream, lap.name) == key)
+
+
+def _row(
+    label: str,
+    laps: Mapping[str, Sequence[LapResult]],
+    baseline: str,
+    rows: Mapping[str, Row],
+    seed: int,
+) -> LapRow:
+    base = times_of(laps[baseline]) if baseline in laps else None
+    cells = [_cell(name, several, None if name == baseline else base, seed) for name, several in laps.items()]
+    timed = {name: times_of(several) for name, several in laps.items()}
+    candidates = [rows[cell.placement].candidate(cell.speedup) for cell in cells if cell.placement in rows]
+    first, _ = first_of(candidates, lambda of, over: speedup_of(timed[of], timed[over], seed))
+    one = next(iter(laps.values()))[0]
+    return LapRow(
+        name=one.name,
+        stream=one.stream,
+        label=label,
+        timed=one.timed,
+        cold=one.cold,
+        cells=cells,
+        first=first,
+    )
+
+
+def times_of(laps: Sequence[LapResult]) -> Times:
+    """Times of the laps that ended or were stopped at the cap."""
+    timed = [lap for lap in laps if lap.status in ("ok", "capped") and lap.elapsed_s > 0]
+    return Times([lap.elapsed_s for lap in timed], any(lap.status == "capped" for lap in timed))
+
+
+def _cell(placement: str, laps: Sequence[LapResult], base: Times | None, seed: int) -> LapCell:
+    times = times_of(laps)
+    resident = [lap.resident_share for lap in laps if lap.resident_share is not None]
+    return LapCell(
+        placement=placement,
+        ok=sum(lap.status == "ok" for lap in laps),
+        capped=sum(lap.status == "capped" for lap in laps),
+        failed=sum(lap.status in ("failed", "wrong") for lap in laps),
+        problems=sorted({lap.problem for lap in laps if lap.problem}),
+        elapsed=median_interval(times.values_s, seed=seed, capped=times.capped) if times.values_s else None,
+        speedup=speedup_of(times, base, seed) if base else None,
+        medians=medians_of([lap_part(lap) for lap in laps if lap.status in ("ok", "capped")]),
+        checksums=sorted({lap.checksum for lap in laps if lap.checksum is not None}),
+        expected=next((lap.expected_checksum for lap in laps if lap.expected_checksum is not None), None),
+        resident_share=min(resident, default=None),
+        waits=mean_waits([lap.waits for lap in laps if lap.waits]),
+    )

@@ -1,0 +1,329 @@
+"""The answer in words. Each sentence is true of the given results or omitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tierwise.lab.analysis.rows import First, Measure, Row
+from tierwise.model.placement import Role
+from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
+from tierwise.report import numbers
+from tierwise.report.moves import PlacementPhraser, join, roles_of
+from tierwise.results import Record, WaitClass
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The subject of the sentences."""
+
+    rows: Sequence[Row]
+    choice: First
+    workload: str
+    baseline: str
+    measure: Measure
+
+    @property
+    def first(self) -> Row | None:
+        """The placement to adopt first."""
+        return self.choice.row
+
+    @property
+    def base(self) -> Row | None:
+        """The baseline, if it has a valid run."""
+        return next((row for row in self.rows if row.is_baseline and row.summary.ok), None)
+
+    @property
+    def movers(self) -> list[Row]:
+        """Every other placement."""
+        return [row for row in self.rows if not row.is_baseline]
+
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+
+_MOST_CLAUSES = 3
+_WAITS: list[tuple[str, tuple[WaitClass, ...]]] = [
+    ("waiting for the log", ("log_sync", "log_lock")),
+    ("reading and writing data", ("data_read", "data_write")),
+    ("waiting for locks", ("lock",)),
+    ("on CPU, which no device shortens", ("cpu",)),
+    ("waiting for the clients", ("client",)),
+]
+_LOG = _WAITS[0][0]
+
+
+class Words(Record):
+    """The answer as sentences; an empty one has nothing true to say."""
+
+    finding: str
+    others: str
+    evidence: str
+    advice: str
+    price: str = ""
+    """What the advised placement costs, where one that cannot be told from it costs more."""
+    caveats: list[str]
+    laps: list[str] = []
+    """Sentences on which placement helps which lap."""
+
+    @property
+    def title(self) -> str:
+        """The advice, or without advice the finding."""
+        return self.advice or self.finding
+
+    @property
+    def headline(self) -> str:
+        """All but the caveats."""
+        said = (self.finding, self.others, self.evidence, self.advice, self.price)
+        return " ".join(part for part in said if part)
+
+
+def put_into_words(facts: Facts, phraser: PlacementPhraser) -> Words:
+    """State the result of the rows: a gain, a loss, no difference, or why there is none."""
+    if facts.base is None or not facts.movers:
+        finding, others, advice = _without_comparison(facts)
+    elif facts.first is None:
+        finding, others, advice = _without_gain(facts, phraser)
+    else:
+        finding, others, advice = _with_gain(facts, facts.first, phraser)
+    return Words(
+        finding=_sentence(finding),
+        others=_sentence(others),
+        evidence=_sentence(_evidence(facts.base)),
+        advice=_sentence(advice),
+        price=_sentence(_cheapest(facts.first, facts.choice.alike)),
+        caveats=[_sentence(caveat) for caveat in _caveats(facts)],
+    )
+
+
+def _with_gain(facts: Facts, first: Row, phraser: PlacementPhraser) -> tuple[str, str, str]:
+    rest = [row for row in facts.movers if row.placement != first.placement]
+    change = _change(first.speedup, facts.measure, facts.workload)
+    finding = f"{phraser.moving(first.placement, first.moved)} {change}"
+    advice = _advice(facts, first, rest, phraser) if first.moved else f"choose placement {first.placement}"
+    return finding, _clauses(facts, rest, phraser), advice
+
+
+def _cheapest(first: Row | None, alike: Sequence[Row]) -> str:
+    """The price of the advised placement, and of the dearest that cannot be told from it."""
+    costs = [(row.cost_per_month, row.placement) for row in alike if row.cost_per_month is not None]
+    if first is None or first.cost_per_month is None or not costs:
+        return ""
+    more, dearest = max(costs)
+    if more <= first.cost_per_month:
+        return ""
+    other = f"{dearest}, which cannot be told from it, {numbers.usd(more)}"
+    return f"{first.placement} costs {numbers.usd(first.cost_per_month)} a month, and {other}"
+
+
+def _advice(facts: Facts, first: Row, rest: Sequence[Row], phraser: PlacementPhraser) -> str:
+    what = phraser.what(first.moved)
+    all_of_it = what == "everything"
+    if any(roles_of(row.moved) == roles_of(first.moved) for row in rest):
+        what = phraser.moving(first.placement, first.moved).removeprefix("moving ")
+    if _log_is_untried(facts):
+        return f"move {what}, and measure a placement that moves the log: most time goes there"
+    steps = [row for row in rest if row.further and row.further.verdict is Verdict.FASTER]
+    if steps:
+        step = min(steps, key=lambda row: len(roles_of(row.moved)))
+        more = roles_of(step.moved) - roles_of(first.moved)
+        return f"move {what} first, then {phraser.rest(step.moved, more)}"
+    if any(row.further and row.further.verdict is Verdict.SLOWER for row in rest):
+        return f"move {what} and leave the rest"
+    return f"move {what}" if all_of_it else f"move {what} first"
+
+
+def _without_gain(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, str]:
+    judged = [row for row in facts.movers if row.verdict is not Verdict.UNKNOWN]
+    ran = [row for row in facts.movers if row.summary.ok]
+    if ran and all(_left_open(row) for row in ran):
+        return (
+            "whole runs cannot be compared, for laps were stopped at the cap",
+            _clauses(facts, facts.movers, phraser),
+            "look at the single laps, or raise the cap",
+        )
+    if not judged:
+        return _undecided(facts, phraser)
+    if len(facts.movers) == 1:
+        row = facts.movers[0]
+        return (
+            f"{phraser.moving(row.placement, row.moved)} {_effect(row, facts.measure, facts.workload)}",
+            "",
+            _no_gain_advice(facts),
+        )
+    return (
+        f"no placement makes {facts.workload} significantly faster than {facts.baseline}"
+        if facts.measure == "elapsed"
+        else f"no placement gives {facts.workload} a significantly greater rate than {facts.baseline}",
+        _clauses(facts, facts.movers, phraser),
+        _no_gain_advice(facts),
+    )
+
+
+def _undecided(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, str]:
+    """What too few repeats showed; a caveat says that it is not certain."""
+    measured = [(row.speedup.estimate, row) for row in facts.movers if row.speedup and row.summary.ok]
+    if not measured:
+        return "nothing can be decided yet", _clauses(facts, facts.movers, phraser), ""
+    ratio, best = max(measured, key=lambda pair: pair[0])
+    runs = min(facts.base.summary.ok if facts.base else 0, best.summary.ok)
+    change = "times the rate" if facts.measure == "rate" else "times the speed"
+    finding = (
+        f"{phraser.moving(best.placement, best.moved)} gave {facts.workload} {numbers.ratio(ratio)} {change} "
+        f"of {facts.baseline}, in {runs} run{'s' if runs != 1 else ''} of each"
+    )
+    rest = [row for row in facts.movers if row is not best]
+    return finding, _clauses(facts, rest, phraser), ""
+
+
+def _no_gain_advice(facts: Facts) -> str:
+    if _log_is_untried(facts):
+        return "measure a placement that moves the log: most time goes there"
+    return "nothing measured here is shown to be worth moving"
+
+
+def _log_is_untried(facts: Facts) -> bool:
+    """Whether the baseline mostly waits for a log that no placement moves."""
+    if facts.base is None or not facts.base.summary.waits or _top_wait(facts.base)[0] != _LOG:
+        return False
+    return not any(Role.LOG in roles_of(row.moved) for row in facts.movers)
+
+
+def _without_comparison(facts: Facts) -> tuple[str, str, str]:
+    timed = [row for row in facts.rows if row.summary.ok]
+    known = [f"{facts.workload} on {row.placement} {_level(row, facts.measure)}" for row in timed]
+    if facts.base is not None:
+        return known[0], "only this placement was run, so nothing is compared", ""
+    baseline = next((row for row in facts.rows if row.is_baseline), None)
+    state = f"has no valid run ({_left_out(baseline)})" if baseline else "has not run"
+    return (
+        f"no comparison is possible: the baseline {facts.baseline} {state}",
+        "; ".join(known[:_MOST_CLAUSES]),
+        "mend the cause and run the study again" if baseline else "run the baseline as well",
+    )
+
+
+def _clauses(facts: Facts, rows: Sequence[Row], phraser: PlacementPhraser) -> str:
+    said = [f"{_named(row, facts, phraser)} {_effect(row, facts.measure)}" for row in rows]
+    more = len(said) - _MOST_CLAUSES
+    tail = [f"{more} more in the table"] if more > 0 else []
+    return "; ".join(said[:_MOST_CLAUSES] + tail)
+
+
+def _named(row: Row, facts: Facts, phraser: PlacementPhraser) -> str:
+    """The move without its device, if no other placement moves the same; else with it, or with its name."""
+    own = ""
+    for targets in (False, True):
+        moves = [phraser.moving(one.placement, one.moved, targets) for one in facts.movers]
+        own = phraser.moving(row.placement, row.moved, targets)
+        if moves.count(own) == 1:
+            return own
+    return f"{own} ({row.placement})"
+
+
+def _effect(row: Row, measure: Measure, what: str = "it") -> str:
+    if not row.summary.ok:
+        return f"has no valid run ({_left_out(row)})"
+    if row.further is not None:
+        return _further(row.further, measure)
+    if _left_open(row):
+        return "was stopped at the cap, which leaves its gain open"
+    if row.speedup is None or row.verdict is Verdict.UNKNOWN:
+        found = numbers.signed(row.speedup, numbers.ratio(row.speedup.estimate)) if row.speedup else ""
+        return f"was run too few times to tell{f' (ratio {found})' if found else ''}"
+    if row.verdict is Verdict.NO_DIFFERENCE:
+        ratio = numbers.ratio(row.speedup.estimate)
+        return f"makes no significant difference (ratio {ratio}, {numbers.interval(row.speedup)})"
+    return _change(row.speedup, measure, what)
+
+
+def _left_open(row: Row) -> bool:
+    """Whether the cap, not the number of repeats, leaves a placement undecided."""
+    if row.speedup is None:
+        return row.summary.capped > 0
+    enough = row.speedup.n >= FEWEST_REPEATS
+    return enough and row.speedup.bound is not Bound.EXACT and row.verdict is Verdict.UNKNOWN
+
+
+def _further(further: Interval, measure: Measure) -> str:
+    if further.verdict is Verdict.FASTER:
+        return _change(further, measure, "it a further")
+    if further.verdict is Verdict.SLOWER:
+        return _change(further, measure, "it", "the first move alone")
+    if further.verdict is Verdict.NO_DIFFERENCE:
+        return "adds nothing significant"
+    return "was run too few times to tell"
+
+
+def _change(speedup: Interval | None, measure: Measure, what: str, over: str = "") -> str:
+    """``makes it 7.9 times faster (95 % interval 7.2–8.6)``, ``gives it 7.9 times the rate (…)``.
+
+    A loss of time is inverted, so that it is above 1 too. ``over`` is named if it is not the baseline.
+    """
+    if speedup is None:
+        return ""
+    by_rate = measure == "rate"
+    ratio = speedup if by_rate or speedup.estimate >= 1 else speedup.inverse
+    times = f"{numbers.ratio(ratio.estimate)} times"
+    if by_rate:
+        verb, change = "gives", f"{times} the rate{f' of {over}' if over else ''}"
+    else:
+        how = "faster" if speedup.estimate >= 1 else "slower"
+        verb, change = "makes", f"{times} {how}{f' than {over}' if over else ''}"
+    if ratio.bound is not Bound.EXACT:
+        return f"{verb} {what} at least {change}: a lap was stopped at the cap"
+    return f"{verb} {what} {change} ({numbers.interval(ratio)})"
+
+
+def _level(row: Row, measure: Measure) -> str:
+    value = row.summary.elapsed if measure == "elapsed" else row.summary.rate
+    if value is None:
+        return "was not timed"
+    if measure == "rate":
+        return f"does {numbers.significant(value.estimate)} transactions a second"
+    if value.bound is not Bound.EXACT:
+        return f"takes at least {numbers.seconds(value.estimate)}: a lap was stopped at the cap"
+    span = numbers.seconds_span(value)
+    conditions = f" (95\u00a0% interval {span})" if span else " in a single run"
+    return f"takes {numbers.seconds(value.estimate)}{conditions}"
+
+
+def _top_wait(base: Row) -> tuple[str, float]:
+    waits = base.summary.waits
+    shares = {name: sum(waits.get(kind, 0.0) for kind in kinds) for name, kinds in _WAITS}
+    return max(shares.items(), key=lambda item: item[1])
+
+
+def _evidence(base: Row | None) -> str:
+    if base is None or not base.summary.waits:
+        return ""
+    name, share = _top_wait(base)
+    return f"{numbers.percent(share)} of session time on {base.placement}, on average, was spent {name}"
+
+
+def _left_out(row: Row | None) -> str:
+    if row is None:
+        return ""
+    counts = [(row.summary.failed, "failed"), (row.summary.invalid, "invalid")]
+    text = join([f"{number} {status}" for number, status in counts if number])
+    return f"{text}: {'; '.join(row.summary.problems)}" if row.summary.problems else text
+
+
+def _caveats(facts: Facts) -> list[str]:
+    left_out = [row for row in facts.rows if row.summary.ok < row.summary.runs]
+    caveats = [f"left out of {row.placement}: {_left_out(row)}" for row in left_out]
+    judged = [row for row in facts.rows if row.speedup and row.verdict is not Verdict.UNKNOWN]
+    weak = min((row.speedup.n for row in judged if row.speedup and row.speedup.weak), default=None)
+    if facts.base and facts.movers and not judged:
+        caveats.append("too few runs to tell a gain from chance: repeat each placement at least 5 times")
+    if weak is not None:
+        caveats.append(
+            f"with {weak} valid runs on a side the 95\u00a0% intervals are weak: repeat at least 5 times"
+        )
+    if facts.base and facts.movers and not any(row.moved for row in facts.movers):
+        caveats.append("every placement used the same devices, so no difference is to be expected")
+    return caveats
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""

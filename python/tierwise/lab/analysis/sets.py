@@ -1,0 +1,317 @@
+"""Two sets of results side by side: conditions, figures, differences and their certainty. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Literal, TypeVar
+
+from tierwise.lab.analysis.conditions import devices_of, facts_of, settings_of
+from tierwise.lab.analysis.laps import LapKey, labels_of
+from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
+from tierwise.lab.analysis.rows import Measure, measure_of
+from tierwise.lab.analysis.sweeps import setting_words
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
+from tierwise.model.statistics import (
+    FEWEST_REPEATS,
+    Bound,
+    Interval,
+    Verdict,
+    median_interval,
+    ratio_interval,
+)
+from tierwise.report import numbers
+from tierwise.results import Record, RoleIo, RunResult
+
+_EXPECTED = {"Seed"}
+"""Conditions that always differ between two studies and do not matter."""
+_NOTHING = ["–"]
+
+
+class Difference(Record):
+    """One condition that differs, with all its values on each side."""
+
+    what: str
+    a: list[str]
+    b: list[str]
+
+
+def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Difference]:
+    """Machine, versions, workload, scale, devices; settings too where both ran the same engine."""
+    facts = [facts_of(runs) for runs in (a, b)]
+    facts[0]["Started"], facts[1]["Started"] = ([_day(runs)] for runs in (a, b))
+    devices = [{f"Device {name}": [what] for name, what in devices_of(runs).items()} for runs in (a, b)]
+    found = [*_between(facts[0], facts[1]), *_between(devices[0], devices[1])]
+    engines = [{run.engine.name for run in runs} for runs in (a, b)]
+    for engine in sorted(engines[0] & engines[1]):
+        settings = [_settings(engine, runs) for runs in (a, b)]
+        found += _between(settings[0], settings[1])
+    return [one for one in found if one.what not in _EXPECTED]
+
+
+def _between(a: dict[str, list[str]], b: dict[str, list[str]]) -> list[Difference]:
+    return [
+        Difference(what=name, a=a.get(name, _NOTHING), b=b.get(name, _NOTHING))
+        for name in dict.fromkeys([*a, *b])
+        if sorted(a.get(name, _NOTHING)) != sorted(b.get(name, _NOTHING))
+    ]
+
+
+def _settings(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
+    found = settings_of(engine, runs)
+    common = {name: [value] for name, value in found.common.items()}
+    return {f"{engine}: {name}": values for name, values in (common | found.varied).items()}
+
+
+def _day(runs: Sequence[RunResult]) -> str:
+    return min(run.started_at for run in runs).strftime("%Y-%m-%d")
+
+
+Level = Literal["run", "score", "lap", "role"]
+_LAP_MEASURES = [
+    "elapsed", "cpu", "wait", "log bytes", "logical reads", "physical reads", "pages read", "physical writes",
+    "pages written", "bytes written", "bytes read",
+]  # fmt: skip
+T = TypeVar("T")
+Figure = tuple[Kind, Callable[[T], float | None]]
+"""Kind of a figure, and how a run, a lap or a role tells it."""
+_ROLE_FIGURES: dict[str, Figure[RoleIo]] = {
+    "reads": ("count", lambda io: io.reads),
+    "writes": ("count", lambda io: io.writes),
+    "flushes": ("count", lambda io: io.flushes),
+    "bytes read": ("bytes", lambda io: io.read_bytes),
+    "bytes written": ("bytes", lambda io: io.write_bytes),
+    "busy": ("seconds", lambda io: io.busy_s),
+}
+_SPEEDS = {
+    "elapsed": ("B slower", "B faster"),
+    "p99 latency": ("B slower", "B faster"),
+    "rate": ("B faster", "B slower"),
+}
+_MORE_OR_LESS = ("B more", "B less")
+
+
+class SetRow(Record):
+    """One figure of both sets."""
+
+    level: Level
+    name: str
+    """Name of the lap or the role; empty for a whole run."""
+    what: str
+    title: str
+    kind: Kind
+    a: Interval | None
+    b: Interval | None
+    ratio: Interval | None
+    """B over A; ``None`` if one is absent or not positive, or if a cap leaves the ratio unknown.
+
+    Counters of unfinished work give no ratio; times give one only if one side ended."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the two differ, in words; empty if they cannot be compared."""
+        if self.ratio is None:
+            return ""
+        greater, less = _SPEEDS.get(self.what, _MORE_OR_LESS)
+        named = {
+            Verdict.FASTER: greater,
+            Verdict.SLOWER: less,
+            Verdict.NO_DIFFERENCE: "no significant difference",
+        }
+        few = "too few repeats" if self.ratio.n < FEWEST_REPEATS else "left open by the cap"
+        return named.get(self.ratio.verdict, few)
+
+
+def rows_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
+    """The whole run, its scores, then laps, then roles, of valid runs."""
+    runs = [[run_part(run) for run in side] for side in (a, b)]
+    yield from _rows("run", "", _figures(MEASURES), runs, _capped(runs))
+    scores = dict.fromkeys(name for side in runs for part in side for name in part.scores)
+    of_scores: dict[str, Figure[Part]] = {name: ("score", partial(_score, name=name)) for name in scores}
+    yield from _rows("score", "", of_scores, runs, (False, False))
+    for key, label in labels_of([lap for run in [*a, *b] for lap in run.laps]).items():
+        laps = [_lap_parts(side, key) for side in (a, b)]
+        yield from _rows("lap", label, _figures(_LAP_MEASURES), laps, _capped(laps))
+    for role in Role:
+        ios = [[run.io[role] for run in side if role in run.io] for side in (a, b)]
+        moved = {
+            what: figure
+            for what, figure in _ROLE_FIGURES.items()
+            if any(figure[1](io) for side in ios for io in side)
+        }
+        yield from _rows("role", role.value, moved, ios, _capped(runs))
+
+
+def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
+    return {what: (MEASURES[what].kind, MEASURES[what].of) for what in measures}
+
+
+def _score(part: Part, name: str) -> float | None:
+    return part.scores.get(name)
+
+
+def _lap_parts(runs: Sequence[RunResult], key: LapKey) -> list[Part]:
+    laps = [lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key]
+    return [lap_part(lap) for lap in laps if lap.status in ("ok", "capped")]
+
+
+def _capped(sides: Sequence[Sequence[Part]]) -> tuple[bool, bool]:
+    """Whether a cap stopped any repeat of A, and of B, before its work was done."""
+    a, b = (any(part.capped for part in side) for side in sides)
+    return a, b
+
+
+def _rows(
+    level: Level,
+    name: str,
+    figures: Mapping[str, Figure[T]],
+    sides: Sequence[Sequence[T]],
+    capped: tuple[bool, bool],
+) -> Iterator[SetRow]:
+    """A row for each figure that is known on any side."""
+    for what, (kind, of) in figures.items():
+        a, b = ([value for one in side if (value := of(one)) is not None] for side in sides)
+        if not a and not b:
+            continue
+        timed = what == "elapsed"
+        known = a and b and min(*a, *b) > 0 and (not any(capped) or (timed and not all(capped)))
+        yield SetRow(
+            level=level,
+            name=name,
+            what=what,
+            title=what.capitalize() if level == "role" else title_of(what),
+            kind=kind,
+            a=median_interval(a, capped=timed and capped[0]) if a else None,
+            b=median_interval(b, capped=timed and capped[1]) if b else None,
+            ratio=ratio_interval(b, a, above_capped=capped[1], below_capped=capped[0]) if known else None,
+        )
+
+
+class Pair(Record):
+    """One placement at one setting of A, and its counterpart in B."""
+
+    label: str
+    measure: Measure
+    """Measure for comparing whole runs."""
+    rows: list[SetRow]
+
+    @property
+    def speeds(self) -> dict[str, Interval]:
+        """B over A in speed, of each lap by its name and of the whole run by an empty one."""
+        return {
+            row.name: row.ratio if row.what == "rate" else row.ratio.inverse
+            for row in self.rows
+            if row.ratio and row.what == (self.measure if row.level == "run" else "elapsed")
+        }
+
+    def of(self, level: Level) -> list[SetRow]:
+        """The figures of one level."""
+        return [row for row in self.rows if row.level == level]
+
+
+class SetComparison(Record):
+    """Two sets of results, A and B."""
+
+    a: str
+    b: str
+    runs: tuple[int, int]
+    """Valid runs of each."""
+    differences: list[Difference]
+    """Conditions that differ."""
+    pairs: list[Pair]
+    unmatched: list[str]
+    """Labels that only one of the two sets has."""
+
+    @property
+    def headline(self) -> str:
+        """A sentence for each pair about the whole run."""
+        return " ".join(_sentence(pair) for pair in self.pairs)
+
+
+def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[str, str]) -> SetComparison:
+    """Compare two sets of results.
+
+    Runs are matched by engine, placement and setting. A key part with a single value in each set matches
+    even if the two values differ.
+
+    Raises:
+        TierwiseError: if a set has no valid run, or nothing of one matches anything of the other.
+    """
+    valid = [[run for run in runs if run.status == "ok"] for runs in (a, b)]
+    for name, runs, found in zip(names, (a, b), valid, strict=True):
+        if not found:
+            raise TierwiseError(
+                f"{name}: none of its {len(runs)} runs is valid", "compare results that have valid runs"
+            )
+    key = _key_of(*valid)
+    groups = [{k: [run for run in runs if key(run) == k] for k in map(key, runs)} for runs in valid]
+    common = [k for k in groups[0] if k in groups[1]]
+    if not common:
+        raise TierwiseError(
+            f"{names[0]} and {names[1]} have no placement and setting in common: "
+            f"{_several(groups[0])} against {_several(groups[1])}",
+            "name sets with the same placements, or with one each",
+        )
+    alone = [[k for k in groups[side] if k not in groups[1 - side]] for side in (0, 1)]
+    many_engines = any(len({run.engine.name for run in runs}) > 1 for runs in valid)
+    return SetComparison(
+        a=names[0],
+        b=names[1],
+        runs=(len(valid[0]), len(valid[1])),
+        differences=differences_of(*valid),
+        pairs=[_pair(groups[0][k], groups[1][k], many_engines) for k in common],
+        unmatched=[
+            f"only in {name}: {_several(keys)}" for name, keys in zip(names, alone, strict=True) if keys
+        ],
+    )
+
+
+Key = tuple[str, ...]
+
+
+def _parts(run: RunResult) -> Key:
+    setting = ", ".join(setting_words(dict(sorted(run.setting.items()))))
+    return (run.engine.name, run.placement, setting)
+
+
+def _key_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Callable[[RunResult], Key]:
+    """Function that reduces a run's key to the parts with several values on a side."""
+    kept = [
+        place for place in range(3) if max(len({_parts(run)[place] for run in runs}) for runs in (a, b)) > 1
+    ]
+    return lambda run: tuple(_parts(run)[place] for place in kept)
+
+
+def _several(keys: Iterable[Key]) -> str:
+    return "; ".join(", ".join(part for part in key if part) for key in keys)
+
+
+def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) -> Pair:
+    """A pair labelled by placement and setting, and by engine if there are several."""
+    both = zip(_parts(a[0]), _parts(b[0]), strict=True)
+    (engine, *rest) = [one if one == other else f"{one or 'none'} → {other or 'none'}" for one, other in both]
+    named = [engine, *rest] if many_engines else rest
+    label = ", ".join(part for part in named if part)
+    return Pair(label=label, measure=measure_of([*a, *b]), rows=list(rows_of(a, b)))
+
+
+def _sentence(pair: Pair) -> str:
+    speed = pair.speeds.get("")
+    said = _gain(speed, pair.measure) if speed else "whole runs cannot be compared"
+    return f"{pair.label}: {said}."
+
+
+def _gain(speed: Interval, measure: Measure) -> str:
+    if speed.n < FEWEST_REPEATS:
+        return f"B over A in speed is {numbers.ratio(speed.estimate)}, with too few repeats to tell"
+    if speed.verdict is Verdict.NO_DIFFERENCE:
+        return f"no significant difference (B over A in speed {numbers.ratio_span(speed)})"
+    if speed.verdict is Verdict.UNKNOWN:
+        return "left open by the cap"
+    if measure == "rate":
+        return f"B does {numbers.ratio(speed.estimate)} times the rate of A ({numbers.interval(speed)})"
+    turned = speed if speed.verdict is Verdict.FASTER else speed.inverse
+    least = "at least " if turned.bound is Bound.AT_LEAST else ""
+    span = f" ({numbers.interval(turned)})" if numbers.ratio_span(turned) else ""
+    return f"B is {least}{numbers.ratio(turned.estimate)} times {speed.verdict.value}{span}"

@@ -1,0 +1,214 @@
+"""All runs of one placement, summarised in one row, with the price of the placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from statistics import fmean, median
+
+from tierwise.advise.costs import Costs
+from tierwise.lab.analysis.io_by_role import IoRow, device_rows, io_notes, middle, role_rows
+from tierwise.lab.analysis.measures import (
+    LOG_WAITS,
+    Part,
+    medians_of,
+    run_part,
+    waits_share,
+)
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
+from tierwise.model.statistics import Interval, mean_half_width, median_interval
+from tierwise.report.moves import Moved
+from tierwise.results import (
+    Latency,
+    Record,
+    RunResult,
+    WaitClass,
+    WaitProfile,
+)
+
+
+def cost_per_month(run: RunResult, among: Collection[str] | None = None) -> float | None:
+    """US dollars a month for devices that hold files of a run; ``None`` if one has no price.
+
+    Two devices of one profile are two purchases, so each is priced by itself. Sizes are those of the files
+    that the run left or, of a log, of what it wrote. ``advise.costs`` has the model.
+
+    Args:
+        run: with its devices.
+        among: names of those that count; all if not given.
+    """
+    costs = Costs({role: proof.written_bytes or 0 for role, proof in run.proof.items()})
+    used = {
+        device.name: device
+        for device in run.devices
+        if device.roles and (among is None or device.name in among)
+    }
+    prices = []
+    for device in used.values():
+        if device.profile is None:
+            return None
+        try:
+            prices.append(costs.cost_per_month(dict.fromkeys(device.roles, device.profile)))
+        except TierwiseError:
+            return None
+    return sum(prices)
+
+
+def is_in_memory(run: RunResult, moved: Moved) -> bool:
+    """Whether a placement moves files to memory, temporary ones aside: a power cut loses them."""
+    memory = {device.name for device in run.devices if device.kind == "ram"}
+    return any(device in memory and set(roles) - {Role.TEMP} for device, roles in moved.items())
+
+
+WAIT_CLASSES: tuple[WaitClass, ...] = (
+    "log_sync", "log_lock", "data_read", "data_write", "lock", "cpu", "client", "other",
+)  # fmt: skip
+"""Wait classes in the stacking order of charts: those that a faster device can remove come first."""
+PERCENTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us", "max": "max_us"}
+
+
+class Spread(Record):
+    """Median, least and greatest of a few repeats."""
+
+    median: float
+    least: float
+    most: float
+
+
+class Summary(Record):
+    """Valid runs of one placement. Every measure is ``None`` or empty when no valid run has it."""
+
+    placement: str
+    role_devices: dict[Role, str]
+    ok: int
+    invalid: int
+    failed: int
+    capped: int
+    """Valid runs with a lap that was stopped at the cap: their times are less than they needed."""
+    problems: list[str]
+    elapsed: Interval | None
+    rate: Interval | None
+    p99_us: Interval | None
+    log_wait_share: Interval | None
+    """Mean share, as in ``waits``; likewise of the next."""
+    client_wait_share: Interval | None
+    projection_s: Interval | None
+    medians: dict[str, float]
+    """Medians of every measure and score that a valid run has, by name; means of shares of session time."""
+    amplification: dict[str, float]
+    """Bytes written per requested byte, by writer: file system, flash above 1."""
+    scores: dict[str, Interval]
+    """Metrics that the workload defines."""
+    sampling_error: float | None
+    """Greatest half-width of a wait share over runs and classes."""
+    waits: dict[WaitClass, float]
+    latency: dict[str, dict[str, Spread]]
+    """Transaction name -> percentile -> µs."""
+    io: list[IoRow]
+    """I/O by role; then I/O without a role on shared real devices."""
+    device_io: list[IoRow]
+    """I/O of whole real devices."""
+    io_notes: list[str]
+    """Reliability of I/O by role on such devices, or why there is none."""
+
+    @property
+    def busy_io(self) -> list[IoRow]:
+        """Rows with a busy share, each device once: by role, or of the whole device."""
+        told = [row for row in self.io if row.busy_share is not None]
+        by_role = {row.device for row in told}
+        whole = [row for row in self.device_io if row.device not in by_role]
+        return told + [row.model_copy(update={"name": row.device}) for row in whole]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its times are lower bounds."""
+        return self.capped > 0
+
+    @property
+    def runs(self) -> int:
+        """Runs that ended, whatever their status."""
+        return self.ok + self.invalid + self.failed
+
+
+def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
+    """Sum up the runs of one placement, at least one, of one engine and setting."""
+    valid = [run for run in runs if run.status == "ok"]
+    parts = [run_part(run) for run in valid]
+    capped = sum(part.capped for part in parts)
+    medians = medians_of(parts)
+
+    def interval(of: Callable[[Part], float | None], capped: bool = False) -> Interval | None:
+        sample = [value for value in map(of, parts) if value is not None]
+        return median_interval(sample, seed=seed, capped=capped) if sample else None
+
+    return Summary(
+        placement=placement,
+        role_devices=runs[0].role_devices,
+        ok=len(valid),
+        invalid=sum(run.status == "invalid" for run in runs),
+        failed=sum(run.status == "failed" for run in runs),
+        capped=capped,
+        problems=sorted({problem for run in runs for problem in run.problems if run.status != "ok"}),
+        elapsed=interval(lambda part: part.elapsed_s, capped > 0),
+        rate=interval(lambda part: None if part.capped else part.rate_per_s),
+        p99_us=interval(lambda part: part.latency.p99_us if part.latency else None),
+        log_wait_share=_mean_share(parts, LOG_WAITS),
+        client_wait_share=_mean_share(parts, ("client",)),
+        projection_s=interval(lambda part: part.projection_s),
+        medians=medians,
+        amplification=_by_device(valid, medians),
+        scores={
+            name: median_interval([part.scores[name] for part in parts if name in part.scores], seed=seed)
+            for name in dict.fromkeys(name for part in parts for name in part.scores)
+        },
+        sampling_error=max(
+            (share.sampling_error for run in valid if run.waits for share in run.waits.shares.values()),
+            default=None,
+        ),
+        waits=mean_waits([run.waits for run in valid if run.waits]),
+        latency=_latencies(valid),
+        io=role_rows(valid),
+        device_io=device_rows(valid, "whole device", lambda device: device.io),
+        io_notes=io_notes(valid),
+    )
+
+
+def _by_device(runs: Sequence[RunResult], medians: Mapping[str, float]) -> dict[str, float]:
+    at_devices = medians.get("write amplification")
+    found = {"devices’ over engine’s writes": at_devices} if at_devices is not None else {}
+    flash = {
+        device.name: [d.write_amplification for run in runs for d in run.devices if d.name == device.name]
+        for run in runs
+        for device in run.devices
+    }
+    inside = {name: middle(values) for name, values in flash.items()}
+    return found | {f"inside {name}": one for name, one in inside.items() if one and one > 1}
+
+
+def _mean_share(parts: Sequence[Part], classes: Sequence[WaitClass]) -> Interval | None:
+    shares = [share for part in parts if (share := waits_share(part, classes)) is not None]
+    if not shares:
+        return None
+    mean, half_width = fmean(shares), mean_half_width(shares)
+    if len(shares) == 1:
+        return Interval(mean, None, None, 1)
+    return Interval(mean, max(mean - half_width, 0.0), min(mean + half_width, 1.0), len(shares))
+
+
+def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:
+    """Means, not medians, so that the shares of a placement still add up to 1."""
+    found = [kind for kind in WAIT_CLASSES if any(kind in profile.shares for profile in profiles)]
+    return {
+        kind: fmean(profile.shares[kind].share if kind in profile.shares else 0.0 for profile in profiles)
+        for kind in found
+    }
+
+
+def _latencies(runs: Sequence[RunResult]) -> dict[str, dict[str, Spread]]:
+    names = dict.fromkeys(name for run in runs for name in run.latency)
+    return {name: _percentiles([run.latency[name] for run in runs if name in run.latency]) for name in names}
+
+
+def _percentiles(latencies: Sequence[Latency]) -> dict[str, Spread]:
+    values = {name: [getattr(one, field) for one in latencies] for name, field in PERCENTILES.items()}
+    return {name: Spread(median=median(v), least=min(v), most=max(v)) for name, v in values.items()}

@@ -1,0 +1,201 @@
+"""Sweeps of a study's settings: every placement, lap and score over them, and anomalies. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+from tierwise.lab.analysis.laps import LapKey, labels_of, times_of
+from tierwise.lab.analysis.rows import Runs, Times, costs_of, measure_of, speedup_of
+from tierwise.model.statistics import Interval, Verdict, median_interval
+from tierwise.report import numbers
+from tierwise.results import Record, RunResult, StudyInfo
+
+_NO_RESOURCES = ("clients", "constants.", "variant")
+"""Sweeps of load, work or kind, not of resources: higher values may well take longer."""
+
+
+class SweepPoint(Record):
+    """One value of the setting. ``level`` is a time in seconds, a rate, or a score."""
+
+    value: str
+    level: Interval | None
+    ratio: Interval | None
+    """Speed-up over the least value; ``None`` there."""
+    slower_than: str | None
+    """The value with fewer resources at which this was significantly faster: an anomaly."""
+
+
+class SweepLine(Record):
+    """One placement over the swept setting: a whole run, one lap of it, or one of its scores."""
+
+    placement: str
+    lap: str | None
+    score: str | None
+    is_time: bool
+    """Whether levels are seconds, where less is better; otherwise rates or scores."""
+    points: list[SweepPoint]
+
+    @property
+    def label(self) -> str:
+        """Lap or score, and placement."""
+        return ", ".join(part for part in (self.lap or self.score, self.placement) if part)
+
+    @property
+    def anomalies(self) -> list[SweepPoint]:
+        """Points that are significantly slower than one with fewer resources."""
+        return [point for point in self.points if point.slower_than is not None]
+
+
+class SweepResult(Record):
+    """One setting of one engine swept, all else alike."""
+
+    engine: str
+    name: str
+    others: dict[str, str]
+    """The other swept settings, constant here."""
+    values: list[str]
+    """Values, least resources first."""
+    judged: bool
+    """Whether it sweeps a resource, so that slower with more is an anomaly."""
+    lines: list[SweepLine]
+    anomalies: list[str]
+    """One sentence per anomaly: significantly slower with more resources."""
+
+    @property
+    def plain_name(self) -> str:
+        """The setting's name for people."""
+        return plain(self.name)
+
+    @property
+    def label(self) -> str:
+        """The swept setting and its context."""
+        return ", ".join([f"{plain(self.name)} swept", self.engine, *setting_words(self.others)])
+
+
+Costs = Mapping[str, Times]
+"""Value of the setting -> seconds of the repeats there, per run, lap, transaction or unit of a score."""
+
+
+def plain(name: str) -> str:
+    """The name of a setting for people: a constant of the workload without the prefix."""
+    return name.removeprefix("constants.")
+
+
+def setting_words(setting: Mapping[str, str]) -> list[str]:
+    """A point of a sweep in words."""
+    return [f"{plain(name)} {value}" for name, value in setting.items()]
+
+
+def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[SweepResult]:
+    """Every setting with runs at two values or more, for each engine and each set of other settings."""
+    valid = [run for run in runs if run.status == "ok"]
+    names = list(dict.fromkeys([*info.sweep, *(name for run in valid for name in run.setting)]))
+    return [sweep for name in names for sweep in _sweeps(name, valid, info)]
+
+
+def _sweeps(name: str, runs: Sequence[RunResult], info: StudyInfo) -> Iterator[SweepResult]:
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunResult]] = {}
+    for run in runs:
+        if name in run.setting:
+            others = tuple(sorted((k, v) for k, v in run.setting.items() if k != name))
+            groups.setdefault((run.engine.name, others), []).append(run)
+    for (engine, others), group in sorted(groups.items()):
+        seen = {run.setting[name] for run in group}
+        declared = [*info.sweep.get(name, []), *sorted(seen)]
+        values = [value for value in dict.fromkeys(declared) if value in seen]
+        if len(values) > 1:
+            yield _sweep(engine, name, dict(others), values, group, info)
+
+
+def _sweep(
+    engine: str,
+    name: str,
+    others: dict[str, str],
+    values: list[str],
+    runs: Sequence[RunResult],
+    info: StudyInfo,
+) -> SweepResult:
+    judged = not name.startswith(_NO_RESOURCES)
+    order = dict.fromkeys([*info.placements, *sorted({run.placement for run in runs})])
+    by_placement = {
+        placement: {
+            value: [run for run in runs if run.setting[name] == value and run.placement == placement]
+            for value in values
+        }
+        for placement in order
+    }
+    seed = info.seed
+    lines = [line for placement, own in by_placement.items() for line in _lines(placement, own, judged, seed)]
+    return SweepResult(
+        engine=engine,
+        name=name,
+        others=others,
+        values=values,
+        judged=judged,
+        lines=lines,
+        anomalies=[_sentence(name, line, point) for line in lines for point in line.anomalies],
+    )
+
+
+def _lines(placement: str, by_value: Runs, judged: bool, seed: int) -> Iterator[SweepLine]:
+    """The whole run, then each score, then each lap."""
+    runs = [run for group in by_value.values() for run in group]
+    if not runs:
+        return
+
+    def line(
+        of: Callable[[Sequence[RunResult]], Times],
+        is_time: bool = True,
+        lap: str | None = None,
+        score: str | None = None,
+    ) -> SweepLine:
+        costs = {value: of(group) for value, group in by_value.items()}
+        points = [_point(value, costs, is_time, judged, seed) for value in costs]
+        return SweepLine(placement=placement, lap=lap, score=score, is_time=is_time, points=points)
+
+    by_time = measure_of(runs) == "elapsed" or any(run.laps for run in runs)
+    yield line(lambda group: costs_of(group, "elapsed" if by_time else "rate"), by_time)
+    for score in dict.fromkeys(name for run in runs for name in run.scores):
+        yield line(partial(_score_costs, score=score), False, score=score)
+    for key, label in labels_of([lap for run in runs for lap in run.laps]).items():
+        yield line(partial(_lap_costs, key=key), lap=label)
+
+
+def _score_costs(runs: Sequence[RunResult], score: str) -> Times:
+    return Times([1 / run.scores[score] for run in runs if run.scores.get(score, 0) > 0], False)
+
+
+def _lap_costs(runs: Sequence[RunResult], key: LapKey) -> Times:
+    return times_of([lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key])
+
+
+def _point(value: str, costs: Costs, is_time: bool, judged: bool, seed: int) -> SweepPoint:
+    """Compare with the least and the preceding value; more pairs would yield more chance findings."""
+    here, order = costs[value], list(costs)
+    before = order[: order.index(value)]
+    ratios = {
+        other: ratio
+        for other in dict.fromkeys([*before[:1], *before[-1:]])
+        if (ratio := speedup_of(here, costs[other], seed)) is not None
+    }
+    slower = {other: ratio for other, ratio in ratios.items() if ratio.verdict is Verdict.SLOWER}
+    worst = min(slower, key=lambda other: slower[other].estimate, default=None) if judged else None
+    levels = here.values_s if is_time else [1 / cost_s for cost_s in here.values_s]
+    return SweepPoint(
+        value=value,
+        level=median_interval(levels, seed=seed, capped=is_time and here.capped) if levels else None,
+        ratio=ratios.get(order[0]),
+        slower_than=worst,
+    )
+
+
+def _sentence(name: str, line: SweepLine, point: SweepPoint) -> str:
+    what = f"lap {line.lap}" if line.lap else f"score {line.score}" if line.score else "the whole run"
+    other = next(p for p in line.points if p.value == point.slower_than)
+    figure = numbers.seconds if line.is_time else numbers.of_kind("score")
+    here, there = (figure(p.level.estimate) if p.level else numbers.NONE for p in (point, other))
+    return (
+        f"{what} on {line.placement} is significantly {'slower' if line.is_time else 'worse'} "
+        f"with {plain(name)} {point.value} ({here}) than with {other.value} ({there})."
+    )

@@ -1,0 +1,100 @@
+"""``tierwise compare``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+from tierwise.cli.options import OutputFile
+from tierwise.cli.output import as_json, print_document, write_file
+from tierwise.cli.printing import echo
+from tierwise.lab.analysis.sets import SetComparison, compare_sets
+from tierwise.lab.report.comparison.document import compare_document, compare_page, to_csv
+from tierwise.lab.studies.runner import RESULTS_FILE
+from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
+from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE
+from tierwise.report.render import to_html_page, to_markdown
+from tierwise.results import RunResult
+from tierwise.results.files import latest_in, read_results
+
+Format = Literal["text", "md", "csv", "json", "html"]
+_SET = "directory of results, or results.jsonl; PATH:ENGINE takes the runs of one engine"
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help=_SET)],
+    b: Annotated[str, typer.Argument(metavar="B", help=_SET)],
+    format: Annotated[
+        Format | None,
+        typer.Option("--format", help="format of the output; default: by the suffix of --output"),
+    ] = None,
+    output: OutputFile = None,
+) -> None:
+    """Compare two sets of results: ratios with intervals, by run, lap and role, and what else differed.
+
+    Recordings before and after a move are compared by tierwise verify.
+    """
+    require("report", "compare", ["numpy"])
+    chosen = format or _format_of(output)
+    found = compare_sets(read_set(a), read_set(b), (a, b))
+    if output is None and chosen == "text":
+        print_document(compare_document(found))
+        return
+    text = in_format(found, chosen)
+    if output is None:
+        echo(text, nl=False)
+    else:
+        echo(f"comparison: {write_file(output, text.encode())}")
+
+
+def in_format(found: SetComparison, format: Format) -> str:
+    """A comparison as text in a format."""
+    match format:
+        case "json":
+            return as_json(found.model_dump(mode="json"), "comparison") + "\n"
+        case "csv":
+            return to_csv(found)
+        case "html":
+            return to_html_page(compare_page(found))
+        case _:
+            return to_markdown(compare_document(found))
+
+
+def read_set(name: str) -> list[RunResult]:
+    """The runs of a directory or file; if ``name`` ends in a colon and an engine, only those of the engine.
+
+    Raises:
+        TierwiseError: if there are none.
+    """
+    path, engine = Path(name), ""
+    if any((path / file).is_file() for file in (ABOUT_FILE, OBSERVATION_FILE)):
+        raise TierwiseError(
+            f"{name}: a recording, and compare takes results of studies",
+            f"tierwise verify ADVICE.json {name} compares a forecast with it, and says why they differ",
+        )
+    if not path.exists() and ":" in name:
+        before, _, engine = name.rpartition(":")
+        path = Path(before)
+    folders = [path, latest_in(path)]
+    below = [folder / RESULTS_FILE for folder in folders if folder is not None]
+    file = path if path.is_file() else next((file for file in below if os.path.lexists(file)), None)
+    if file is None:
+        raise TierwiseError(
+            f"{name}: no results there", "name a directory that a study has written, or its results.jsonl"
+        )
+    runs = [run for run in read_results(file, in_folder=file != path) if engine in ("", run.engine.name)]
+    if not runs:
+        raise TierwiseError(
+            f"{name}: no run of engine {engine!r}" if engine else f"{name}: no run",
+            "name results that have runs",
+        )
+    return runs
+
+
+def _format_of(out: Path | None) -> Any:
+    suffix = out.suffix.removeprefix(".") if out else "text"
+    return suffix if suffix in get_args(Format) else "md"

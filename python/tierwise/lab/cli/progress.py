@@ -1,0 +1,102 @@
+"""Progress bars of studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from tierwise.lab.studies.study import RunPlan
+from tierwise.results import LapResult, RunResult
+
+
+class StudyProgress:
+    """Draws finished runs of a study and the time left, as an observer of the runner."""
+
+    def __init__(self, console: Console) -> None:
+        """Draw on ``console``; if it is not a terminal, print one line per run."""
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False, compact=True),
+            console=console,
+            speed_estimate_period=3600,
+            disable=not console.is_terminal,
+        )
+        self._run_id = ""
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop drawing and leave the terminal as it was."""
+        self._bar.stop()
+
+    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
+        """Print the directory of the results and the seed of the order."""
+        kept = f", {finished} of {total} runs kept from before" if finished else ""
+        self._console.print(
+            f"{directory.parent.name}: {total} runs, seed {seed}{kept}; results in {directory}"
+        )
+        self._bar.update(self._task, total=total, completed=finished)
+
+    def left_out(self, what: str, reason: str) -> None:
+        """Print which placement or variant is left out, and why."""
+        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
+
+    def run_started(self, plan: RunPlan) -> None:
+        """Show the current run."""
+        self._run_id = plan.run_id
+
+    def phase_started(self, what: str) -> None:
+        """Show the phase of the run."""
+        self._bar.update(self._task, description=f"{self._run_id}: {what}")
+
+    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
+        """Advance; print a line if no bar can be drawn or the run failed."""
+        self._bar.advance(self._task)
+        if result.status != "ok" or not self._console.is_terminal:
+            problems = f" ({'; '.join(result.problems)})" if result.problems else ""
+            line = f"  {plan.run_id}: {result.status}{_took(result)}{_residency(result)}{problems}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+            for lap in result.laps:
+                self._console.print(f"    {_lap_line(lap)}", highlight=False, soft_wrap=True)
+
+
+def _took(result: RunResult) -> str:
+    if result.elapsed_s is not None:
+        return f" {result.elapsed_s:.2f} s"
+    return "" if result.elapsed_at_least_s is None else f" at least {result.elapsed_at_least_s:.2f} s"
+
+
+def _residency(result: RunResult) -> str:
+    """Shares of the roles in the page cache when measuring began."""
+    shares = [f"{role} {share:.0%}" for role, share in result.residency.items()]
+    return f", cached {', '.join(shares)}" if shares else ""
+
+
+def _lap_line(lap: LapResult) -> str:
+    capped = " (capped)" if lap.status == "capped" else ""
+    checksum = "" if lap.checksum is None else f", checksum {lap.checksum}"
+    cold = f", cold, {lap.resident_share:.0%} cached" if lap.cold and lap.resident_share is not None else ""
+    wrong = f", {lap.status}: {lap.problem}" if lap.status in ("failed", "wrong") else ""
+    return f"{lap.name}: {lap.elapsed_s:.3f} s{capped}{checksum}{cold}{wrong}"

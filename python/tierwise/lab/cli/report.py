@@ -1,0 +1,132 @@
+"""``tierwise report``, and the display of studies' answers for other commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
+from tierwise.cli.printing import echo
+from tierwise.lab.analysis.answer import Answer, build_answer
+from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
+from tierwise.lab.report.durability.document import frontier_charts
+from tierwise.lab.report.study.document import answer_document
+from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
+from tierwise.lab.studies.runner import RESULTS_FILE, STUDY_FILE
+from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
+from tierwise.report.charts import WIDE, to_png
+from tierwise.report.render import to_html_page
+from tierwise.results.files import latest_in, read_results, read_study_info
+
+REPORT_FILE = "report.html"
+
+Out = Annotated[
+    Path | None, typer.Option("-o", "--output", help="file for the page; default: beside the results")
+]
+Png = Annotated[
+    Path | None, typer.Option("--png", help="also write every chart as a PNG into this directory")
+]
+
+
+def report(
+    results_dir: Annotated[Path, typer.Argument(help="directory of a study's results, or of many studies")],
+    output: Out = None,
+    png: Png = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Print the answer of a study and write its report, one HTML file that opens offline.
+
+    For a directory of many studies: one report with a section for each.
+    """
+    require("report", "report")
+    studies = studies_in(results_dir)
+    if studies:
+        page = write_combined_report(studies, output or results_dir / REPORT_FILE)
+        echo(f"report: {page}", err=format is not Format.TEXT)
+        return
+    answer = read_answer(results_dir)
+    show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
+    content = to_html_page(answer_page(answer)).encode()
+    page = write_file(output or results_dir / REPORT_FILE, content)
+    echo(f"report: {page}", err=format is not Format.TEXT)
+    if png is not None:
+        for file in write_pngs(answer, png):
+            echo(f"chart: {file}", err=format is not Format.TEXT)
+
+
+def studies_in(directory: Path) -> list[Path]:
+    """The latest results of every study below a directory; none if the directory is a study's own."""
+    if os.path.lexists(directory / STUDY_FILE) or not directory.is_dir():
+        return []
+    below = sorted(path for path in directory.iterdir() if path.is_dir() and not path.is_symlink())
+    latest = [latest_in(path) or path for path in below]
+    return [path for path in latest if os.path.lexists(path / STUDY_FILE)]
+
+
+def write_combined_report(
+    directories: Sequence[Path], out: Path, not_run: Mapping[str, str] | None = None
+) -> Path:
+    """Write one page with a section for each study and return its path.
+
+    Args:
+        directories: directories of results; if one is unreadable or has no valid run, its section says why.
+        out: file to write, or a directory, which gets ``report.html``.
+        not_run: reasons why studies have no directory, by name.
+    """
+    chapters = [_chapter(directory) for directory in directories]
+    chapters += [Chapter(name, "", None, reason) for name, reason in (not_run or {}).items()]
+    file = out if out.suffix and not out.is_dir() else out / REPORT_FILE
+    return write_file(file, to_html_page(combined_page(chapters)).encode())
+
+
+def print_answer(results_dir: Path) -> None:
+    """Print the answer of the study whose results are in ``results_dir``."""
+    print_document(answer_document(read_answer(results_dir)))
+
+
+def write_report(results_dir: Path) -> Path:
+    """Write ``report.html`` beside the results and return its path."""
+    content = to_html_page(answer_page(read_answer(results_dir))).encode()
+    return write_file(results_dir / REPORT_FILE, content)
+
+
+def write_pngs(answer: Answer, directory: Path) -> list[Path]:
+    """Write every chart into ``directory``, created if needed; return the files."""
+    if answer.power_cuts:
+        drawn = frontier_charts(answer.power_cuts, answer.study.baseline)
+        return [write_file(directory / f"{one.name}.png", to_png(one.draw(WIDE))) for one in drawn]
+    single = len(answer.comparisons) == 1
+    charts = {
+        name if single else f"{number}-{name}": figure
+        for number, comparison in enumerate(answer.comparisons, start=1)
+        for name, figure in figures_of(comparison).items()
+    }
+    for number, sweep in enumerate(answer.sweeps, start=1):
+        figures = figures_of_sweep(sweep, answer.study.baseline)
+        charts |= {f"sweep-{number}-{name}": figure for name, figure in figures.items()}
+    return [write_file(directory / f"{name}.png", to_png(chart.draw(WIDE))) for name, chart in charts.items()]
+
+
+def read_answer(results_dir: Path) -> Answer:
+    """Compute the answer from the files of ``results_dir``.
+
+    Raises:
+        TierwiseError: if the files are missing or malformed.
+    """
+    info = read_study_info(results_dir / STUDY_FILE)
+    return build_answer(read_results(results_dir / RESULTS_FILE), info)
+
+
+def _chapter(directory: Path) -> Chapter:
+    name = directory.parent.name if latest_in(directory.parent) == directory else directory.name
+    try:
+        info = read_study_info(directory / STUDY_FILE)
+        name = info.name
+        return Chapter(name, info.question, read_answer(directory), "")
+    except TierwiseError as error:
+        return Chapter(name, "", None, str(error))

@@ -1,0 +1,271 @@
+"""``tierwise study list``, ``show`` and ``run``, and ``tierwise demo``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tierwise.capture import DEFAULT_DUTY, parse_duty
+from tierwise.cli.options import (
+    DropCaches,
+    Duration,
+    Output,
+    Seed,
+    TrustScheduler,
+    duration_s,
+    progress_console,
+)
+from tierwise.cli.output import Format, FormatOption, show, warn
+from tierwise.cli.printing import echo
+from tierwise.host import clean
+from tierwise.host.doctor import examine, missing_for_emulation
+from tierwise.lab import studies
+from tierwise.lab.cli.progress import StudyProgress
+from tierwise.lab.cli.report import print_answer, write_combined_report, write_report
+from tierwise.lab.studies import runner
+from tierwise.lab.studies.options import StudyOptions
+from tierwise.lab.studies.runner.hosts import dask_hosts
+from tierwise.lab.studies.study import plan_runs, points
+from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+from tierwise.model.names import names_in
+from tierwise.model.output_files import own_folder
+from tierwise.report import numbers
+from tierwise.report.document import Cell, Text, Tone, figure, table
+
+DEMO = ["commit-rate", "redo-placement"]
+ALL = "all"
+RESULTS = Path("results")
+
+Repeats = Annotated[
+    int | None, typer.Option(min=1, help="repeats of each run; by default those of the study")
+]
+OwnStorage = Annotated[
+    Path | None, typer.Option(help="run on this directory in place of every device; nothing is emulated")
+]
+Place = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ROLE=DEVICE,…", help="add a placement: the baseline with these roles moved"),
+]
+Placements = Annotated[
+    str | None, typer.Option(metavar="NAME,NAME", help="run these placements of the study, and its baseline")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="change a field, for example memory=256M or constants.rows=1000"
+    ),
+]
+Devices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        metavar="NAME=DIRECTORY",
+        help="replace a device of the study by a directory on a real device, or by a profile",
+    ),
+]
+
+app = typer.Typer(no_args_is_help=True, help="List, show and run studies.")
+
+
+@app.command("list")
+def list_(format: FormatOption = Format.TEXT) -> None:
+    """List the studies that ship with tierwise, with the time that each takes at its default scale."""
+    chosen = [studies.load(name) for name in studies.names()]
+    rows = table(["question"], ["placements", "runs", "time"], names=["study"])
+    for one in chosen:
+        runs = len(one.placements) * len(points(one.sweep)) * one.repeats
+        placements = figure(len(one.placements), numbers.count)
+        rows.add(one.name, one.question, placements, figure(runs, numbers.count), _time(one.estimate_s))
+    found = [one.model_dump(mode="json") for one in chosen]
+    show([rows], {"studies": found}, "studies", format)
+
+
+@app.command("show")
+def show_(
+    study: Annotated[str, typer.Argument(help="name, or path of a TOML file")],
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Print what a study runs: its devices, placements and workload, and what the paper found."""
+    _print_plan(studies.load(study), {}, format)
+
+
+def _print_plan(one: studies.Study, skipped: Mapping[str, str], format: Format = Format.TEXT) -> None:
+    """Devices, placements, workload and number of runs of a study."""
+    devices = table(["is"], [], names=["device"])
+    for name, spec in one.devices.items():
+        devices.add(name, spec.profile or spec.path or "")
+    placements = table(["role=device"], [], names=["placement"])
+    for name, placement in one.placements.items():
+        roles = [f"{role}={device}" for role, device in placement.roles.items()]
+        below = (Text("baseline", Tone.QUIET),) if name == one.baseline else ()
+        placements.add(Cell(name, below=below), ", ".join([*roles, f"all={placement.default}"]))
+    facts = f"{one.workload} on {', '.join(one.engines)}, scale {one.scale:g}, {one.clients} clients"
+    source = [Text(f"Source: {one.source}.")] if one.source else []
+    count = len(plan_runs(one, seed=0))
+    runs = f"{facts}, {one.repeats} repeats: {count} runs."
+    words = [Text(one.question, Tone.HEADLINE), *source, Text(runs)]
+    notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
+    notes += [Text(note, Tone.QUIET) for note in one.notes]
+    show([*words, devices, placements, *notes], {"study": one.model_dump(mode="json")}, "plan", format)
+
+
+@app.command()
+def run(
+    study: Annotated[str, typer.Argument(help='name, path of a TOML file, or "all"')],
+    *,
+    output: Output = RESULTS,
+    engine: Annotated[str | None, typer.Option(help="engine; default: the first of the study")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="smaller run, at most 3 minutes for a study")
+    ] = False,
+    scale: Annotated[
+        str | None, typer.Option(help='scale factor, or "paper" for the size in the paper')
+    ] = None,
+    clients: Annotated[int | None, typer.Option(min=1, max=100_000, help="number of clients")] = None,
+    duration: Duration = None,
+    set_: Settings = None,
+    device: Devices = None,
+    place: Place = None,
+    placements: Placements = None,
+    only: Annotated[bool, typer.Option("--only", help="leave out the baseline")] = False,
+    seed: Seed = None,
+    repeats: Repeats = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="start again instead of resuming")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="also repeat failed runs")] = False,
+    own_storage: OwnStorage = None,
+    record: Annotated[
+        Path | None, typer.Option(help="record each run to this directory, for predict, profile and advise")
+    ] = None,
+    duty: Annotated[str, typer.Option(help="share of the time to record with --record")] = DEFAULT_DUTY,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="run on the lab workers of this Dask scheduler, tls://HOST:PORT"
+        ),
+    ] = None,
+    drop_caches: DropCaches = False,
+    trust_scheduler: TrustScheduler = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="check the study and list its runs without running them")
+    ] = False,
+) -> None:
+    """Run a study and print its answer. An interrupted study is resumed.
+
+    "all" runs every study of a paper and writes one report of them all. A study that fails does not stop the
+    others.
+    """
+    if fresh and resume:
+        raise TierwiseError("--fresh and --resume", "give one of the two")
+    options = StudyOptions(
+        quick=quick,
+        scale=scale,
+        set=set_ or [],
+        clients=clients,
+        duration_s=duration_s(duration, "--duration"),
+        repeats=repeats,
+        devices=device or [],
+        place=place or [],
+        placements=names_in(placements or ""),
+        only=only,
+        engine=engine,
+        own_storage=own_storage,
+    )
+    if dry_run:
+        for name in studies.names() if study == ALL else [study]:
+            chosen, skipped = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
+            runner.check_settings(chosen)
+            _print_plan(chosen, skipped)
+        return
+    if hosts is not None and (study == ALL or record is not None):
+        raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
+    if hosts is not None and drop_caches:
+        raise TierwiseError("--drop-caches drops the caches of this machine only", "leave it out")
+    begun: dict[str, Any] = {"fresh": fresh, "resume": resume, "drop_caches": drop_caches}
+    if study == ALL:
+        _run_all(options, output, seed, begun)
+        return
+    recordings = None if record is None else runner.Recordings(record, parse_duty(duty))
+    with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as found:
+        _run(
+            options.applied_to(studies.load(study)),
+            output,
+            seed,
+            recordings=recordings,
+            hosts=found,
+            **begun,
+        )
+
+
+def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
+    """Answer the main question here and now: does the log deserve the fast device?
+
+    If devices cannot be emulated, the same studies run on this machine's own storage.
+    """
+    missing = missing_for_emulation(examine())
+    own = None
+    if missing:
+        names = ", ".join(check.name for check in missing)
+        echo(f"Cannot emulate devices here (missing: {names}); running on this machine's own storage.")
+        own = output / "own-storage"
+        own_folder(own, 0o755)
+    options = StudyOptions(repeats=repeats, own_storage=own)
+    for name in DEMO:
+        _run(options.applied_to(studies.load(name)), output, seed)
+
+
+def _run(
+    chosen: studies.Study,
+    output: Path,
+    seed: int | None,
+    **begun: Any,
+) -> Path:
+    """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.run_study`."""
+    for line in clean.clean_before(warn):
+        echo(f"cleaned up: {line}")
+    with StudyProgress(progress_console()) as progress:
+        directory = runner.run_study(chosen, output, progress, seed, **begun)
+    print_answer(directory)
+    _report(lambda: write_report(directory))
+    if not any(result.status == "ok" for result in runner.results_in(directory)):
+        raise FailedCheckError(
+            f"study {chosen.name}: no run is valid", "see the problems above, then --resume"
+        )
+    return directory
+
+
+def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mapping[str, Any]) -> None:
+    directories: list[Path] = []
+    failures: dict[str, str] = {}
+    for name in studies.names():
+        study = studies.load(name)
+        if study.source is None:
+            continue
+        try:
+            directories.append(_run(options.applied_to(study), output, seed, **begun))
+        # No error in one study may lose the results of the others or stop them.
+        except Exception as error:
+            failures[name] = str(error) or type(error).__name__
+            echo(f"study {name}: {failures[name]}")
+    _report(lambda: write_combined_report(directories, output, failures), "report of all")
+    for name, reason in failures.items():
+        echo(f"not run: {name}: {reason}", err=True)
+    if failures:
+        raise FailedCheckError(f"{len(failures)} studies were not run", "see the reasons above")
+
+
+def _report(written: Callable[[], Path], name: str = "report") -> None:
+    """Print where the page is, or why there is none: its charts may lack a library, and the runs remain."""
+    try:
+        echo(f"{name}: {written()}")
+    except HostError as error:
+        warn(f"no {name}: {error}")
+
+
+def _time(seconds: float | None) -> Cell:
+    if seconds is None:
+        return Cell(numbers.NONE)
+    return Cell(f"{max(1, round(seconds / 60))} min", value=seconds)

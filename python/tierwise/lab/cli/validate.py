@@ -1,0 +1,220 @@
+"""``tierwise validate``: compares predictions with measurements, and shows its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Literal, Self
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tierwise.cli import printing
+from tierwise.cli.options import DropCaches, Scheduler, Seed, TrustScheduler, Workers, progress_console
+from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cluster.dask_executor import LOCAL, check
+from tierwise.cluster.simulations import distributed
+from tierwise.host import clean
+from tierwise.lab import validation as validate
+from tierwise.lab.report.accuracy.page import COLUMNS, accuracy_page, summary_rows
+from tierwise.lab.report.charts.accuracy import accuracy_chart
+from tierwise.lab.validation import Case, Row
+from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
+from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
+from tierwise.predict import ModelError
+from tierwise.predict.model_error import own_file
+from tierwise.report.charts import WIDE, to_svg
+from tierwise.report.document import Block, table
+
+
+class RoundProgress:
+    """Draws finished cases of a round, as an observer of ``validate.run``."""
+
+    def __init__(self, console: Console) -> None:
+        """Draw on ``console``; if it is not a terminal, print one line for each slot."""
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._name = ""
+        self._started = 0
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop drawing and leave the terminal as it was."""
+        self._bar.stop()
+
+    def round_started(self, folder: Path, cases: int, estimated_s: float) -> None:
+        """Print the estimated time."""
+        line = f"{cases} cases to run, about {estimated_s / 60:.0f} min; slots in {folder}"
+        self._console.print(line, highlight=False, soft_wrap=True)
+        self._bar.update(self._task, total=cases, completed=0)
+
+    def case_started(self, case: Case) -> None:
+        """Show the current case."""
+        self._name = case.name
+        self._bar.update(self._task, completed=self._started)
+        self._started += 1
+
+    def phase_started(self, what: str) -> None:
+        """Show its phase."""
+        self._bar.update(self._task, description=f"{self._name}: {what}")
+
+    def left_out(self, what: str, reason: str) -> None:
+        """Print which case could not be brought up, and why."""
+        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
+
+    def slot_finished(self, row: Row) -> None:
+        """Print a line if no bar can be drawn or the slot does not count."""
+        for warning in row.cold_start.warnings if row.cold_start else []:
+            line = f"  {row.run_id}: not cold: {warning}"
+            self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+        if row.status == "ok" and self._console.is_terminal:
+            return
+        problems = f" ({'; '.join(row.problems)})" if row.problems else ""
+        rate = row.rate_per_s
+        figure = "" if rate is None else f" {significant(rate, 4)} {'jobs' if row.laps else 'transactions'}/s"
+        line = f"  {row.run_id}: {row.status}{figure}{problems}"
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+
+RESULTS = Path("results/validate")
+ACCURACY_FILE = "accuracy.json"
+PAGE_FILE = "accuracy.md"
+CHART_FILE = "accuracy.svg"
+_BARS_NOT_KEPT = 1
+
+CaseNames = Annotated[
+    list[str] | None, typer.Option("--case", help="run the cases whose names begin with this")
+]
+RoundName = Literal["building", "prospective"]
+
+
+def run(
+    file: Annotated[
+        Path | None, typer.Argument(help="file of cases; default: those that ship with tierwise")
+    ] = None,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="few cases")] = False,
+    case: CaseNames = None,
+    round: Annotated[
+        RoundName,
+        typer.Option(
+            "--round", help="kind of round; prospective: the model is frozen at this commit, cases held back"
+        ),
+    ] = "building",
+    time: Annotated[
+        str | None, typer.Option(help="run the most telling cases that fit in this time, such as 40min")
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="folder for slots and recordings")] = RESULTS,
+    seed: Seed = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="delete earlier slots of the round")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="print the estimated time")] = False,
+    judge_only: Annotated[
+        bool, typer.Option("--judge-only", help="judge the existing slots without running anything")
+    ] = False,
+    page: Annotated[Path | None, typer.Option(help="folder for accuracy.md and its chart")] = None,
+    publish: Annotated[Path | None, typer.Option(help="copy the slots to this folder, without paths")] = None,
+    recordings: Annotated[
+        str | None, typer.Option(help="also publish the smallest recordings, redacted, up to 20M")
+    ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate", help="calibrate the intervals of predictions with the errors of building rounds"
+        ),
+    ] = False,
+    drop_caches: DropCaches = False,
+    scheduler: Scheduler = None,
+    trust_scheduler: TrustScheduler = False,
+    workers: Workers = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Measure the error of predictions: record, predict, measure in slots, compare.
+
+    An interrupted round is resumed. Exit status 1 if a target is missed.
+    """
+    require("lab", "validate")
+    if scheduler not in (None, LOCAL):
+        check(scheduler, "--scheduler", trust_scheduler)  # rather than after hours of measuring
+    console = printing.console()
+    if not judge_only:
+        spec = validate.load(file)
+        names = case or (spec.quick if quick else [])
+        cases, left_out = validate.cases_of(spec, names, held_back=round == "prospective")
+        for what, why in left_out.items():
+            console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True)
+        rows = [] if fresh else validate.read_rows(output)
+        if time is not None:
+            cases = validate.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
+        if estimate:
+            minutes = sum(validate.estimate_s(one, spec, rows) for one in cases) / 60
+            console.print(f"{len(cases)} cases: about {minutes:.0f} min", highlight=False)
+            return
+        begun: dict[str, Any] = {"round": round, "seed": seed, "fresh": fresh}
+        _run(spec, cases, output, left_out=left_out, drop_caches=drop_caches, **begun)
+    rounds = validate.rounds_in(output)
+    with (
+        distributed(scheduler, workers, trusted=trust_scheduler) as distribute,
+        progress_console().status("predicting") as status,
+    ):
+        accuracy, calibrated = validate.judge(rounds, status.update, distribute=distribute)
+    show(_document(accuracy), {"accuracy": accuracy.model_dump(mode="json")}, "accuracy", format)
+    _write(page or output, output, accuracy, [row for one in rounds for row in one.rows])
+    kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0
+    for folder in validate.publish(rounds, publish, kept_bytes) if publish else []:
+        printing.echo(f"published: {folder}")
+    if calibrate:
+        _calibrate(calibrated)
+    if not accuracy.passed:
+        raise typer.Exit(_BARS_NOT_KEPT)
+
+
+def _run(spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any) -> None:
+    for line in clean.clean_before(warn):
+        printing.echo(f"cleaned up: {line}")
+    with RoundProgress(progress_console()) as progress:
+        validate.run(spec, cases, out.absolute(), progress, **begun)
+
+
+def _document(accuracy: validate.Accuracy) -> list[Block]:
+    blocks: list[Block] = []
+    for name in dict.fromkeys(pair.round for pair in accuracy.pairs):
+        found = table(COLUMNS[:1], COLUMNS[1:], f"{name} round")
+        for row in summary_rows(accuracy, name):
+            found.add(*row)
+        blocks.append(found)
+    return blocks
+
+
+def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequence[validate.Row]) -> None:
+    answered = [pair for pair in accuracy.predictions if pair.predicted is not None]
+    write_file(out / ACCURACY_FILE, accuracy.model_dump_json(indent=1).encode())
+    text = accuracy_page(accuracy, rows, CHART_FILE if answered else None)
+    page = write_file(directory / PAGE_FILE, text.encode())
+    if answered:
+        drawing = to_svg(accuracy_chart(answered, WIDE), "accuracy", "Predicted against measured")
+        write_file(directory / CHART_FILE, drawing.encode())
+    printing.echo(f"written: {page}")
+
+
+def _calibrate(calibrated: ModelError) -> None:
+    if not calibrated.errors:
+        raise TierwiseError("--calibrate: nothing was compared while building", "run a building round first")
+    written = write_file(own_file(), validate.to_toml(calibrated).encode())
+    printing.echo(f"calibrated: {written}; predictions use it from now on")

@@ -1,0 +1,74 @@
+"""``tierwise workload list``, ``new`` and ``check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tierwise.cli.options import progress_console
+from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli.printing import echo
+from tierwise.lab.report.study.document import check_document
+from tierwise.lab.studies.runner import workload_check
+from tierwise.lab.workloads import Workload, names
+from tierwise.lab.workloads.reader import write
+from tierwise.model.errors import FailedCheckError
+from tierwise.report.document import table
+from tierwise.results.records import WorkloadCheck
+
+app = typer.Typer(no_args_is_help=True, help="List, start and check workloads.")
+
+
+@app.command("list")
+def list_(format: FormatOption = Format.TEXT) -> None:
+    """List the workloads that ship with tierwise."""
+    found = table(["summary", "runs"], [], names=["workload"])
+    for name in names():
+        one = Workload.load(name)
+        laps = [lap.name for stage in one.resolve(1).stages for stream in stage.streams for lap in stream]
+        runs = f"laps {_listed(laps)}" if laps else f"mix of {_listed(list(one.spec.transactions))}"
+        found.add(name, one.summary, runs)
+    workloads = [one.spec.model_dump(mode="json") for one in map(Workload.load, names())]
+    show([found], {"workloads": workloads}, "workloads", format)
+
+
+@app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(help="new folder; its name is the workload's name")],
+) -> None:
+    """Write a small workload with comments as a start for your own."""
+    for file in write(folder):
+        echo(f"wrote {file}")
+    echo(f"next: tierwise workload check {folder}")
+
+
+@app.command()
+def check(
+    workload: Annotated[str, typer.Argument(help="folder, pgbench script, or name of a shipped workload")],
+    engine: Annotated[str, typer.Option(help="engine, as in a study")] = "postgres",
+    scale: Annotated[
+        float | None, typer.Option(help="scale factor; default 0.01, or the least that works")
+    ] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Read a workload, load a few rows of it, and run each of its transactions or laps.
+
+    The database is a new one in a temporary directory.
+    """
+    chosen = Workload.load(workload)
+    tried = []
+    with progress_console(to_stderr=True).status("starting", spinner="line") as status:
+        for one in workload_check.try_out(chosen, engine, scale):
+            tried.append(one)
+            status.update(f"{one.name} done")
+    found = WorkloadCheck(file=str(chosen.file), summary=chosen.summary, engine=engine, checks=tried)
+    show(check_document(found), found.model_dump(mode="json"), "workload-check", format)
+    if found.failed:
+        raise FailedCheckError(f"{chosen.file}: {found.failed} of the above failed", "correct what they name")
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

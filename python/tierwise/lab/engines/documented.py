@@ -1,0 +1,121 @@
+"""Data in the folder of an engine: settings of studies, ways to commit, advice of its makers after a loss.
+
+A study may come from a stranger, so what is not listed is refused. A list has only settings of performance,
+durability and their measurement. None of them runs a program, loads a library, names a file or an address, or
+changes who may connect.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from tierwise.lab.engines.base import Engine
+from tierwise.model.errors import TierwiseError
+from tierwise.model.names import did_you_mean
+from tierwise.model.placement import Role
+
+
+def listed_in(folder: Path) -> frozenset[str]:
+    """All names in the file of an engine's folder, whatever the groups that they are in."""
+    groups: dict[str, str] = tomllib.loads((folder / "settings.toml").read_text("utf-8"))
+    return frozenset(name for names in groups.values() for name in names.split())
+
+
+def checked(engine: str, given: Mapping[str, str], allowed: Collection[str]) -> dict[str, str]:
+    """The settings with their names as the engine's list has them: in lower case, with ``_``.
+
+    A server also takes other spellings, as ``--Skip-X`` or the beginning of a name; those are refused.
+
+    Args:
+        engine: its name, for messages.
+        given: from the study.
+        allowed: names that a study may set.
+
+    Raises:
+        TierwiseError: naming the setting, if it is not allowed, is given twice, or has control characters.
+    """
+    found: dict[str, str] = {}
+    for written, value in given.items():
+        name = written.lower().replace("-", "_")
+        shown = f"engine {engine}: setting {written if written.isprintable() else repr(written)}"
+        if name not in allowed:
+            near = did_you_mean(name, allowed, "leave it out;")
+            raise TierwiseError(
+                f"{shown} is not among those that a study may set",
+                f"{near} docs/reference/engines.md says which ones it may",
+            )
+        if name in found:
+            raise TierwiseError(f"{shown} is given twice, in two spellings", "leave one out")
+        if not value.isprintable():
+            raise TierwiseError(f"{shown} has the value {value!r}", "write it without control characters")
+        found[name] = value
+    return found
+
+
+class DurabilitySetting(BaseModel):
+    """One way to commit, and what the engine's maker says of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    """As reports write it, such as ``synchronous_commit=off``."""
+    settings: Mapping[str, str] = {}
+    """The engine's settings that differ from those of its study."""
+    durable: bool
+    """Whether an acknowledged commit survives a power cut on a device that is honest about flushes."""
+    promise: str
+    source: str
+
+
+def load(folder: Path) -> list[DurabilitySetting]:
+    """The settings of the engine in a folder, the safest first; an engine without a file has its defaults."""
+    file = folder / "durability.toml"
+    if not file.exists():
+        return []
+    found = tomllib.loads(file.read_text("utf-8"))["setting"]
+    return [DurabilitySetting.model_validate(one) for one in found]
+
+
+class Salvage(BaseModel):
+    """One step that lets an engine start without the files of a role; without one, only a backup helps."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: str
+    """As reports write it, such as ``pg_resetwal -f``."""
+    roles: list[Role]
+    instead: bool = False
+    """Whether a plain start must not come first, because it would overwrite what is left."""
+    program: list[str] = []
+    """Runs before the start: one of the engine's own programs, with its arguments."""
+    settings: Mapping[str, str] = {}
+    """For this start."""
+    statements: list[str] = []
+    """Run after the start."""
+    source: str
+
+
+class Guide(BaseModel):
+    """The steps of one engine, those of a role in the order to try them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    salvage: list[Salvage] = []
+    use: Mapping[Role, str] = {}
+    """A statement that needs the files of a role, where reading all commits and the check do not."""
+
+    def attempts(self, role: Role) -> list[Salvage | None]:
+        """How to start without the files of a role: ``None`` for as it is, unless forbidden; then steps."""
+        steps = [one for one in self.salvage if role in one.roles]
+        return [*([] if any(one.instead for one in steps) else [None]), *steps]
+
+
+def guide(engine: Engine) -> Guide:
+    """The guide of an engine; an engine without a file has no steps."""
+    file = Path(inspect.getfile(type(engine))).with_name("salvage.toml")
+    return Guide.model_validate(tomllib.loads(file.read_text("utf-8"))) if file.exists() else Guide()

@@ -1,0 +1,75 @@
+"""The interface between an embedded engine and its worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.commits import CommitSession
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Parameters for opening a database."""
+
+    directories: Mapping[Role, Path]
+    """A directory for each placed role; the system always has one."""
+    home: Path
+    """For files without a role, such as the library's own messages."""
+    settings: Mapping[str, str]
+    limits: Limits
+
+    def directory(self, role: Role) -> Path:
+        """Directory for the files of a role: the system's if the role has no place of its own."""
+        return self.directories.get(role, self.directories[Role.SYSTEM])
+
+
+class Adapter(Protocol):
+    """One database in the worker's process. Constructed without arguments, then opened once.
+
+    Methods may be called on several threads at once. They raise
+    :class:`~tierwise.model.errors.StatementError`
+    or :class:`~tierwise.model.errors.TierwiseError`; anything else is reported with its first line.
+    """
+
+    special: Mapping[str, Callable[..., object]]
+    """Requests that only this engine answers, by name; arguments and results must fit JSON."""
+
+    def open(self, opening: Opening) -> None:
+        """Make the database, or open it and recover if it was not closed."""
+
+    def driver(self) -> tuple[str, object]:
+        """Driver and address for ``_core.Clients``."""
+
+    def execute(self, role: Role, statement: str, /) -> None:
+        """Run one schema statement, which creates an object of that role."""
+
+    def checkpoint(self) -> None:
+        """Write all dirty data."""
+
+    def counters(self) -> Counters:
+        """Totals since the database was opened; the caller adds CPU time."""
+
+    def space(self) -> SpaceUse | None:
+        """Space that the database takes now, if known."""
+
+    def settings(self) -> dict[str, str]:
+        """Every setting of the open database."""
+
+    def make_commit_tables(self) -> None:
+        """Make the tables of the load of commits."""
+
+    def commit_session(self) -> CommitSession:
+        """Open a session of the load of commits."""
+
+    def check(self) -> IntegrityCheck:
+        """Check the database's files as the library can."""
+
+    def close(self) -> None:
+        """Write all data and close, so that no recovery is needed."""

@@ -1,0 +1,330 @@
+"""Engines that are libraries: each runs in its own process, like a server.
+
+The database and its clients live in a worker (:mod:`tierwise.lab.engines.embedded.worker`), so that memory
+limits, CPU time, a kill and a cold restart mean the same as for a server. This is the parent's side.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tierwise.host import ledger, page_cache, users
+from tierwise.host.cpu import process_cpu_s
+from tierwise.lab.engines.base import Clients, Engine
+from tierwise.lab.engines.commits import CommitLedger, Found
+from tierwise.lab.engines.documented import Salvage, checked
+from tierwise.lab.engines.embedded.process import WorkerLink, WorkerProcess
+from tierwise.lab.engines.server_engine import ServerDirectories
+from tierwise.lab.engines.thread_waits import ThreadWaitProbe
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
+from tierwise.results.conditions import ColdStart
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.wait_sampling import WaitSampler
+
+
+class EmbeddedClients:
+    """Implements :class:`~tierwise.lab.engines.base.Clients`; must reconnect after the worker restarted."""
+
+    def __init__(
+        self, present_link: Callable[[], WorkerLink], program_json: str, clients: int, seed: int
+    ) -> None:
+        """Connect ``clients`` clients.
+
+        Args:
+            present_link: gives the link to the current worker.
+        """
+        self._present_link = present_link
+        self._told: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
+        self._closed = False
+        self._connect()
+
+    @property
+    def sessions(self) -> int:
+        """Number of open sessions."""
+        return 0 if self._closed or not self._link.open else int(self._told["clients"])
+
+    def run(
+        self,
+        transactions: int | None = None,
+        seconds: float | None = None,
+        *,
+        transaction: str | None = None,
+        cap_s: float | None = None,
+    ) -> str:
+        """Run, and give the report; its ``client_cpu_s`` is zero because the engine counts that time."""
+        told = self._link.call(
+            "run",
+            number=self._number,
+            limits=[transactions, seconds],
+            options={"transaction": transaction, "cap_s": cap_s},
+        )
+        return json.dumps({**json.loads(told), "client_cpu_s": 0.0})
+
+    def reconnect(self) -> None:
+        """Close every session and open new ones in the current worker."""
+        if self._link.open:
+            self._link.call("reconnect", number=self._number)
+        else:
+            self._connect()
+
+    def close(self) -> None:
+        """End the sessions. No error if the worker, and the sessions with it, is gone."""
+        if self._link.open and not self._closed:
+            self._link.call("disconnect", number=self._number)
+        self._closed = True
+
+    def _connect(self) -> None:
+        self._link = self._present_link()
+        self._number = self._link.call("connect", **self._told)
+
+
+_END_TIMEOUT_S = 10
+
+
+class EmbeddedEngine(Engine):
+    """A library as an engine; each subclass names its adapter and the roles of its files.
+
+    The worker runs as tierwise's own account if root calls, else as the caller. It exits when its owner does,
+    even if the owner is killed.
+    """
+
+    adapter: ClassVar[str]
+    """Module and class of the adapter, as ``module:Class``."""
+    package: ClassVar[str]
+    """Distribution that contains the library; its version is the engine's."""
+    helped: ClassVar[bool] = False
+    """Whether the library runs a statement on its own threads besides the client's."""
+
+    least_memory_bytes: ClassVar[int] = 16 << 20
+    """The library's need besides the interpreter's and its own code, for tables of a few thousand rows."""
+
+    def __init__(
+        self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
+    ) -> None:
+        """Prepare; nothing is made or started yet.
+
+        Args:
+            name: the engine's name, for messages and results.
+            settings: the library's settings by name.
+            timeout_s: longest wait for the worker to start or end.
+        """
+        self.name = name
+        self._settings = checked(name, settings or {}, self.allowed_settings())
+        self._timeout_s = timeout_s
+        self._user = users.server_user()
+        self._made = ServerDirectories(name, self._user)
+        self._connected = weakref.WeakSet[EmbeddedClients]()
+        self._worker: WorkerProcess | None = None
+        self._version = self._find_version()
+
+    def check_settings(self) -> None:
+        """Open an empty database with them."""
+        if not self._settings:
+            return
+        with ledger.passage("engine-settings", self._user) as directory:
+            try:
+                self.init(dict.fromkeys(self.roles, directory))
+            finally:
+                self.close()
+
+    def init(self, places: Mapping[Role, Path]) -> None:
+        """Make the database by opening it once."""
+        self.require_placeable(places)
+        self._require_memory()
+        try:
+            self._made.make(places)
+            self._worker = WorkerProcess(self.name, self.adapter, self._user)
+            self.start()
+            self.stop()
+        except BaseException:
+            self.close()
+            raise
+        page_cache.write_out(self.directories.values())
+
+    def start(self) -> None:
+        """Start the worker and open the database in it."""
+        if not self.running:
+            self._open_with({})
+
+    def start_salvaged(self, step: Salvage) -> None:
+        """Open the database with the settings of a step, then run its statements."""
+        self._open_with(step.settings)
+        self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
+
+    def _open_with(self, changes: Mapping[str, str]) -> None:
+        worker = self._known_worker()
+        link = worker.start(self.directories.values(), self._timeout_s)
+        self._confine()
+        try:
+            link.call(
+                "open",
+                directories={role: str(path) for role, path in self.directories.items()},
+                home=str(worker.home),
+                settings={**self._settings, **changes},
+                limits=asdict(self.limits),
+            )
+        except BaseException as error:
+            worker.kill()
+            if isinstance(error, TierwiseError):
+                raise TierwiseError(f"engine {self.name} cannot start: {error.message}", error.fix) from error
+            raise
+
+    def stop(self) -> None:
+        """Close the database, then let the worker exit."""
+        if self._worker is None or not self.running:
+            return
+        try:
+            self._link().call("close")
+        finally:
+            self._worker.end(_END_TIMEOUT_S)
+
+    def crash_stop(self) -> None:
+        """Kill the worker with SIGKILL."""
+        if self._worker is not None:
+            self._worker.kill()
+
+    def restart_cold(self, *, drop_caches: bool = False) -> ColdStart:
+        """Restart cold, then drop the pages that opening the database has read."""
+        cold = super().restart_cold(drop_caches=drop_caches)
+        page_cache.forget(self.owned_directories, drop_caches=drop_caches)
+        return cold
+
+    def close(self) -> None:
+        """Kill the worker if it runs and delete the directories."""
+        if self._worker is not None:
+            self._worker.remove()
+            self._worker = None
+        self._made.remove()
+
+    def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
+        """Send one request per statement."""
+        for role, statement in statements:
+            self._call("execute", role=role, statement=statement)
+
+    def checkpoint(self) -> None:
+        """Run the library's checkpoint, then write the kernel's dirty pages."""
+        self._call("checkpoint")
+        page_cache.write_out(self.directories.values())
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Clients on threads of the worker; several sets may run at the same time."""
+        connected = EmbeddedClients(self._link, program_json, clients, seed)
+        self._connected.add(connected)
+        return connected
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """Fill the tables in the worker."""
+        return int(self._call("load_tables", program=program_json, seed=seed))
+
+    def role_of(self, path: Path) -> Role | None:
+        """Role by the placed role's directory that contains the file."""
+        return next((role for role, made in self.directories.items() if made in path.parents), None)
+
+    def waits_as(self, path: Path) -> Role | None:
+        """Role of a wait for a file: the file's own, unless a log lies among files of another role."""
+        return self.role_of(path)
+
+    def processes(self) -> list[int]:
+        """Only the worker."""
+        return [] if self.server_pid is None else [self.server_pid]
+
+    def counters(self) -> Counters:
+        """Counters with the worker's CPU time: the library's and its clients' together."""
+        told = Counters.model_validate(self._call("counters"))
+        return told.model_copy(update={"cpu_s": process_cpu_s(self.server_pid or 0)})
+
+    def space(self) -> SpaceUse | None:
+        """Space as the library reports it."""
+        told = self._call("space")
+        return None if told is None else SpaceUse.model_validate(told)
+
+    def settings(self) -> dict[str, str]:
+        """Settings as the library reports them."""
+        return dict(self._call("settings"))
+
+    def make_commit_tables(self, clients: int) -> None:
+        """Make the tables of the load of commits in the worker."""
+        self._call("make_commit_tables", clients=clients)
+
+    def commit_ledger(self, clients: int) -> CommitLedger:
+        """An empty ledger in the worker's home."""
+        return CommitLedger.make(self._known_worker().home / "commits", clients, self._user)
+
+    def commit_until_it_fails(self, ledger: CommitLedger, client: int, first: int) -> None:
+        """Commit on a thread of the worker."""
+        self._call("commit_until_it_fails", ledger=str(ledger.path), client=client, first=first)
+
+    def found_commits(self) -> Found:
+        """Read both tables in the worker."""
+        return Found(**self._call("found_commits"))
+
+    def check(self) -> IntegrityCheck:
+        """Let the library check its files."""
+        return IntegrityCheck.model_validate(self._call("check"))
+
+    def version(self) -> str:
+        """Version of the package that contains the library."""
+        return self._version
+
+    def sampler(self) -> WaitSampler:
+        """A sampler that inspects the client threads from outside the worker."""
+        return WaitSampler(
+            ThreadWaitProbe(self.processes(), self.waits_as, self._count_sessions, helped=self.helped)
+        )
+
+    def failure(self) -> str | None:
+        """The library's last output, if it ended unexpectedly."""
+        if self._worker is None or self._worker.link is None or (self._worker.link.open and self.running):
+            return None
+        return self._worker.last_words() or f"engine {self.name} has ended"
+
+    @property
+    def server_pid(self) -> int | None:
+        """Pid of the worker while it runs."""
+        return None if self._worker is None else self._worker.pid
+
+    @property
+    def directories(self) -> Mapping[Role, Path]:
+        """One directory for each placed role."""
+        return self._made.paths
+
+    def _require_memory(self) -> None:
+        given_bytes = self.limits.memory_bytes
+        if given_bytes is not None and given_bytes < self.least_memory_bytes:
+            raise TierwiseError(
+                f"engine {self.name} cannot work in {given_bytes >> 20}M of memory",
+                f"give it {self.least_memory_bytes >> 20}M at least",
+            )
+
+    def _count_sessions(self) -> int:
+        return sum(clients.sessions for clients in list(self._connected))
+
+    def _find_version(self) -> str:
+        return importlib.metadata.version(self.package)
+
+    def _known_worker(self) -> WorkerProcess:
+        if self._worker is None:
+            raise TierwiseError(f"engine {self.name} has no database", "init it first")
+        return self._worker
+
+    def _link(self) -> WorkerLink:
+        link = self._known_worker().link
+        if link is None:
+            raise TierwiseError(f"engine {self.name} does not run", "start it first")
+        return link
+
+    def _call(self, request: str, **arguments: Any) -> Any:
+        try:
+            return self._link().call(request, **arguments)
+        except TierwiseError as error:
+            if error.message.startswith(f"engine {self.name} "):
+                raise
+            raise TierwiseError(f"engine {self.name}: {error.message}", error.fix) from error

@@ -1,0 +1,158 @@
+"""The system's MariaDB with InnoDB, on directories that a placement chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise import _core
+from tierwise.host import page_cache
+from tierwise.lab.engines.base import Clients
+from tierwise.lab.engines.commits import CommitSession
+from tierwise.lab.engines.documented import checked
+from tierwise.lab.engines.mariadb.binaries import MariadbBinaries
+from tierwise.lab.engines.mariadb.counters import MariadbWaitProbe, read_counters, read_space
+from tierwise.lab.engines.mariadb.files import MariadbFiles, in_directory
+from tierwise.lab.engines.mariadb.server import MariadbServer, defaults_for, for_limits, for_places
+from tierwise.lab.engines.mariadb.session import commit_session, run_check
+from tierwise.lab.engines.server_engine import ServerEngine
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.wait_sampling import WaitSampler
+
+_DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
+"""For making the system tables; the caller writes them out afterwards."""
+
+
+class MariadbEngine(ServerEngine[MariadbServer]):
+    """A MariaDB server. The load's sessions have privileges only on their own schema."""
+
+    roles: ClassVar = frozenset({Role.LOG, Role.UNDO, Role.SYSTEM, Role.DATA, Role.TEMP, Role.ARCHIVE})
+    dialect: ClassVar = "mysql"
+    unsupported: ClassVar = {
+        Role.INDEX: "index pages lie in the file of their table",
+        Role.DOUBLEWRITE: "the doublewrite buffer lies in the system's tablespace, ibdata1",
+        "parallelism": "one thread works on a statement: InnoDB has no parallel query",
+        "temp_bytes": "the server counts temporary tables and files, not their bytes",
+    }
+    inside: ClassVar = {Role.INDEX: Role.DATA, Role.DOUBLEWRITE: Role.SYSTEM}
+
+    def __init__(
+        self,
+        name: str,
+        binaries: MariadbBinaries,
+        settings: Mapping[str, str] | None = None,
+        *,
+        timeout_s: float = 600,
+    ) -> None:
+        """Prepare; nothing is made or started yet.
+
+        Args:
+            name: the engine's name, for messages and results.
+            binaries: the installation to use.
+            settings: server settings by name, as in my.cnf.
+            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
+        """
+        super().__init__(name, "mariadb", timeout_s)
+        self._binaries = binaries
+        self._version = binaries.version
+        self._settings = checked(name, settings or {}, self.allowed_settings())
+        self._files = MariadbFiles()
+        self._temp: Path | None = None
+
+    def check_settings(self) -> None:
+        """Ask the server's own parser."""
+        self._binaries.check(self.name, self._settings)
+
+    def init(self, places: Mapping[Role, Path]) -> None:
+        """Check the settings, run mariadb-install-db, then make the load's schema and account."""
+        self.require_placeable(places)
+        self.check_settings()
+        super().init(places)
+
+    def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
+        """Give each new data table a DATA DIRECTORY; an index goes with its table."""
+        session = self._known_server().client
+        for role, sql in statements:
+            if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
+                raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
+            place = self.directories.get(Role.DATA) if role is not Role.SYSTEM else None
+            self._files.note(role, sql)
+            session.query(sql if place is None else in_directory(sql, place))
+
+    def checkpoint(self) -> None:
+        """Run a sharp checkpoint of InnoDB, then write the kernel's dirty pages."""
+        self._known_server().query("SET GLOBAL innodb_log_checkpoint_now = ON")
+        page_cache.write_out(self.directories.values())
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Clients over the Unix socket, on threads of this process."""
+        return _core.Clients("mariadb", self._known_server().address, program_json, clients, seed)
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """Multi-row INSERTs over several connections."""
+        address = self._known_server().address
+        return _core.load_tables("mariadb", address, program_json, seed, progress=self.on_loaded)
+
+    def commit_session(self) -> CommitSession:
+        """A session of the load's account."""
+        return commit_session(self._known_server().connect_client)
+
+    def check(self) -> IntegrityCheck:
+        """CHECK TABLE of the load's tables."""
+        return run_check(self._known_server().client.query)
+
+    def role_of(self, path: Path) -> Role | None:
+        """Role by the file's name and the statement that made its table, else by the file's directory."""
+        told = self._files.role_of(path)
+        if told is None and self._temp in path.parents:
+            return Role.TEMP
+        return Role.SYSTEM if told is None and self.directories.get(Role.SYSTEM) in path.parents else told
+
+    def counters(self) -> Counters:
+        """Server-wide counters, connected sessions included."""
+        server = self._known_server()
+        return read_counters(server.query, server.cpu_s())
+
+    def space(self) -> SpaceUse | None:
+        """Space of all tables of the load."""
+        server = self._known_server()
+        return read_space(server.query, server.client.query)
+
+    def settings(self) -> dict[str, str]:
+        """SHOW GLOBAL VARIABLES."""
+        return dict(self._known_server().query("SHOW GLOBAL VARIABLES"))
+
+    def version(self) -> str:
+        """Version such as ``10.11.14``."""
+        return self._version
+
+    def sampler(self) -> WaitSampler:
+        """Samples the threads of the load's sessions."""
+        server = self._known_server()
+        if server.pid is None:
+            raise TierwiseError(f"engine {self.name} does not run", "start it first")
+        return WaitSampler(MariadbWaitProbe(server.pid, self.role_of, server.connect, server.client.number))
+
+    def _make_server(self) -> MariadbServer:
+        return MariadbServer(self.name, self._binaries, self._user)
+
+    def _make_database(self, server: MariadbServer) -> None:
+        self._temp = self.directories.get(Role.TEMP) or self._made.make_beside(Role.SYSTEM, "temp")
+        ours = {name: value for name, value in self._all_settings().items() if name != "log_bin"}
+        server.install(self.directories[Role.SYSTEM], ours | _DURABILITY_OFF, self._timeout_s)
+        self.start()
+        server.make_client()
+        self.stop()
+
+    def _all_settings(self) -> dict[str, str]:
+        assert self._temp is not None, "made with the database"
+        return {
+            **for_limits(self.name, self.limits),
+            **defaults_for(self.directories),
+            **self._settings,
+            **for_places(self.directories, self._temp, self._known_server().socket),
+        }

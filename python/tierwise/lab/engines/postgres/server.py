@@ -1,0 +1,354 @@
+"""One PostgreSQL server process: settings, start, stop, errors in one line, a second member of its log."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import shlex
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tierwise.host import ledger
+from tierwise.host.processes import Process
+from tierwise.host.users import ServerUser, ids, write_for
+from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.postgres.binaries import Binaries
+from tierwise.lab.engines.postgres.files import ARCHIVED
+from tierwise.lab.engines.postgres.session import (
+    CATALOGUE_ONLY,
+    CHECKS,
+    CLIENT,
+    CONTROL,
+    DATABASE,
+    SUPERUSER,
+    PostgresSession,
+    explain,
+    fix_for,
+    grave_lines,
+)
+from tierwise.lab.engines.server_engine import ServerProcess
+from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import psycopg
+
+_DEFAULT_WORKERS = 8
+"""Default of max_worker_processes and max_parallel_workers."""
+_DEFAULT_CONNECTIONS = 100
+_OWN_CONNECTIONS = 20
+"""Connections for the control session, samplers, loaders and the server's superuser reserve."""
+
+
+@dataclass(frozen=True)
+class PostgresSettings:
+    """The study's settings, with tierwise's own settings taken out."""
+
+    server: Mapping[str, str]
+    log_members: int
+    """2: a second log member on the log's device; a commit waits for both."""
+    segment_mib: int | None
+    """Size of a log segment, fixed when the database is made."""
+
+    @classmethod
+    def split(cls, name: str, settings: Mapping[str, str]) -> PostgresSettings:
+        """Take out what the server does not know, and check its values.
+
+        Args:
+            name: of the engine, for messages.
+            settings: those that a study may give.
+
+        Raises:
+            TierwiseError: naming the setting.
+        """
+        server = dict(settings)
+        members = server.pop("log_members", "1")
+        if members not in ("1", "2"):
+            raise TierwiseError(f"engine {name}: setting log_members is {members!r}", "use 1 or 2")
+        return cls(server, int(members), _segment_mib(name, server.pop("wal_segment_size", None)))
+
+
+def _segment_mib(name: str, size: str | None) -> int | None:
+    if size is None:
+        return None
+    match = re.fullmatch(r"(\d+)\s*MB", size)
+    mib = int(match[1]) if match else 0
+    if mib not in {1 << power for power in range(11)}:
+        raise TierwiseError(
+            f"engine {name}: setting wal_segment_size is {size!r}", "use a power of two from 1MB to 1024MB"
+        )
+    return mib
+
+
+def for_limits(limits: Limits) -> dict[str, str]:
+    """Settings that follow from limits.
+
+    A quarter of the memory for shared_buffers is what the manual recommends (section 19.4.1); the planner
+    assumes a cache of three quarters. Parallelism counts the leader, so 1 means a query without workers.
+    """
+    found = {}
+    if limits.memory_bytes is not None:
+        found["shared_buffers"] = f"{max(limits.memory_bytes // 4 >> 10, 128)}kB"
+        found["effective_cache_size"] = f"{max(limits.memory_bytes * 3 // 4 >> 10, 128)}kB"
+    if limits.parallelism is not None:
+        helpers = limits.parallelism - 1
+        found["max_parallel_workers_per_gather"] = str(helpers)
+        found["max_parallel_maintenance_workers"] = str(helpers)
+        found["max_parallel_workers"] = str(max(_DEFAULT_WORKERS, helpers))
+        found["max_worker_processes"] = str(max(_DEFAULT_WORKERS, helpers))
+    if limits.sessions is not None:
+        found["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
+    return found
+
+
+def for_archive(directory: Path) -> dict[str, str]:
+    """Settings that copy each full segment to a directory and flush it there."""
+    target = shlex.quote(str(directory)).replace("%", "%%")
+    copy = f"dd if=%p of={target}/%f{ARCHIVED}.part bs=1M conv=fsync status=none"
+    rename = f"mv {target}/%f{ARCHIVED}.part {target}/%f{ARCHIVED}"
+    return {"archive_mode": "on", "archive_command": f"{copy} && {rename}"}
+
+
+MEMBER = "tierwise_member"
+"""Name of the receiver, and of the slot that keeps segments until the receiver has them."""
+
+MEMBER_SETTINGS = {"synchronous_standby_names": MEMBER}
+_STATE = f"SELECT state FROM pg_catalog.pg_stat_replication WHERE application_name = '{MEMBER}'"
+
+
+class SynchronousWalReceiver:
+    """Runs pg_receivewal, which writes the flushed log, flushes its copy and reports that."""
+
+    def __init__(self, server: PostgresServer, directory: Path) -> None:
+        """Write to ``directory``; the server must run with :data:`MEMBER_SETTINGS`."""
+        self._server = server
+        self._directory = directory
+        self._process: Process | None = None
+
+    def start(self, timeout_s: float) -> None:
+        """Start receiving, and wait until commits can use the receiver.
+
+        Raises:
+            TierwiseError: with the program's last line, if it ended.
+        """
+        program = self._server.bin / "pg_receivewal"
+        arguments: list[str | Path] = ["-D", self._directory, "--no-password", "--slot", MEMBER, "--no-loop"]
+        dsn = f"{self._server.dsn} application_name={MEMBER}"
+        create = ["--create-slot", "--if-not-exists", "--slot", MEMBER, "-d", dsn]
+        secrets = self._server.secrets
+        self._server.run(program, create, timeout_s, secrets)
+        self._process = self._server.launch(program, [*arguments, "--synchronous", "-d", dsn], secrets)
+        deadline_s = time.monotonic() + timeout_s
+        while self._server.query(_STATE) != [("streaming",)]:
+            if not self._process.running or time.monotonic() > deadline_s:
+                self.end()
+                raise self._server.error("has no second member of its log")
+            time.sleep(0.01)
+
+    @property
+    def pids(self) -> list[int]:
+        """Pid of the receiver while it runs."""
+        return [self._process.pid] if self._process is not None and self._process.running else []
+
+    @property
+    def lost(self) -> bool:
+        """Whether the receiver has ended unexpectedly, so that commits block."""
+        return self._process is not None and not self._process.running
+
+    def end(self, timeout_s: float = 0) -> None:
+        """Wait for it to end, as it does after a clean stop of the server, or kill it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.wait_or_kill(timeout_s)
+
+
+_MEMORY = Path("/dev/shm")
+
+
+class PostgresServer(ServerProcess):
+    """The programs, the process, and a home for its socket and its log off the placed devices.
+
+    A fast shutdown stops it; an immediate shutdown crashes it.
+    """
+
+    _stop_signal = signal.SIGINT
+    _crash_signal = signal.SIGQUIT
+
+    def __init__(
+        self, name: str, binaries: Binaries, user: ServerUser | None, *, socket: tuple[Path | None, int]
+    ) -> None:
+        """Make the home, with a copy of the programs if ``user`` cannot reach them.
+
+        Args:
+            name: of the engine, for messages.
+            socket: its directory (the home when ``None``) and the port number in its file name.
+        """
+        super().__init__(name, "postgres", user)
+        self._shared: ledger.Directory | None = None
+        try:
+            self._binaries = binaries.reachable_by(user, self._home.outer / "server")
+        except BaseException:
+            self._home.remove()
+            raise
+        self._secret, self._client_secret = secrets.token_hex(16), secrets.token_hex(16)
+        self.socket_dir, self.port = socket[0] or self.home, socket[1]
+        self._control: PostgresSession | None = None
+        self._has_client = False
+        self._client: PostgresSession | None = None
+
+    @property
+    def bin(self) -> Path:
+        """Directory of the programs."""
+        return self._binaries.bin
+
+    @property
+    def dsn(self) -> str:
+        """Keywords and values of the superuser's sessions, without the password."""
+        return f"{self._address(SUPERUSER, CONTROL)} {CATALOGUE_ONLY}"
+
+    @property
+    def client_dsn(self) -> str:
+        """Keywords and values of the load's sessions, whose options replace the caller's PGOPTIONS."""
+        options = "options='-c application_name=tierwise_client'"
+        return f"{self._address(CLIENT, DATABASE)} {options} password={self._client_secret}"
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Environment with the password for PostgreSQL's programs; any user can read a command line."""
+        return {"PGPASSWORD": self._secret}
+
+    @property
+    def superuser_dsn(self) -> str:
+        """Keywords and values of the superuser's sessions, with the password."""
+        return f"{self.dsn} password={self._secret}"
+
+    @property
+    def client(self) -> PostgresSession:
+        """tierwise's own session of the load's account, for all that concerns the load's database.
+
+        Raises:
+            TierwiseError: if the server is down.
+        """
+        if self._client is None:
+            raise self._down()
+        return self._client
+
+    def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
+        """Make a cluster in ``data`` whose superuser has the password."""
+        password = self._home.outer / "password"
+        write_for(self._user, password, self._secret)
+        access: list[str | Path] = ["--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", password]
+        self.run(self.bin / "initdb", ["-D", data, *access, *arguments], timeout_s)
+        password.unlink()
+        self._adopt(data)
+
+    def make_client(self) -> None:
+        """Make the account of the load's sessions, and give it the load's database.
+
+        This is the only time that the superuser enters that database: the account cannot have been there.
+        """
+        self.query(f"CREATE ROLE {CLIENT} LOGIN PASSWORD '{self._client_secret}'")
+        self.query(f"REVOKE CONNECT, TEMPORARY ON DATABASE {CONTROL} FROM PUBLIC")
+        self.query(f"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {DATABASE} TO {CLIENT}")
+        once = f"{self._address(SUPERUSER, DATABASE)} {CATALOGUE_ONLY} password={self._secret}"
+        with contextlib.closing(self._session(once)) as session:
+            session.query(f"ALTER SCHEMA public OWNER TO {CLIENT}")
+            if session.query("SELECT FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'"):
+                session.query(f"CREATE SCHEMA {CHECKS}")
+                session.query(f"CREATE EXTENSION amcheck SCHEMA {CHECKS}")
+                session.query(f"GRANT USAGE ON SCHEMA {CHECKS} TO {CLIENT}")
+                session.query(f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {CHECKS} TO {CLIENT}")
+        self._has_client = True
+
+    def _adopt(self, data: Path) -> None:
+        """Move the shared memory of a new data directory to a directory of its own in memory.
+
+        A killed server leaves its shared memory behind. In /dev/shm itself its owner would be unknown;
+        in ``data`` it would cause I/O on the device under test.
+        """
+        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, owner=ids(self._user))
+        (data / "pg_dynshmem").rmdir()
+        (data / "pg_dynshmem").symlink_to(self._shared.path)
+
+    def start(
+        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
+    ) -> None:
+        """Start postgres, its settings on the command line."""
+        options = [f"-c{name}={value}" for name, value in settings.items()]
+        self._process = self.launch(self.bin / "postgres", ["-D", data, *options])
+        try:
+            began()
+            self._control = self._connect(data, timeout_s)
+            if self._has_client:
+                self._client = self._session(self.client_dsn)
+        except BaseException:
+            self.crash_stop()
+            raise
+
+    def remove(self) -> None:
+        """End the process if it runs, delete its shared memory and the home."""
+        self.crash_stop()
+        if self._shared is not None:
+            self._shared.remove()
+        super().remove()
+
+    def query(self, sql: str) -> list[Any]:
+        """Run one statement of tierwise's own as the superuser and give its rows."""
+        return self.control.query(sql)
+
+    @property
+    def control(self) -> PostgresSession:
+        """The superuser's session.
+
+        Raises:
+            TierwiseError: if the server is down.
+        """
+        if self._control is None:
+            raise self._down()
+        return self._control
+
+    def failure(self) -> str | None:
+        """The last grave line of the log since the last start, if any."""
+        return next(reversed(grave_lines(self._recent_log())), None)
+
+    def explain(self, what: str) -> TierwiseError:
+        """Build the error from the last severe line."""
+        return explain(f"engine {self._name} {what}", self._recent_log())
+
+    def _address(self, account: str, database: str) -> str:
+        return f"host='{self.socket_dir}' port={self.port} user={account} dbname={database}"
+
+    def _disconnect(self) -> None:
+        for session in (self._client, self._control):
+            if session is not None:
+                session.close()
+        self._client = self._control = None
+
+    def _session(self, dsn: str) -> PostgresSession:
+        try:
+            opened = psycopg.connect(dsn, autocommit=True, application_name="tierwise")
+        except psycopg.Error as error:
+            message = self.failure() or str(error).splitlines()[0]
+            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+        return PostgresSession(self._name, opened, self.failure)
+
+    def _connect(self, data: Path, timeout_s: float) -> PostgresSession:
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
+            if self.pid is None:
+                raise self.error("cannot start")
+            with contextlib.suppress(TierwiseError):
+                control = self._session(self.superuser_dsn)
+                if self._answers_on(control, data):
+                    return control
+                control.close()
+            time.sleep(0.01)
+        raise self.error(f"took no connection within {timeout_s:g} s")
+
+    @staticmethod
+    def _answers_on(control: PostgresSession, data: Path) -> bool:
+        """Whether our server answers, not another server that has the socket while ours fails to start."""
+        ((shown,),) = control.query("SHOW data_directory")
+        return Path(shown).resolve() == data.resolve()

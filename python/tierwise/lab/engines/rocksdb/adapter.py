@@ -1,0 +1,348 @@
+"""RocksDB in the worker's process: opened with separate roles, its counters, its load of commits."""
+
+from __future__ import annotations
+
+import json
+import pickle  # noqa: F401  (rocksdict imports it when a database is opened, and the worker may then not read it)
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from rocksdict import Cache, DBPath, Options, Rdict, WriteBatch, WriteOptions
+
+from tierwise.lab.engines.commits import CommitSession
+from tierwise.lab.engines.embedded.adapter import Opening
+from tierwise.lab.engines.objects.operations import Kind, parse_kind
+from tierwise.lab.engines.objects.store import Locks, ObjectClient, Pair, kind_key, kinds_prefix
+from tierwise.lab.engines.rocksdb.files import NAMED_OPTIONS, has_options, newest_options, read_options
+from tierwise.model.errors import TierwiseError
+from tierwise.model.names import did_you_mean
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
+
+CACHE = "block_cache"
+"""Size of the block cache in bytes: the only option that RocksDB's file leaves out."""
+
+SYNC = "sync"
+"""Whether a commit waits for the flush of the log: an option of each write, in no file."""
+
+REPAIR = "repair"
+"""Whether to repair the database before it is opened; only the engine sets it."""
+
+_CACHE_BYTES = 32 << 20
+
+
+def wants_sync(settings: Mapping[str, str]) -> bool:
+    """The setting ``sync``: on unless it is off.
+
+    Raises:
+        TierwiseError: for any other value.
+    """
+    value = settings.get(SYNC, "on")
+    if value not in ("on", "off"):
+        raise TierwiseError(f"setting {SYNC} cannot be {value!r}", "give on or off")
+    return value == "on"
+
+
+class NamedOptions:
+    """The options of an existing database, with some of them changed."""
+
+    def __init__(self, database: Path, changes: Mapping[str, str]) -> None:
+        """Read the options.
+
+        Args:
+            database: directory with its newest ``OPTIONS`` file.
+            changes: values by name, as the file has them.
+
+        Raises:
+            TierwiseError: naming the option that is unknown or has a bad value.
+        """
+        self._values = {CACHE: str(_CACHE_BYTES), **read_options(database)}
+        for name in changes.keys() - self._values.keys():
+            raise TierwiseError(
+                f"setting {name} is unknown to RocksDB",
+                did_you_mean(name, self._values, "see its OPTIONS file"),
+            )
+        self._text = newest_options(database).read_text()
+        for name, value in changes.items():
+            line = f"  {name}={value}".replace("\\", r"\\")
+            self._text = re.sub(rf"(?m)^  {name}=.*$", line, self._text)
+        self._changes = changes
+        self._cache_bytes = self._whole(CACHE, changes.get(CACHE, str(_CACHE_BYTES)))
+
+    @property
+    def cache_bytes(self) -> int:
+        """Size of the block cache."""
+        return self._cache_bytes
+
+    def load(self, scratch: Path) -> tuple[Options, dict[str, Options]]:
+        """Let RocksDB parse the options; gives those of the database, and of each column family.
+
+        Args:
+            scratch: a writable directory.
+
+        Raises:
+            TierwiseError: naming the option whose value RocksDB refuses.
+        """
+        scratch.mkdir(exist_ok=True)
+        (scratch / "OPTIONS-000001").write_text(self._text)
+        (scratch / "rocksdict-config.json").write_text(
+            json.dumps({"raw_mode": True, "prefix_extractors": {}})
+        )
+        try:
+            return Options.load_latest(str(scratch), cache=Cache(self._cache_bytes))
+        except Exception as error:
+            named = next((name for name in self._changes if name in str(error)), ", ".join(self._changes))
+            raise TierwiseError(f"setting {named}: {error}", "choose a value that RocksDB takes") from None
+
+    @staticmethod
+    def _whole(name: str, value: str) -> int:
+        if not value.isdecimal():
+            raise TierwiseError(f"setting {name}: {value!r} is no number of bytes", "give a whole number")
+        return int(value)
+
+
+class GroupCommit:
+    """Lets one caller flush for itself and for all callers that arrived during the previous flush."""
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
+        self._turn = threading.Condition()
+        self._written = 0
+        self._durable = 0
+        self._flushing = False
+
+    def wait(self) -> None:
+        """Return when all of the caller's earlier writes are durable.
+
+        An error of a flush is raised only to its caller; the other callers retry.
+        """
+        with self._turn:
+            self._written += 1
+            mine = self._written
+            self._turn.wait_for(lambda: self._durable >= mine or not self._flushing)
+            if self._durable >= mine:
+                return
+            self._flushing = True
+            covered = self._written
+        try:
+            self._flush()
+        except BaseException:
+            covered = 0
+            raise
+        finally:
+            with self._turn:
+                self._durable = max(self._durable, covered)
+                self._flushing = False
+                self._turn.notify_all()
+
+
+_DONE = b"commits/done/"
+_ITEM = b"commits/item/"
+
+
+class Store(Protocol):
+    """What a session needs of the database."""
+
+    def write(self, changes: Mapping[bytes, bytes | None], /) -> None:
+        """Write one batch."""
+
+    def scan(self, prefix: bytes, /) -> Iterator[tuple[bytes, bytes]]:
+        """All pairs whose key has the prefix."""
+
+
+class RocksCommitSession:
+    """A commit is one batch of two keys."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def commit(self, client: int, number: int, item: int, body: str) -> None:
+        """Write the row's key and the item's new value."""
+        row = b"%s%d/%d" % (_DONE, client, number)
+        self._store.write({row: b"", _item_key(item): b"%d %s" % (number, body.encode())})
+
+    def fill(self, items: Sequence[tuple[int, int, str]]) -> None:
+        """Write all items in one batch."""
+        self._store.write({_item_key(item): b"%d %s" % (n, body.encode()) for item, n, body in items})
+
+    def read(self) -> tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int, str]]]:
+        """Scan both kinds of keys."""
+        done = [_numbers(key, _DONE) for key, _ in self._store.scan(_DONE)]
+        items = [
+            (_numbers(key, _ITEM)[0], int(number), body.decode())
+            for key, value in self._store.scan(_ITEM)
+            for number, body in [value.split(b" ", 1)]
+        ]
+        return [(client, number) for client, number in done], items
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def run_check(store: Store) -> IntegrityCheck:
+    """Read every pair of the database; the package has no call for RocksDB's VerifyChecksum."""
+    name = "full read with block checksums"
+    try:
+        for _ in store.scan(b""):
+            pass
+    except Exception as error:  # the library raises plain ones
+        return IntegrityCheck(name=name, problems=[str(error)])
+    return IntegrityCheck(name=name)
+
+
+def _item_key(item: int) -> bytes:
+    return b"%s%06d" % (_ITEM, item)
+
+
+def _numbers(key: bytes, prefix: bytes) -> list[int]:
+    return [int(part) for part in key.removeprefix(prefix).split(b"/")]
+
+
+_NO_LIMIT = 1 << 50
+_TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")
+
+
+class RocksAdapter:
+    """One database; all sessions share it as an object store."""
+
+    def __init__(self) -> None:
+        """Prepare; nothing is open yet."""
+        self.kinds: dict[str, Kind] = {}
+        self.locks = Locks()
+        self.special: Mapping[str, Callable[..., object]] = {}
+        self._unsynced = WriteOptions()
+
+    def open(self, opening: Opening) -> None:
+        """Make the database with RocksDB's defaults, or repair it, then open it with the settings."""
+        system = opening.directory(Role.SYSTEM)
+        self._system = system
+        if opening.settings.get(REPAIR) == "on":
+            Rdict.repair(str(system), _placed(Options(raw_mode=True), opening))
+        if not (system / "CURRENT").exists() or not has_options(system):
+            Rdict(str(system), _placed(Options(raw_mode=True), opening)).close()
+        self._sync = wants_sync(opening.settings)
+        given = {name: value for name, value in opening.settings.items() if name not in (SYNC, REPAIR)}
+        named = NamedOptions(system, {**_sizes(opening), **given})
+        self._cache_bytes = named.cache_bytes
+        loaded, families = named.load(opening.home / NAMED_OPTIONS)
+        self._options = _placed(loaded, opening)
+        self._database = Rdict(str(system), self._options, column_families=families)
+        self._group = GroupCommit(lambda: self._database.flush_wal(True))
+        declared = [value.decode() for _, value in self.scan(kinds_prefix())]
+        self.kinds = {kind.name: kind for kind in map(parse_kind, declared, range(len(declared)))}
+
+    def driver(self) -> tuple[str, object]:
+        """This adapter, which connects the clients."""
+        return "python", self
+
+    def connect(self) -> ObjectClient:
+        """Open a session."""
+        return ObjectClient(self)
+
+    def execute(self, _role: Role, statement: str) -> None:
+        """Declare a kind of object; its indexes lie among the data, for every role."""
+        kind = parse_kind(statement, len(self.kinds))
+        if kind.name in self.kinds:
+            raise TierwiseError(f"there are objects of the kind {kind.name} already", "choose another name")
+        self.write({kind_key(kind.number, kind.name): statement.encode()})
+        self.kinds[kind.name] = kind
+
+    def checkpoint(self) -> None:
+        """Flush the memtables."""
+        self._database.flush()
+
+    def counters(self) -> Counters:
+        """RocksDB's own counters, in blocks where other engines count pages."""
+        counted = {name: int(count) for name, count in _TICKER.findall(self._options.get_statistics() or "")}
+        page_bytes = int(read_options(self._system)["block_size"])
+        misses = counted["block.cache.miss"]
+        written = counted["flush.write.bytes"] + counted["compact.write.bytes"]
+        return Counters(
+            log_bytes=counted["wal.bytes"],
+            logical_reads=counted["block.cache.hit"] + misses,
+            physical_reads=counted["sst.read.micros"],
+            pages_read=misses,
+            pages_written=written // page_bytes,
+            page_bytes=page_bytes,
+            commits=counted["write.self"] + counted["write.other"],
+        )
+
+    def space(self) -> SpaceUse | None:
+        """Space of the table files; indexes and objects are not distinguished."""
+        reserved = self._database.property_int_value("rocksdb.total-sst-files-size") or 0
+        live = self._database.property_int_value("rocksdb.estimate-live-data-size") or 0
+        return SpaceUse(reserved_bytes=reserved, unused_bytes=reserved - min(live, reserved))
+
+    def settings(self) -> dict[str, str]:
+        """Every option and the version of RocksDB, from its options file."""
+        return {
+            **read_options(self._system),
+            CACHE: str(self._cache_bytes),
+            SYNC: "on" if self._sync else "off",
+        }
+
+    def make_commit_tables(self) -> None:
+        """Nothing to make: keys need no schema."""
+
+    def commit_session(self) -> CommitSession:
+        """A session that writes a batch for each commit."""
+        return RocksCommitSession(self)
+
+    def check(self) -> IntegrityCheck:
+        """Read every pair, which verifies the checksums of blocks."""
+        return run_check(self)
+
+    def close(self) -> None:
+        """Close; the next opening replays the log."""
+        self._database.flush()
+        self._database.close()
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of a key, or ``None``."""
+        value: bytes | None = self._database.get(key)
+        return value
+
+    def scan(self, prefix: bytes) -> Iterator[Pair]:
+        """All pairs whose key has the prefix, sorted, as of the first one."""
+        pairs: Iterator[Any] = self._database.items(from_key=prefix)
+        for key, value in pairs:
+            if not key.startswith(prefix):
+                return
+            yield key, value
+
+    def write(self, changes: Mapping[bytes, bytes | None]) -> None:
+        """Write one batch, then wait for the log, unless the setting ``sync`` is off.
+
+        The library holds the interpreter's lock while it writes and releases it only in a separate flush.
+        With ``sync`` in the write, two clients could never share a flush, as they do in RocksDB itself.
+        """
+        batch = WriteBatch(raw_mode=True)
+        for key, value in changes.items():
+            if value is None:
+                batch.delete(key)
+            else:
+                batch.put(key, value)
+        self._database.write(batch, self._unsynced)
+        if self._sync:
+            self._group.wait()
+
+
+def _placed(options: Options, opening: Opening) -> Options:
+    options.create_if_missing(True)
+    options.set_wal_dir(str(opening.directory(Role.LOG)))
+    options.set_db_paths([DBPath(str(opening.directory(Role.DATA)), _NO_LIMIT)])
+    options.set_db_log_dir(str(opening.home))
+    options.enable_statistics()
+    return options
+
+
+def _sizes(opening: Opening) -> dict[str, str]:
+    """Half of the memory for the block cache, a quarter for memtables."""
+    memory_bytes = opening.limits.memory_bytes
+    if memory_bytes is None:
+        return {}
+    return {CACHE: str(memory_bytes // 2), "db_write_buffer_size": str(memory_bytes // 4)}

@@ -1,0 +1,138 @@
+"""SQLite in the worker's process: one connection that keeps the database open, and the clients' own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tierwise import _core
+from tierwise.lab.engines.commits import SQL_SCHEMA, CommitSession, SqlCommitSession
+from tierwise.lab.engines.embedded.adapter import Opening
+from tierwise.lab.engines.sqlite import settings as sqlite_settings
+from tierwise.model.errors import StatementError
+from tierwise.model.placement import Role
+from tierwise.results.faults import IntegrityCheck
+from tierwise.results.measurements import Counters, SpaceUse
+
+_PLACED = (Role.DATA, Role.LOG, Role.DOUBLEWRITE, Role.TEMP, Role.SYSTEM)
+_WALK_S = 10
+"""Longest time for the space analysis, which reads every page."""
+_SPACE = """
+    SELECT coalesce(entry.type, 'table'), sum(page.pgsize - page.unused),
+           sum(page.ncell) FILTER (WHERE entry.type = 'table' AND (page.pagetype = 'leaf' OR listed.wr))
+    FROM dbstat AS page
+    LEFT JOIN sqlite_schema AS entry ON entry.name = page.name
+    LEFT JOIN pragma_table_list AS listed ON listed.name = page.name AND listed.schema = 'main'
+    GROUP BY 1
+"""
+
+
+class SqliteAdapter:
+    """One database."""
+
+    def __init__(self) -> None:
+        """Prepare; nothing is open yet."""
+        self.special: Mapping[str, Callable[..., object]] = {"refused": self._refused}
+
+    def open(self, opening: Opening) -> None:
+        """Make the database, or open it and recover after a crash."""
+        self._address = json.dumps(
+            {
+                "places": {role: str(opening.directory(role)) for role in _PLACED},
+                "pragmas": sqlite_settings.pragmas(opening.settings, opening.limits),
+            }
+        )
+        self._database = _core.SqliteDatabase(self._address)
+
+    def driver(self) -> tuple[str, object]:
+        """Clients find the database by its address."""
+        return "sqlite", self._address
+
+    def execute(self, _role: Role, statement: str) -> None:
+        """Run a statement; what it creates goes to the one file."""
+        self._database.query(statement)
+
+    def checkpoint(self) -> None:
+        """Write the log to the database's file."""
+        self._database.checkpoint()
+
+    def counters(self) -> Counters:
+        """Requests as counted by the VFS; logical reads as counted by each connection's cache."""
+        counts = json.loads(self._database.counts())
+        page_bytes = self._number("PRAGMA page_size")
+        data = counts["data"]
+        return Counters(
+            log_bytes=counts["log"]["written_bytes"],
+            doublewrite_bytes=counts["doublewrite"]["written_bytes"],
+            logical_reads=counts["cache_hits"] + counts["cache_misses"],
+            physical_reads=data["reads"],
+            pages_read=data["read_bytes"] // page_bytes,
+            physical_writes=data["writes"],
+            pages_written=data["written_bytes"] // page_bytes,
+            temp_bytes=counts["temp"]["written_bytes"],
+            page_bytes=page_bytes,
+            commits=counts["commits"],
+        )
+
+    def space(self) -> SpaceUse | None:
+        """Space from every page of the database; if that takes too long, only the number of free pages."""
+        page_bytes = self._number("PRAGMA page_size")
+        reserved = self._number("PRAGMA page_count") * page_bytes
+        try:
+            walked = self._rows(_SPACE, cap_s=_WALK_S)
+        except StatementError as error:
+            if not error.capped:
+                raise
+            free = self._number("PRAGMA freelist_count") * page_bytes
+            return SpaceUse(reserved_bytes=reserved, unused_bytes=free)
+        used = {kind: size for kind, size, _ in walked}
+        data, index = used.get("table", 0), used.get("index", 0)
+        return SpaceUse(
+            rows=sum(rows or 0 for _, _, rows in walked),
+            reserved_bytes=reserved,
+            data_bytes=data,
+            index_bytes=index,
+            unused_bytes=reserved - data - index,
+        )
+
+    def settings(self) -> dict[str, str]:
+        """PRAGMAs, and the options that SQLite was compiled with."""
+        told = {name: self._rows(f"PRAGMA {name}") for name in sqlite_settings.names()}
+        shown = {name: sqlite_settings.shown(name, str(rows[0][0])) for name, rows in told.items() if rows}
+        options = (row[0] for row in self._rows("PRAGMA compile_options"))
+        return {**shown, "compile_options": " ".join(options)}
+
+    def make_commit_tables(self) -> None:
+        """Make the tables of the load of commits."""
+        for _, statement in SQL_SCHEMA:
+            self._database.query(statement)
+
+    def commit_session(self) -> CommitSession:
+        """A connection of its own, which waits for the others' transactions at its first statement."""
+        database = _core.SqliteDatabase(self._address)
+
+        def execute(sql: str) -> list[list[Any]]:
+            rows: list[list[Any]] = json.loads(database.query("BEGIN IMMEDIATE" if sql == "BEGIN" else sql))
+            return rows
+
+        return SqlCommitSession(execute, database.close)
+
+    def check(self) -> IntegrityCheck:
+        """PRAGMA integrity_check."""
+        told = [str(row[0]) for row in self._rows("PRAGMA integrity_check")]
+        return IntegrityCheck(name="PRAGMA integrity_check", problems=[] if told == ["ok"] else told)
+
+    def close(self) -> None:
+        """Close the last connection, which empties the log."""
+        self._database.close()
+
+    def _refused(self) -> str | None:
+        return self._database.refused()
+
+    def _number(self, sql: str) -> int:
+        return int(self._rows(sql)[0][0])
+
+    def _rows(self, sql: str, cap_s: float | None = None) -> list[list[Any]]:
+        rows: list[list[Any]] = json.loads(self._database.query(sql, cap_s))
+        return rows

@@ -1,0 +1,332 @@
+"""docs/evidence/accuracy.md: the error of predictions against measurements, and what its figures mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import get_args
+
+from tierwise.lab.validation import (
+    Accuracy,
+    Measured,
+    Pair,
+    Row,
+    Summary,
+    by,
+    regrets,
+    small_regret,
+    summary,
+    verdicts,
+)
+from tierwise.lab.validation.accuracy import (
+    CONTROL_BAR,
+    COVERAGE_BAR,
+    GOOD,
+    LEAST_APART,
+    MEDIAN_BAR,
+    MOST_APART,
+    NINETIETH_BAR,
+    ORDER_BAR,
+    REGRET_BAR,
+    REGRET_SHARE_BAR,
+    WIDTH_BAR,
+    WORST_BAR,
+    WRONG,
+    Verdict,
+)
+from tierwise.lab.validation.rows import Round
+from tierwise.model.extras import np
+from tierwise.model.units import significant
+from tierwise.predict.answer import MOST_SPAN
+from tierwise.report.numbers import percent
+
+HOW = f"""\
+Written by `tierwise validate`; [validation.md](validation.md) has the protocol. All placements of a case
+are up at once. The client runs against one at a time for some seconds (a slot), in random order within
+blocks. A recording is a slot too, with slots that are not recorded before and after it.
+
+- **Measured** is the rate beside the recording, times the ratio of the two placements within the same
+  blocks. Its 95 % interval is that of the ratio.
+- **Error** is the predicted over the measured rate, less 1: above 0, the prediction is too fast. **Bias**
+  is the median error with its sign.
+- **Reach**: how far above the prediction the 95 % interval reaches, in the median. It contains the errors
+  calibrated from all *other* families of clients, never from its own. **Holds**: share of the predictions
+  whose interval contains the measurement. **Score** is the mean interval score (width, and 40 times the
+  distance of what lies outside, of the logarithm); lower is better.
+- **In order**: share of the pairs of placements predicted from one recording, whose measured rates differ
+  by {LEAST_APART:g} to {MOST_APART:g} times, that are predicted in the measured order.
+- **Bounds**: how many of the stated upper bounds the measurement exceeds.
+- **The recorded placement** is a control: predicted, and compared with the slots beside the recording.
+- **Regret**: how much faster the best measured placement is than the advised one, among those that cost no
+  more.
+- **What is stated**: a figure with its interval; a range alone, where the ends of the interval differ by
+  more than a factor of {MOST_SPAN:g}; or that the recording is not usable. A prediction is good if it errs
+  by less than {percent(GOOD)}, and wrong if it errs by more than {percent(WRONG)}.
+
+| bar | |
+| --- | --- |
+| error of the recorded placement, median | {percent(CONTROL_BAR)} |
+| error of other placements, median | {percent(MEDIAN_BAR)} |
+| the same at the 90th percentile, and at worst | {percent(NINETIETH_BAR)}, {percent(WORST_BAR)} |
+| intervals that hold | {percent(COVERAGE_BAR)} |
+| reach of intervals, median | +{percent(WIDTH_BAR)} |
+| pairs in order | {percent(ORDER_BAR)} |
+| bounds exceeded | none |
+| decisions with a regret within {percent(REGRET_BAR)} | {percent(REGRET_SHARE_BAR)} |
+"""
+
+
+COLUMNS = [
+    "", "cases", "predictions", "median", "90 %", "worst", "bias", "reach", "holds", "score",
+    "bounds exceeded", "in order",
+]  # fmt: skip
+_FAR = 1.5
+_WORST = 10
+_ROUNDS: dict[Round, str] = {"building": "Seen while building", "prospective": "First run after the freeze"}
+
+
+def summary_rows(accuracy: Accuracy, round: str) -> list[list[str]]:
+    """Rows of a round: all predictions, each load, path, distance, engine and family, and the controls."""
+    pairs = [pair for pair in accuracy.predictions if pair.round == round]
+    own = [pair for pair in accuracy.controls if pair.round == round]
+    groups = {"all": pairs}
+    groups |= {f"load: {name}": each for name, each in by(pairs, "load").items()}
+    groups |= by(pairs, "path") | _by_distance(pairs)
+    groups |= {f"engine {name}": each for name, each in by(pairs, "engine").items()}
+    groups |= {f"family {name}": each for name, each in by(pairs, "family").items()}
+    rows = [summary_row(name, summary(each, _beside(each, own))) for name, each in groups.items()]
+    return [*rows, summary_row("the recorded placement", summary(own))] if own else rows
+
+
+def summary_row(name: str, found: Summary) -> list[str]:
+    """One row, its cells in the order of ``COLUMNS``."""
+    refused = f" ({found.refused} refused)" if found.refused else ""
+    return [
+        name,
+        str(found.cases),
+        f"{found.pairs}{refused}",
+        _share(found.median),
+        _share(found.ninetieth),
+        _share(found.worst),
+        _signed(found.bias),
+        "–" if found.width is None else f"+{found.width:.0%}".replace("%", " %"),
+        _share(found.coverage),
+        "–" if found.score is None else f"{found.score:.2f}",
+        f"{found.exceeded} of {found.bounds}" if found.bounds else "–",
+        f"{_share(found.order)} of {found.ordered_pairs}" if found.ordered_pairs else "–",
+    ]
+
+
+def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) -> str:
+    """The page as Markdown.
+
+    Args:
+        accuracy: result of the validation.
+        rows: slots, for their conditions.
+        chart: file name of the drawing beside the page, if there is one.
+    """
+    parts = ["# How accurate predictions are\n", HOW]
+    parts.append(f"![Predicted against measured]({chart})\n" if chart else "")
+    for round, title in _ROUNDS.items():
+        parts += _round(accuracy, round, title)
+    parts += [
+        "## Left out\n" if accuracy.left_out else "",
+        "\n".join(f"- {what}: {why}" for what, why in sorted(accuracy.left_out.items())) + "\n",
+        "## Conditions\n",
+        "\n".join(f"- {name}: {'; '.join(values)}" for name, values in _conditions(rows).items()),
+        "".join(f"- Idle cores stay awake for {one / 1000:g} µs\n" for one in accuracy.idle_poll_ns).rstrip(),
+        f"- Day of judging: {accuracy.day}; {accuracy.slots} slots\n",
+    ]
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:
+    pairs = [pair for pair in accuracy.pairs if pair.round == round]
+    if not pairs:
+        return [f"## {title}\n", "No such round has been run yet.\n"]
+    models = ", ".join(dict.fromkeys(pair.model for pair in pairs))
+    predictions = [pair for pair in pairs if not pair.control]
+    controls = [pair for pair in pairs if pair.control]
+    rates = accuracy.rates.get(round, {})
+    return [
+        f"## {title}\n",
+        f"Model {models}. {_errors(summary(predictions, controls), summary(controls))}",
+        _regret(pairs),
+        table(COLUMNS, summary_rows(accuracy, round)),
+        "### Percentiles of latency\n",
+        table(["percentile", "predictions", "median error", "bias", "holds"], _percentiles(predictions)),
+        "### What is stated, and its error\n",
+        table(["stated", "good", "between", "wrong"], _verdicts(accuracy, pairs, round)),
+        f"### The {_WORST} worst\n",
+        table(
+            ["case", "recorded on", "predicted for", "predicted", "measured", "error"],
+            _rows(_worst(predictions)),
+        ),
+        "### Recordings\n",
+        table(
+            ["case", "recorded on", "rate", "beside it", "replayed over recorded", "usable"],
+            _recordings(accuracy, round),
+        ),
+        "### What was measured\n",
+        _spread(rates),
+        table(["case", "placement", "blocks", "rate a second", "deviation over blocks"], _rates(rates)),
+        _agreement(accuracy),
+        "### Every prediction\n",
+        table(["case", "recorded on", "predicted for", "predicted", "measured", "error"], _rows(pairs)),
+    ]
+
+
+def _errors(found: Summary, control: Summary) -> str:
+    if not found.pairs:
+        return "**Nothing was compared.**\n"
+    return (
+        f"**Over {found.pairs} predictions of {found.cases} cases the error is {_share(found.median)} in the "
+        f"median, {_share(found.ninetieth)} at the 90th percentile and {_share(found.worst)} at worst; "
+        f"{_share(found.coverage)} of the intervals hold the measurement. The recorded placement errs by "
+        f"{_share(control.median)} in the median and {_share(control.worst)} at worst.**\n"
+    )
+
+
+def _regret(pairs: Sequence[Pair]) -> str:
+    found = regrets(pairs)
+    if not found:
+        return ""
+    return (
+        f"Of {len(found)} decisions, {_share(small_regret(pairs))} have a regret of at most 5 %; at worst, "
+        f"the best placement at its price is {_share(max(found))} faster than the advised one.\n"
+    )
+
+
+def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
+    """Predictions by their measured ratio, and those from a slow disk to anything faster."""
+    groups = {
+        f"over {_FAR} times slower": [pair for pair in pairs if pair.ratio.value < 1 / _FAR],
+        "about as fast": [pair for pair in pairs if 1 / _FAR <= pair.ratio.value <= _FAR],
+        f"over {_FAR} times faster": [pair for pair in pairs if pair.ratio.value > _FAR],
+        "from a disk to anything faster": [pair for pair in pairs if pair.from_disk and pair.ratio.value > 1],
+    }
+    return {name: own for name, own in groups.items() if own}
+
+
+def _beside(pairs: Sequence[Pair], controls: Sequence[Pair]) -> list[Pair]:
+    """The recorded placements of these predictions, for comparing their order."""
+    recordings = {pair.key for pair in pairs}
+    return [pair for pair in controls if pair.key in recordings]
+
+
+def _percentiles(pairs: Sequence[Pair]) -> Iterator[list[str]]:
+    for name in ("p50", "p95", "p99"):
+        figures = [pair.latency[name] for pair in pairs if name in pair.latency]
+        if figures:
+            errors = np.array([one.predicted.value / one.measured - 1 for one in figures])
+            covered = sum(one.covered for one in figures) / len(figures)
+            middle = _share(float(np.median(np.abs(errors)))), _signed(float(np.median(errors)))
+            yield [name, str(len(figures)), *middle, _share(covered)]
+
+
+def _verdicts(accuracy: Accuracy, pairs: Sequence[Pair], round: str) -> Iterator[list[str]]:
+    found = verdicts([one for one in accuracy.recordings if one.round == round], pairs)
+    for stated in get_args(Verdict):
+        yield [stated, *(str(found.get((stated, what), 0)) for what in ("good", "between", "wrong"))]
+
+
+def _worst(pairs: Sequence[Pair]) -> list[Pair]:
+    known = [pair for pair in pairs if pair.log_error is not None]
+    return sorted(known, key=lambda pair: abs(pair.log_error or 0.0), reverse=True)[:_WORST]
+
+
+def _recordings(accuracy: Accuracy, round: str) -> Iterator[list[str]]:
+    for one in accuracy.recordings:
+        if one.round == round:
+            verdict = "yes" if one.usable else "; ".join([one.problem] if one.problem else one.reasons)
+            rates = [_figure(one.rate_per_s), _figure(one.beside_per_s)]
+            yield [one.case, one.recorded, *rates, _signed(one.error), verdict]
+
+
+def _spread(rates: Mapping[str, Mapping[str, Measured]]) -> str:
+    found = [one.spread for each in rates.values() for one in each.values()]
+    if not found:
+        return ""
+    return (
+        f"The standard deviation over blocks is {_share(median(found))} in the median of {len(found)} "
+        f"placements, {_share(float(np.quantile(found, 0.9)))} at the 90th percentile.\n"
+    )
+
+
+def _rates(rates: Mapping[str, Mapping[str, Measured]]) -> Iterator[list[str]]:
+    for case, each in rates.items():
+        for placement, one in each.items():
+            yield [case, placement, str(one.blocks), _measured(one), _share(one.spread)]
+
+
+def _agreement(accuracy: Accuracy) -> str:
+    if accuracy.agreement is None:
+        return ""
+    agree, both = accuracy.agreement
+    return f"Two rounds measured {both} ratios of rates; {agree} agree within their intervals.\n"
+
+
+def _rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
+    for pair in pairs:
+        placement = f"{pair.placement} (control)" if pair.control else pair.placement
+        yield [
+            pair.case,
+            pair.recorded,
+            placement,
+            _predicted(pair),
+            _measured(pair.measured),
+            _signed(pair.error),
+        ]
+
+
+def _predicted(pair: Pair) -> str:
+    if pair.predicted is None:
+        return "refused" if pair.refused else "no figure"
+    one = pair.predicted
+    return f"{_figure(one.value)} ({_figure(one.low)} to {_figure(one.high)})"
+
+
+def _measured(one: Measured) -> str:
+    return f"{_figure(one.value)} ({_figure(one.low)} to {_figure(one.high)})"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else significant(value)
+
+
+def _conditions(rows: Sequence[Row]) -> Mapping[str, list[str]]:
+    """Constant and varying conditions: machine, programs, what idle servers used."""
+    machines = [row.machine for row in rows if row.machine is not None]
+
+    def distinct(values: Sequence[str]) -> list[str]:
+        return sorted(dict.fromkeys(value for value in values if value))
+
+    idle = [row.idle_cpu_share for row in rows if row.idle_cpu_share is not None]
+    shares = np.quantile(idle, [0.5, 0.99]) if idle else None
+    return {
+        "Databases": distinct([row.server for row in rows]),
+        "Processor": distinct([f"{one.cpu_model}, {one.cores} cores" for one in machines]),
+        "Memory": distinct([f"{one.memory_bytes / (1 << 30):.1f} GiB" for one in machines]),
+        "Operating system": distinct([f"{one.operating_system}, Linux {one.kernel}" for one in machines]),
+        "tierwise": distinct([row.model for row in rows]),
+        "Use of the processors just before a slot": [
+            "–"
+            if shares is None
+            else f"{_share(shares[0])} in the median, {_share(shares[1])} at the 99th percentile"
+        ],
+        "Warnings": distinct([one for row in rows if row.status == "ok" for one in row.problems]) or ["none"],
+    }
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}".replace("%", " %")
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.1%}".replace("%", " %")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

@@ -1,0 +1,1 @@
+"""Charts of studies, comparisons and validation."""

@@ -1,0 +1,107 @@
+"""A comparison of two sets as a document, as a page, and as one table for spreadsheets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tierwise.lab.analysis.sets import Level, Pair, SetComparison, SetRow
+from tierwise.lab.report.charts.comparison import pairs_figure
+from tierwise.model.statistics import Interval
+from tierwise.report import numbers
+from tierwise.report.document import (
+    Block,
+    Cell,
+    Column,
+    ColumnKind,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    estimate,
+    table,
+    texts,
+)
+from tierwise.report.render.text import csv_text
+
+LEVELS: dict[Level, str] = {"run": "Whole run", "score": "Scores", "lap": "Laps", "role": "I/O by role"}
+_HOW = (
+    "Medians and ratios of medians with 95\u00a0% bootstrap intervals; a verdict needs 3 repeats on each "
+    "side. ≥ and ≤ are bounds: a lap was stopped at the cap."
+)
+_CSV_COLUMNS = (
+    "pair", "level", "name", "measure", "kind", "a", "a_low", "a_high", "a_bound", "a_repeats",
+    "b", "b_low", "b_high", "b_bound", "b_repeats", "ratio", "ratio_low", "ratio_high", "ratio_bound",
+    "verdict",
+)  # fmt: skip
+
+
+def compare_document(found: SetComparison) -> list[Block]:
+    """The answer, the conditions that differ, and every figure of both sets."""
+    return [*_answer(found), *_evidence(found), Text(_HOW, Tone.QUIET)]
+
+
+def compare_page(found: SetComparison) -> Page:
+    """The comparison with its chart, as a page for one file."""
+    figure = pairs_figure(found)
+    caption = "An interval that reaches the dotted line at 1× shows no significant difference."
+    chart = [Section("B against A", [figure.block(caption)])] if figure else []
+    return Page(
+        title=f"{found.a} against {found.b}",
+        header=_answer(found),
+        body=[Section("", [*chart, *_evidence(found)], id="compare")],
+        footer=_HOW,
+    )
+
+
+def to_csv(found: SetComparison) -> str:
+    """One line per figure, in seconds, bytes, shares of 1 and plain numbers; empty if unknown."""
+    rows: list[Sequence[object]] = [_CSV_COLUMNS]
+    for pair in found.pairs:
+        for row in pair.rows:
+            ratio = _csv_interval(row.ratio)[:4]
+            sides = [*_csv_interval(row.a), *_csv_interval(row.b)]
+            rows.append([pair.label, row.level, row.name, row.what, row.kind, *sides, *ratio, row.verdict])
+    return csv_text(rows)
+
+
+def _answer(found: SetComparison) -> list[Block]:
+    return [
+        Text(f"{found.a} against {found.b}", Tone.HEADLINE),
+        Text(f"A is {found.a} ({found.runs[0]} valid runs), B is {found.b} ({found.runs[1]} valid runs)."),
+        Text(found.headline, Tone.HEADLINE),
+        *texts([f"Not compared, {one}." for one in found.unmatched], Tone.WARNING),
+    ]
+
+
+def _evidence(found: SetComparison) -> Iterator[Section]:
+    conditions = table(["condition", "A", "B"], [])
+    for one in found.differences:
+        conditions.add(one.what, "; ".join(one.a), "; ".join(one.b))
+    nothing = Text("Nothing that was recorded.", Tone.QUIET)
+    yield Section("What differs in the conditions", [conditions if found.differences else nothing])
+    for pair in found.pairs:
+        levels = [_table(pair, level) for level in LEVELS if pair.of(level)]
+        yield Section(pair.label or "All runs", levels)
+
+
+def _table(pair: Pair, level: Level) -> Table:
+    named = level in ("lap", "role")
+    columns = table([*([level] if named else []), "figure"], ["A", "B", "B over A"]).columns
+    found = Table([*columns, Column("verdict", ColumnKind.WORDS)], title=LEVELS[level])
+    for row in pair.of(level):
+        ratio = estimate(row.ratio, numbers.ratio)
+        cells = [_value(row, row.a), _value(row, row.b), ratio, Cell(row.verdict)]
+        found.add(*([row.name] if named else []), row.title, *cells)
+    return found
+
+
+def _value(row: SetRow, interval: Interval | None) -> Cell:
+    return estimate(interval, numbers.of_kind(row.kind))
+
+
+def _csv_interval(interval: Interval | None) -> list[object]:
+    if interval is None:
+        return ["", "", "", "", ""]
+    low, high = ("" if end is None else end for end in (interval.low, interval.high))
+    return [interval.estimate, low, high, interval.bound.value, interval.n]

@@ -1,0 +1,138 @@
+"""What survives power cuts and deaths of devices: tables, charts and sentences for each engine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.lab.analysis.fault_words import (
+    death_sentence,
+    engines_of,
+    lost_age,
+    percent_at_most,
+    sentence,
+)
+from tierwise.lab.analysis.faults import CutRow, DeathRow
+from tierwise.lab.report.charts.frontier import described_frontier, frontier_chart
+from tierwise.report import numbers
+from tierwise.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Chart,
+    Section,
+    Table,
+    Text,
+    Tone,
+    estimate,
+    figure,
+    table,
+    texts,
+)
+from tierwise.report.palette import placement_names
+
+CAPTION = (
+    "Up is more commits a second, left is less loss. A ring is on the frontier: no other point is as fast "
+    "and loses as little. A triangle lost its whole load, so that the true age is greater."
+)
+
+
+def frontier_blocks(rows: Sequence[CutRow], baseline: str) -> list[Block]:
+    """For each engine its chart, its table and its sentences."""
+    return [_engine(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
+
+
+def frontier_charts(rows: Sequence[CutRow], baseline: str) -> list[Chart]:
+    """The charts alone."""
+    return [_chart(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
+
+
+def frontier_table(rows: Sequence[CutRow], baseline: str) -> Table:
+    """One row for each setting on each placement."""
+    colours = placement_names(list(dict.fromkeys(row.placement for row in rows)), baseline)
+    found = table(
+        ["placement", "setting"],
+        ["cuts", "lost", "oldest\nlost", "damaged", "harmed\nat most", "commits/s", "times", "recovery"],
+    )
+    for row in rows:
+        tone = Tone.WORSE if row.breaks_promise else Tone.PLAIN
+        below = (Text("frontier", Tone.BETTER),) if row.on_frontier else ()
+        found.add(
+            Cell(row.placement, below=(Text(row.devices, Tone.QUIET),), colour=colours[row.placement]),
+            Cell(row.durability, below=below),
+            figure(row.cuts, numbers.count),
+            Cell(numbers.count(row.lost), tone, value=row.lost),
+            Cell(lost_age(row).replace("at least", "≥") or numbers.NONE, value=row.most_lost_ms),
+            Cell(numbers.count(row.damaged), tone, value=row.damaged),
+            Cell(f"{percent_at_most(row)}\u00a0%", value=row.at_most),
+            estimate(row.rate, numbers.significant),
+            estimate(row.ratio, numbers.ratio),
+            figure(row.recovery_s, numbers.seconds),
+        )
+    return found
+
+
+def _engines(rows: Sequence[CutRow]) -> list[str]:
+    return list(dict.fromkeys(row.engine for row in rows))
+
+
+def _engine(name: str, rows: Sequence[CutRow], baseline: str) -> Section:
+    damage = [f"{row.durability} on {row.placement}: {row.damage}" for row in rows if row.damage]
+    early = dict.fromkeys(problem for row in rows for problem in row.problems)
+    blocks = [
+        _chart(name, rows, baseline),
+        frontier_table(rows, baseline),
+        Bullets([sentence(row) for row in rows]),
+        *texts(damage, Tone.QUIET),
+        *texts(early, Tone.WARNING),
+    ]
+    return Section(name, blocks, id=f"cuts-{name}")
+
+
+def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> Chart:
+    return Chart(
+        f"frontier-{engine}",
+        described_frontier(rows),
+        lambda look: frontier_chart(rows, baseline, look),
+        CAPTION,
+    )
+
+
+def death_blocks(rows: Sequence[DeathRow]) -> list[Block]:
+    """For each engine its table, its sentences, and what its messages said."""
+    return [_deaths_of(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)]
+
+
+def death_table(rows: Sequence[DeathRow]) -> Table:
+    """One row for each role."""
+    counted = ["deaths", "as\nit is", "after\na step", "never", "lost", "most\nlost", "damaged"]
+    found = table(["role"], [*counted, "load\nran on", "start"])
+    for row in rows:
+        worst = row.most_lost / row.owed if row.lost else None
+        found.add(
+            Cell(row.role, Tone.WORSE if row.never or row.damaged else Tone.PLAIN),
+            figure(row.deaths, numbers.count),
+            figure(row.as_is, numbers.count),
+            figure(row.salvaged, numbers.count),
+            figure(row.never, numbers.count),
+            figure(row.lost, numbers.count),
+            figure(worst, numbers.percent),
+            figure(row.damaged, numbers.count),
+            figure(row.ran_on, numbers.count),
+            figure(row.recovery_s, numbers.seconds),
+        )
+    return found
+
+
+def _deaths_of(name: str, rows: Sequence[DeathRow]) -> Section:
+    messages = [f"{row.role}, started as it is: {row.refused}" for row in rows if row.refused]
+    messages += [
+        f"{row.role}, afterwards: {row.damage}" for row in rows if row.damage and row.damage != row.refused
+    ]
+    early = dict.fromkeys(problem for row in rows for problem in row.problems)
+    blocks = [
+        death_table(rows),
+        Bullets([death_sentence(row) for row in rows]),
+        *texts(messages, Tone.QUIET),
+        *texts(early, Tone.WARNING),
+    ]
+    return Section(name, blocks, id=f"deaths-{name}")

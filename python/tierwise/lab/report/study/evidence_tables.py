@@ -1,0 +1,122 @@
+"""Evidence of an answer, as tables: latency, counters, the paper's figures, noise, placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tierwise.lab.analysis.laps import LapCell
+from tierwise.lab.analysis.measures import COUNTER_NAMES, kind_of, title_of
+from tierwise.lab.analysis.paper import PaperRow
+from tierwise.lab.analysis.summary import PERCENTILES, Summary
+from tierwise.lab.analysis.validity import Validity
+from tierwise.model.statistics import Bound
+from tierwise.report import numbers
+from tierwise.report.document import Cell, Table, Tone, figure, table
+
+Colours = Mapping[str, str]
+"""Placement -> name of its colour."""
+
+LAP_COUNTERS = [
+    name
+    for name in COUNTER_NAMES
+    if name not in {"rows", "reserved bytes", "data bytes", "index bytes", "unused bytes"}
+]
+"""Counters that both a lap and a whole run have."""
+
+
+def latency_table(summaries: Sequence[Summary], colours: Colours) -> Table:
+    """Percentiles of each transaction; medians over the valid runs."""
+    found = table(["placement", "transaction"], PERCENTILES)
+    for one in summaries:
+        for name, spreads in one.latency.items():
+            cells = (figure(spreads[key].median, numbers.microseconds) for key in PERCENTILES)
+            found.add(_placement(one.placement, colours), name.replace("_", " "), *cells)
+    return found
+
+
+def counter_table(
+    columns: Sequence[Summary] | Sequence[LapCell], names: Sequence[str], title: str = ""
+) -> Table:
+    """Counters of whole runs or of one lap, one column per placement; no row for what none has."""
+    found = table(["counter"], [one.placement for one in columns], title)
+    for name in (name for name in names if any(name in one.medians for one in columns)):
+        shown = numbers.of_kind(kind_of(name))
+        found.add(title_of(name), *(figure(one.medians.get(name), shown) for one in columns))
+    return found
+
+
+def paper_table(rows: Sequence[PaperRow]) -> Table:
+    """A paper's figures beside ours."""
+    figures = ["paper", "here", "paper’s ratio", "our ratio", "ours over theirs"]
+    found = table(["figure", "placement"], figures)
+    found = Table([*found.columns, *table(["source"], []).columns])
+    for row in rows:
+        setting = "".join(f" {key} {value}" for key, value in row.setting.items())
+        found.add(
+            row.label + setting,
+            row.placement,
+            Cell(f"{numbers.printed(row.paper_value)} {row.unit}", value=row.paper_value),
+            _bounded(row.our_value, row.our_bound, numbers.significant, f" {row.unit}"),
+            figure(row.paper_ratio or None, numbers.ratio),
+            _bounded(row.our_ratio or None, row.ratio_bound, numbers.ratio),
+            figure(row.agreement or None, numbers.ratio),
+            row.source,
+        )
+    return found
+
+
+def _bounded(value: float | None, bound: Bound, shown: Callable[[float], str], unit: str = "") -> Cell:
+    return figure(value, lambda known: numbers.signed_value(bound, shown(known)) + unit)
+
+
+def noise_table(found: Validity, colours: Colours) -> Table:
+    """Spread of the runs of each placement, and possible disturbances."""
+    shown = table(["placement"], ["valid runs", "variation", "median deviation", "foreign CPU", "errors"])
+    for row in found.noise:
+        shown.add(
+            _placement(row.placement, colours),
+            figure(row.runs, numbers.count),
+            figure(row.variation, numbers.percent),
+            figure(row.deviation, numbers.percent),
+            figure(row.foreign_cpu_share, numbers.percent),
+            figure(row.errors, numbers.count),
+        )
+    return shown
+
+
+def overrun_table(found: Validity, colours: Colours) -> Table:
+    """Deadline overrun of each emulated device, in its worst run."""
+    shown = table(["placement", "device"], ["p50", "p99", "max", "share of run", "bound"])
+    for row in found.deadline_overrun:
+        share = Cell(numbers.percent(row.share), Tone.PLAIN if row.within else Tone.WORSE, value=row.share)
+        shown.add(
+            _placement(row.placement, colours),
+            row.device,
+            *(figure(one_us, numbers.microseconds) for one_us in (row.p50_us, row.p99_us, row.max_us)),
+            share,
+            figure(row.bound_share, numbers.percent),
+        )
+    return shown
+
+
+def placement_proof_table(found: Validity, colours: Colours) -> Table:
+    """Share of each role's bytes on its device, files seen elsewhere, and share in memory at the start."""
+    figures = ["reached it", "engine wrote", "share", "files", "resident before"]
+    shown = table(["placement", "role", "device", "elsewhere"], figures)
+    for one in found.placed:
+        shown.add(
+            _placement(one.placement, colours),
+            one.role.value,
+            one.device,
+            Cell(", ".join(one.strays) or "none", Tone.WORSE if one.strays else Tone.PLAIN),
+            figure(one.reached_bytes, numbers.size),
+            figure(one.written_bytes, numbers.size),
+            figure(one.share, numbers.percent),
+            figure(one.files, numbers.count),
+            figure(one.resident_share, numbers.percent),
+        )
+    return shown
+
+
+def _placement(name: str, colours: Colours) -> Cell:
+    return Cell(name, colour=colours[name])

@@ -1,0 +1,308 @@
+"""The answer of a study as a page: the answer first, then its evidence, then the conditions.
+
+One page for many studies, with a section for each. A study without results states the reason.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.lab.analysis.answer import Answer, Comparison
+from tierwise.lab.analysis.conditions import Conditions
+from tierwise.lab.analysis.measures import COUNTER_NAMES
+from tierwise.lab.analysis.paper import swept_rows
+from tierwise.lab.analysis.sentences import Words
+from tierwise.lab.analysis.sweeps import SweepResult
+from tierwise.lab.analysis.validity import Validity
+from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
+from tierwise.lab.report.study.document import benchmark_table, comparison_table, fault_blocks, reasons
+from tierwise.lab.report.study.evidence_tables import (
+    LAP_COUNTERS,
+    counter_table,
+    latency_table,
+    noise_table,
+    overrun_table,
+    paper_table,
+    placement_proof_table,
+)
+from tierwise.lab.report.study.host_table import host_table
+from tierwise.lab.report.study.io_table import io_table
+from tierwise.lab.report.study.lap_tables import lap_table, score_table, sweep_blocks
+from tierwise.report import numbers
+from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
+
+FOOTER = (
+    "Intervals are 95\u00a0% percentile bootstrap intervals of medians and of ratios of medians of "
+    "independent runs. “No difference” means that the interval of the ratio holds\u00a01."
+)
+_WORDS = tomllib.loads((Path(__file__).parent / "captions.toml").read_text("utf-8"))
+_STARTED = "%d %B %Y, %H:%M %Z"
+
+
+def answer_page(answer: Answer) -> Page:
+    """The page of one study's results."""
+    single = len(answer.comparisons) == 1
+    header: list[Block] = [Text(answer.study.question, Tone.QUIET)]
+    if answer.of_faults:
+        header += [Text(answer.headline, Tone.HEADLINE)]
+    elif single:
+        words = answer.comparisons[0].words
+        header += [Text(words.title, Tone.HEADLINE), *below_title(words)]
+    else:
+        header += [Text(f"{len(answer.comparisons)} comparisons", Tone.HEADLINE), _contents(answer)]
+    version = ", ".join(answer.conditions.facts["tierwise"])
+    return Page(
+        title=answer.study.name,
+        header=[*header, *texts(answer.notes, Tone.WARNING)],
+        body=[
+            *answer_sections(answer),
+            Section("", [Section("Conditions", condition_blocks(answer.conditions))]),
+        ],
+        footer=f"{FOOTER} Written by tierwise {version}.",
+    )
+
+
+def below_title(words: Words) -> list[Block]:
+    """The finding, its reasons and its caveats; the title is the advice."""
+    return [
+        *texts([words.finding] if words.advice else [], Tone.HEADLINE),
+        *texts([reasons(words), words.price]),
+        *texts(words.caveats, Tone.WARNING),
+    ]
+
+
+def answer_sections(answer: Answer, prefix: str = "", brief: bool = False) -> list[Block]:
+    """A section for each sweep, then for each comparison; ``brief`` limits them to the main figures."""
+    if answer.of_faults:
+        notes = Section("What was done, and how", [Bullets(answer.study.notes)])
+        return [Section("", [*fault_blocks(answer), notes], id=f"{prefix}faults")]
+    several = len(answer.comparisons) > 1
+    sweeps = [
+        _sweep(sweep, answer, f"{prefix}s{number}") for number, sweep in enumerate(answer.sweeps, start=1)
+    ]
+    comparisons = [
+        Section(
+            title=one.words.title if several else "",
+            blocks=[
+                *(below_title(one.words) if several else []),
+                *_evidence(one, answer, brief),
+            ],
+            id=f"{prefix}c{number}",
+            label=one.label if several else "",
+        )
+        for number, one in enumerate(answer.comparisons, start=1)
+    ]
+    return [*sweeps, *comparisons]
+
+
+def _contents(answer: Answer) -> Bullets:
+    comparisons = [f"{one.label}: {one.words.finding} {one.words.advice}" for one in answer.comparisons]
+    sweeps = [
+        f"{one.label}: {len(one.anomalies) or 'nothing'} significantly slower with more."
+        if one.judged
+        else one.label
+        for one in answer.sweeps
+    ]
+    ids = [
+        f"{kind}{number}"
+        for kind, several in (("c", comparisons), ("s", sweeps))
+        for number in range(1, len(several) + 1)
+    ]
+    return Bullets([*comparisons, *sweeps], ids)
+
+
+def _evidence(one: Comparison, answer: Answer, brief: bool) -> Iterator[Block]:
+    figures = figures_of(one, brief)
+
+    def charts(*names: str) -> list[Block]:
+        return [figures[name].block(_WORDS["charts"][name]) for name in names if name in figures]
+
+    if one.benchmark:
+        yield Section("Patterns", [*charts("patterns"), benchmark_table(one.benchmark, one.colours)])
+        checks = [Section(f"{it.placement}: {it.text}", [Bullets(it.reasons)]) for it in one.benchmark.flush]
+        yield Section("Does a flush reach the medium?", checks)
+    else:
+        if one.laps:
+            laps = [Bullets(one.words.laps), *charts("laps", "laps-normalised", "laps-speedup")]
+            yield Section("Laps", [*laps, lap_table(one.laps, one.colours), _note("laps")])
+        notes = [_note("placements"), *([_note("projection")] if one.measure == "elapsed" else [])]
+        placements = [*charts("elapsed", "speedup"), comparison_table(one, priced=True), *notes]
+        yield Section("Placements compared", placements)
+        if one.hosts:
+            yield Section("Hosts", [host_table(one.hosts), _note("hosts")])
+        yield Section("Where session time went", [*(charts("waits") or _absent("waits")), *_sampling(one)])
+        yield from _counters(one, charts("amplification"), brief)
+        if not brief:
+            yield from _io(one, charts("bytes", "requests", "io"))
+            yield from _latency(one, charts("latency"))
+        yield from _paper(one, answer, charts("paper"))
+    yield Section("May this be believed?", list(_validity(one, charts("order"))))
+
+
+def _sampling(one: Comparison) -> list[Block]:
+    """The sampling error of wait shares."""
+    errors = [row.summary.sampling_error for row in one.rows]
+    greatest = max((error for error in errors if error is not None), default=None)
+    of_share = "Sampling error of a share in one run: at most"
+    return texts([f"{of_share} ±{numbers.percent(greatest)}."] if greatest else [], Tone.QUIET)
+
+
+def _counters(one: Comparison, amplification: Sequence[Block], brief: bool) -> Iterator[Section]:
+    counted = [row.summary for row in one.rows if any(name in row.summary.medians for name in COUNTER_NAMES)]
+    if not counted:
+        return
+    scores = score_table([row.summary for row in one.rows], one.colours)
+    blocks: list[Block] = [*([scores] if scores else []), counter_table(counted, COUNTER_NAMES)]
+    capped = any(lap.some_stopped for lap in one.laps)
+    blocks += [_note("counters"), *([_note("capped counters")] if capped else []), *amplification]
+    if one.laps and not brief:
+        tables = [counter_table(lap.cells, LAP_COUNTERS, lap.label) for lap in one.laps]
+        blocks.append(Section("Counters of each lap", tables, folded=True))
+    yield Section("Counters", blocks)
+
+
+def _io(one: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
+    rows = {row.placement: [*row.summary.io, *row.summary.device_io] for row in one.rows}
+    notes = [f"{row.placement}: {note}" for row in one.rows for note in row.summary.io_notes]
+    blocks = [*charts, io_table(rows, one.colours), _note("io"), *texts(notes, Tone.QUIET)]
+    yield Section("I/O by role", blocks if any(rows.values()) else _absent("I/O by role"))
+
+
+def _latency(one: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
+    summaries = [row.summary for row in one.rows]
+    if any(summary.latency for summary in summaries):
+        table = latency_table(summaries, one.colours)
+        yield Section("Latency", [*charts, Section("Latency by transaction", [table], folded=True)])
+    elif not one.laps:
+        yield Section("Latency", _absent("latencies"))
+
+
+def _paper(one: Comparison, answer: Answer, chart: Sequence[Block]) -> Iterator[Section]:
+    if not one.paper and not answer.study.notes:
+        return
+    figures = list(chart)
+    if one.paper:
+        figures += [paper_table(one.paper), _note("paper")]
+    if answer.study.notes:
+        figures.append(Section("Where the two differ", [Bullets(answer.study.notes)]))
+    yield Section("Beside the paper", figures)
+
+
+def _validity(one: Comparison, chart: Sequence[Block]) -> Iterator[Block]:
+    found: Validity = one.validity
+    kept = all(late.within for late in found.deadline_overrun)
+    verdict = _WORDS["tables"]["overrun kept"] if kept else _WORDS["tables"]["overrun passed"]
+    emulated = f" {verdict}" if found.deadline_overrun else ""
+    yield Text(f"{found.valid} of {found.runs} runs are valid.{emulated}")
+    yield from chart
+    yield Section("Noise", [noise_table(found, one.colours), _note("noise")])
+    if found.deadline_overrun:
+        yield Section("Deadline overrun", [overrun_table(found, one.colours), _note("overrun")])
+    if found.placed:
+        proof: list[Block] = [placement_proof_table(found, one.colours), _note("proof")]
+        yield Section("Proof of placement, and what was in memory", proof)
+    left_out = [
+        f"{run.placement}, repeat {run.repeat} (run {run.order}): {run.status}"
+        + (f" – {'; '.join(run.problems)}" if run.problems else "")
+        for run in found.left_out
+    ]
+    if left_out:
+        yield Section("Runs left out", [Bullets(left_out)])
+
+
+def _sweep(sweep: SweepResult, answer: Answer, identity: str) -> Section:
+    charts = [
+        figure.block(_WORDS["charts"]["levels" if name == "levels" else "ratios"])
+        for name, figure in figures_of_sweep(sweep, answer.study.baseline).items()
+    ]
+    rows = swept_rows(sweep, answer.figures_along(sweep), answer.study)
+    paper = [Section(f"Beside the paper: ratios to {rows[0].base}", [paper_table(rows)])] if rows else []
+    note = _note("judged" if sweep.judged else "not judged")
+    return Section(sweep.label, [*sweep_blocks(sweep), *charts, *paper, note], id=identity)
+
+
+def condition_blocks(found: Conditions) -> list[Block]:
+    """Machine, versions, devices, order of the runs, settings of each engine."""
+    facts = {name: "; ".join(values) for name, values in found.facts.items()}
+    facts |= {f"Device {name}": what for name, what in found.devices.items()}
+    first, last = (at.strftime(_STARTED) for at in (found.first_started_at, found.last_started_at))
+    facts["Started"] = f"{first}; last run {last}"
+    settings: list[Block] = []
+    for one in found.settings:
+        varied = {name: "; ".join(values) for name, values in one.varied.items()}
+        common = {name: value or "(empty)" for name, value in one.common.items()}
+        blocks: list[Block] = [Section("The same in every run", [Facts(common)])]
+        if varied:
+            blocks.insert(0, Section("Different between runs", [Facts(varied)]))
+        title = f"All {len(common) + len(varied)} settings of {one.engine}"
+        settings.append(Section(title, blocks, folded=True))
+    return [Facts(facts), Section("Order of runs", [Text(" · ".join(found.order))], folded=True), *settings]
+
+
+def _note(name: str) -> Text:
+    return Text(_WORDS["tables"][name], Tone.QUIET)
+
+
+def _absent(what: str) -> list[Block]:
+    return [Text(f"No valid run recorded {what}.", Tone.QUIET)]
+
+
+_MOST_FINDINGS = 2
+"""Maximum findings of one study in the table of contents."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One study. ``problem`` says why it has no answer."""
+
+    name: str
+    question: str
+    answer: Answer | None
+    problem: str
+
+    @property
+    def summary(self) -> str:
+        """Its entry in the table of contents: its findings, or why there are none."""
+        if self.answer is None:
+            return self.problem
+        if self.answer.of_faults:
+            return self.answer.headline
+        said = [f"{one.words.finding} {one.words.others}".strip() for one in self.answer.comparisons]
+        findings = list(dict.fromkeys(said))
+        more = len(findings) - _MOST_FINDINGS
+        tail = [f"{more} more below."] if more > 0 else []
+        return " ".join([*findings[:_MOST_FINDINGS], *tail])
+
+
+def combined_page(chapters: Sequence[Chapter]) -> Page:
+    """One page with a table of contents and a section for each study, with its chief figures."""
+    ids = [f"study{number}" for number in range(1, len(chapters) + 1)]
+    contents = [f"{one.name}: {one.question} {one.summary}" for one in chapters]
+    count = f"{len(chapters)} {'study' if len(chapters) == 1 else 'studies'}"
+    return Page(
+        title="all studies",
+        header=[Text(count, Tone.HEADLINE), Bullets(contents, ids)],
+        body=[_section(one, name) for one, name in zip(chapters, ids, strict=True)],
+        footer=FOOTER,
+    )
+
+
+def _section(chapter: Chapter, name: str) -> Section:
+    title = chapter.question or chapter.name
+    answer = chapter.answer
+    if answer is None:
+        reason = Text(f"No answer: {chapter.problem}", Tone.WARNING)
+        return Section(title, [reason], id=name, label=chapter.name)
+    single = answer.comparisons[0].words if len(answer.comparisons) == 1 else None
+    headline = [Text(single.title, Tone.HEADLINE), *below_title(single)] if single else []
+    conditions = Section("Conditions", condition_blocks(answer.conditions), folded=True)
+    blocks = [
+        *texts(answer.notes, Tone.WARNING),
+        *headline,
+        *answer_sections(answer, f"{name}-", brief=True),
+        conditions,
+    ]
+    return Section(title, blocks, id=name, label=chapter.name)

@@ -1,0 +1,22 @@
+"""Studies: the format, the plan of runs, and the runner that measures them.
+
+Not here: text and charts; see ``report``.
+"""
+
+from tierwise.lab.studies.study import (
+    FILE_ENGINE,
+    Overrides,
+    Study,
+    load,
+    names,
+    parse,
+)
+
+__all__ = [
+    "FILE_ENGINE",
+    "Overrides",
+    "Study",
+    "load",
+    "names",
+    "parse",
+]

@@ -1,0 +1,301 @@
+"""The measured load: a mix of transactions, or laps in stages, the streams of a stage side by side."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tierwise.host import page_cache
+from tierwise.lab.engines.base import Clients, Engine
+from tierwise.lab.studies.runner.proof import resident_share
+from tierwise.lab.studies.runner.recorded import RunRecording
+from tierwise.lab.studies.runner.storage import Storage
+from tierwise.lab.studies.runner.window import OpenWindow, Window
+from tierwise.lab.studies.study import RunPlan, Study
+from tierwise.lab.workloads.program import Lap, Program, Stage
+from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
+from tierwise.results import ColdStart, LapResult, Latency
+
+
+def measure(
+    engine: Engine,
+    storage: Storage,
+    program: Program,
+    study: Study,
+    plan: RunPlan,
+    recording: RunRecording | None = None,
+) -> tuple[dict[str, Any], Window]:
+    """Connect, warm up, then run the study's transactions with all counters active.
+
+    Returns:
+        The clients' report (times, counts and latencies), and the window measured meanwhile.
+
+    Raises:
+        TierwiseError: if a statement fails, or the study says neither how many transactions nor how long.
+    """
+    if study.transactions is None and study.seconds is None:
+        raise TierwiseError(f"study {study.name}", "give transactions or seconds: its workload has no laps")
+    clients = engine.clients(program.json, study.clients, plan.seed)
+    try:
+        if study.warmup_transactions:
+            clients.run(study.warmup_transactions, None)
+        window = OpenWindow(engine, storage, recording, waits=study.waits)
+        try:
+            load = json.loads(clients.run(study.transactions, study.seconds))
+            return load, window.close(load["elapsed_s"], load["client_cpu_s"])
+        finally:
+            window.abandon()
+    finally:
+        clients.close()
+
+
+"""Called with the current phase of a run."""
+
+
+@dataclass
+class LapsMeasured:
+    """Results of the laps. ``windows`` cover timed work: one per lap, or per stage of several streams."""
+
+    laps: list[LapResult] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        """Laps that failed or gave a wrong result, each named."""
+        return [f"lap {lap.name}: {lap.problem}" for lap in self.laps if lap.status in ("failed", "wrong")]
+
+    @property
+    def capped(self) -> bool:
+        """Whether a timed lap was stopped at the cap, so that its full time is unknown."""
+        return any(lap.status == "capped" and lap.timed for lap in self.laps)
+
+
+def clients_of_laps(program: Program) -> int:
+    """Maximum number of concurrent clients."""
+    return max(
+        sum(max((lap.clients for lap in stream), default=0) for stream in stage.streams)
+        for stage in program.stages
+    )
+
+
+def tables_of_laps(program: Program) -> set[str]:
+    """Tables that laps fill instead of the load phase."""
+    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
+    return {lap.load for lap in laps if lap.load is not None}
+
+
+def with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:
+    """The program with only some of its tables."""
+    program = json.loads(program_json)
+    program["tables"] = [table for table in program["tables"] if wanted(table["name"])]
+    return json.dumps(program)
+
+
+class LapRunner:
+    """Runs the laps of one program on a loaded database."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        storage: Storage,
+        program: Program,
+        study: Study,
+        plan: RunPlan,
+        progress: ProgressCallback,
+        *,
+        recording: RunRecording | None = None,
+        drop_caches: bool = False,
+    ) -> None:
+        """Prepare; nobody is connected yet."""
+        self._recording, self._drop_caches = recording, drop_caches
+        self._engine, self._storage, self._program = engine, storage, program
+        self._cap_s, self._seed, self._say = study.cap_s, plan.seed, progress
+        self._waits = study.waits
+        self._clients: dict[tuple[int, int], Clients] = {}
+        self._broken_off = threading.Event()
+        self._began_s = time.monotonic()
+
+    def run(self) -> LapsMeasured:
+        """Run every lap. A failure or a wrong result ends the run after the current laps.
+
+        Raises:
+            TierwiseError: if a step before a lap fails.
+        """
+        measured = LapsMeasured()
+        try:
+            for stage in self._program.stages:
+                if len(stage.streams) == 1:
+                    self._run_one_stream(stage, measured)
+                else:
+                    self._run_streams(stage, measured)
+                if self._broken_off.is_set():
+                    break
+        finally:
+            for clients in self._clients.values():
+                clients.close()
+        return measured
+
+    def _window(self, recording: RunRecording | None) -> OpenWindow:
+        return OpenWindow(self._engine, self._storage, recording, waits=self._waits)
+
+    def _run_one_stream(self, stage: Stage, measured: LapsMeasured) -> None:
+        for lap in stage.streams[0]:
+            before: dict[str, Any] = {"cold_start": self._prepare(lap)}
+            before["resident_share"] = resident_share(self._engine, self._storage)
+            self._say(lap.name)
+            window = self._window(self._recording if lap.timed else None)
+            try:
+                result, client_cpu_s = self._run_lap(lap, 0)
+                measured.laps.append(result.model_copy(update=before))
+                if self._broken_off.is_set():
+                    return
+                counted = window.close(result.elapsed_s, client_cpu_s)
+            finally:
+                window.abandon()
+            measured.laps[-1] = measured.laps[-1].model_copy(
+                update={"counters": counted.engine, "io": counted.storage.io, "waits": counted.waits}
+            )
+            if lap.timed:
+                measured.windows.append(counted)
+
+    def _run_streams(self, stage: Stage, measured: LapsMeasured) -> None:
+        """Streams share the counters, so only the whole stage has counters."""
+        for number, stream in enumerate(stage.streams):
+            for count in {lap.clients for lap in stream if lap.transaction is not None}:
+                self._connected(number, count)
+        window = self._window(self._recording)
+        began_s, cpu_s = time.monotonic(), 0.0
+        streams = [_Stream(self, number, laps) for number, laps in enumerate(stage.streams)]
+        try:
+            for one in streams:
+                one.start()
+            for one in streams:
+                one.join()
+            elapsed_s = time.monotonic() - began_s
+            results = [result for one in streams for result in one.results]
+            measured.laps += sorted(results, key=lambda result: result.started_s or 0.0)
+            for one in streams:
+                if one.failure is not None:
+                    raise one.failure
+                cpu_s += one.client_cpu_s
+            if not self._broken_off.is_set():
+                measured.windows.append(window.close(elapsed_s, cpu_s))
+        finally:
+            window.abandon()
+
+    def run_in_stream(self, lap: Lap, stream: int) -> tuple[LapResult, float] | None:
+        """One lap of a stream that runs beside others; ``None`` once the run was aborted."""
+        if self._broken_off.is_set():
+            return None
+        if lap.before - {"reconnect"}:
+            raise TierwiseError(
+                f"lap {lap.name}: before = {sorted(lap.before)} would disturb the streams beside it",
+                "write reconnect alone, or give the lap a stage of its own",
+            )
+        if "reconnect" in lap.before and lap.transaction is not None:
+            self._connected(stream, lap.clients).reconnect()
+        return self._run_lap(lap, stream)
+
+    def _prepare(self, lap: Lap) -> ColdStart | None:
+        """Do what comes before a lap; give how it was made cold, if it is."""
+        cold = None
+        if "checkpoint" in lap.before:
+            self._engine.checkpoint()
+        if "cold" in lap.before:
+            cold = self._engine.restart_cold(drop_caches=self._drop_caches)
+            page_cache.forget(self._engine.owned_directories, drop_caches=self._drop_caches)
+            for clients in self._clients.values():
+                clients.reconnect()
+        if lap.transaction is not None:
+            made_before = (0, lap.clients) in self._clients
+            clients = self._connected(0, lap.clients)
+            if made_before and "reconnect" in lap.before and cold is None:
+                clients.reconnect()
+        return cold
+
+    def _connected(self, stream: int, count: int) -> Clients:
+        key = (stream, count)
+        if key not in self._clients:
+            self._clients[key] = self._engine.clients(self._program.json, count, self._seed + stream)
+        return self._clients[key]
+
+    def _run_lap(self, lap: Lap, stream: int) -> tuple[LapResult, float]:
+        """The result without counters, and the clients' CPU seconds."""
+        started_s = time.monotonic()
+        facts: dict[str, Any] = {
+            "name": lap.name,
+            "stream": stream,
+            "timed": lap.timed,
+            "cold": "cold" in lap.before,
+            "started_s": started_s - self._began_s,
+            "expected_checksum": lap.checksum,
+        }
+        try:
+            done = self._do(lap, stream)
+        except TierwiseError as error:
+            self._broken_off.set()
+            elapsed_s = time.monotonic() - started_s
+            failed = {"status": "failed", "problem": str(error), "elapsed_s": elapsed_s}
+            return LapResult.model_validate({**facts, **failed}), 0.0
+        client_cpu_s = done.pop("client_cpu_s", 0.0)
+        result = LapResult.model_validate({**facts, "elapsed_s": time.monotonic() - started_s, **done})
+        if result.status == "wrong":
+            self._broken_off.set()
+        return result, client_cpu_s
+
+    def _do(self, lap: Lap, stream: int) -> dict[str, Any]:
+        """Do the work of the lap and return the result fields that it determines."""
+        if lap.load is not None:
+            alone = with_tables(self._program.json, lambda name: name == lap.load)
+            return {"status": "ok", "rows": self._engine.load_tables(alone, self._seed)}
+        if lap.statement is not None:
+            self._engine.execute_schema([lap.statement])
+            return {"status": "ok"}
+        clients = self._connected(stream, lap.clients)
+        cap_s = self._cap_s if lap.capped else None
+        report = json.loads(clients.run(lap.count, None, transaction=lap.transaction, cap_s=cap_s))
+        return _outcome(lap, report)
+
+
+def _outcome(lap: Lap, report: dict[str, Any]) -> dict[str, Any]:
+    """Result fields from the clients' report on a lap; only a complete lap has a checksum."""
+    outcome = {name: report.get(name) for name in ("elapsed_s", "transactions", "rows", "checksum")}
+    outcome |= {"status": "ok", "client_cpu_s": report["client_cpu_s"]}
+    if lap.transaction in report["latency"]:
+        outcome["latency"] = Latency.model_validate(report["latency"][lap.transaction])
+    if report.get("capped"):
+        return {**outcome, "status": "capped", "problem": f"stopped after {report['elapsed_s']:.1f} s"}
+    if report["errors"]:
+        return {**outcome, "status": "failed", "problem": f"{report['errors']} transactions were given up"}
+    if lap.checksum is not None and report.get("checksum") != lap.checksum:
+        problem = f"checksum {report.get('checksum')} in place of {lap.checksum}"
+        return {**outcome, "status": "wrong", "problem": problem}
+    return outcome
+
+
+class _Stream:
+    """One stream on a thread of its own."""
+
+    def __init__(self, runner: LapRunner, number: int, laps: list[Lap]) -> None:
+        self._runner, self._number, self._laps = runner, number, laps
+        self.results: list[LapResult] = []
+        self.client_cpu_s = 0.0
+        self.failure: TierwiseError | None = None
+        self._thread = threading.Thread(target=self._run, name=f"stream-{number}", daemon=True)
+        self.start, self.join = self._thread.start, self._thread.join
+
+    def _run(self) -> None:
+        try:
+            for lap in self._laps:
+                done = self._runner.run_in_stream(lap, self._number)
+                if done is None:
+                    return
+                self.results.append(done[0])
+                self.client_cpu_s += done[1]
+        except TierwiseError as error:
+            self.failure = error

@@ -1,0 +1,107 @@
+"""A run of access patterns on one device: a device benchmark in place of a database."""
+
+from __future__ import annotations
+
+import platform
+from contextlib import ExitStack
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tierwise import _core
+from tierwise.host import cpu
+from tierwise.lab.studies.runner.storage import Counted, Storage
+from tierwise.lab.studies.study import RunPlan, Study
+from tierwise.model.placement import Role
+from tierwise.probe.flush import check_flush
+from tierwise.probe.place import choose_size_bytes, look
+from tierwise.probe.samples import sample_flush, sample_patterns
+from tierwise.results import EngineInfo
+from tierwise.results.measurements import FlushCheck, PatternResult
+
+FILE_BYTES = 1 << 30
+"""Same size as CrystalDiskMark's file, if the partition is large enough."""
+_FLUSH_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class PatternsMeasured:
+    """Results of the measured phase."""
+
+    patterns: dict[str, PatternResult]
+    flush: FlushCheck
+    storage: Counted
+
+    @property
+    def requests(self) -> int:
+        """Reads and writes of all patterns."""
+        return sum(one.requests for one in self.patterns.values())
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time of all patterns."""
+        return sum(one.elapsed_s for one in self.patterns.values())
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of the run's record."""
+        return {
+            "status": "invalid" if self.storage.problems else "ok",
+            "problems": self.storage.problems,
+            "devices": self.storage.devices,
+            "elapsed_s": self.elapsed_s,
+            "transactions": self.requests,
+            "rate_per_s": self.requests / self.elapsed_s,
+            "errors": 0,
+            "io": self.storage.io,
+            "patterns": self.patterns,
+            "flush": self.flush,
+        }
+
+
+def engine_info() -> EngineInfo:
+    """Engine information for a run without a database server."""
+    return EngineInfo(name="file", version=platform.release(), settings={"requests": _core.probe_engine()})
+
+
+def prepare(storage: Storage, undo: ExitStack) -> _core.ProbeTarget:
+    """Create a fully written file on the data device; an emulated device writes it at memory speed.
+
+    Raises:
+        TierwiseError: if the device lacks space or direct I/O.
+    """
+    directory = storage.places[Role.DATA]
+    size_bytes = choose_size_bytes(look(directory), None, FILE_BYTES)
+    storage.set_timing(False)
+    target = _core.ProbeTarget.create(str(directory / "file"), size_bytes)
+    undo.callback(target.close)
+    target.fill()
+    storage.set_timing(True)
+    return target
+
+
+def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTarget) -> PatternsMeasured:
+    """Every pattern of the study once, reads first, and the flush check, in the study's seconds.
+
+    Raises:
+        TierwiseError: if a request fails.
+    """
+    seconds = study.seconds or 0.0
+    random = Random(plan.seed)
+    storage.start_counting()
+    with cpu.raised():
+        patterns_s = (1 - _FLUSH_SHARE) * seconds
+        taken = sample_patterns(target, study.patterns, 1, patterns_s, random, lambda _: None)
+        times = sample_flush(target, _FLUSH_SHARE * seconds, random)
+    patterns = {name: taken[name][0] for name in study.patterns}
+    counted = storage.stop_counting(_in_flight_s(patterns))
+    return PatternsMeasured(patterns, check_flush(times, look(storage.places[Role.DATA])), counted)
+
+
+def _in_flight_s(patterns: dict[str, PatternResult]) -> float:
+    """Summed time that requests spent in the device: the time that deadline overrun can lengthen."""
+    return sum(
+        latency.count * latency.mean_us / 1e6
+        for one in patterns.values()
+        for latency in (one.read, one.write, one.flush)
+        if latency is not None
+    )

@@ -1,0 +1,123 @@
+"""The record of a run, built from its measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tierwise.host import doctor
+from tierwise.lab.studies.runner.lap_run import LapsMeasured
+from tierwise.lab.studies.runner.storage import Storage
+from tierwise.lab.studies.runner.window import Window, total
+from tierwise.lab.studies.study import RunPlan, Study
+from tierwise.lab.workloads.dss.metrics import scores
+from tierwise.results import EngineInfo, Latency, RunResult, WorkloadInfo
+from tierwise.results.measurements import WaitProfile
+
+
+def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, storage: Storage) -> RunResult:
+    """The record of a run before it is measured: its conditions."""
+    return RunResult(
+        study=study.name,
+        run_id=plan.run_id,
+        placement=plan.placement.name,
+        setting=plan.setting,
+        repeat=plan.repeat,
+        order=plan.order,
+        study_seed=study_seed,
+        started_at=datetime.now(UTC),
+        status="ok",
+        machine=doctor.describe(),
+        engine=engine,
+        workload=WorkloadInfo(
+            name=study.workload,
+            scale=study.scale,
+            clients=study.clients,
+            seed=plan.seed,
+            warmup_transactions=study.warmup_transactions,
+            constants=study.constants,
+            memory_bytes=study.memory,
+            parallelism=study.parallelism,
+            caches=study.caches,
+        ),
+        devices=storage.describe(),
+        role_devices=dict(storage.role_devices),
+    )
+
+
+def failed(prepared: RunResult, problems: Sequence[str]) -> RunResult:
+    """The record of an aborted run; each problem once."""
+    return prepared.model_copy(update={"status": "failed", "problems": list(dict.fromkeys(problems))})
+
+
+def of_mix(load: dict[str, Any], window: Window, *, sampled: bool = True) -> dict[str, Any]:
+    """Fields of the record of a mix of transactions; ``load`` is the clients' report.
+
+    ``sampled`` says whether a wait profile is expected.
+    """
+    problems = list(window.storage.problems)
+    if sampled and window.waits is None:
+        problems.append("the engine stopped answering the wait sampler")
+    return {
+        "status": "invalid" if problems else "ok",
+        "problems": problems,
+        "elapsed_s": window.elapsed_s,
+        "transactions": load["transactions"],
+        "rate_per_s": load["transactions"] / window.elapsed_s,
+        "errors": load["errors"],
+        "latency": {name: Latency.model_validate(one) for name, one in load["latency"].items()},
+        "elapsed_without_log_wait_s": projection_s(window.elapsed_s, window.waits),
+        **_of_window(window),
+    }
+
+
+def of_laps(measured: LapsMeasured, score: Mapping[str, float]) -> dict[str, Any]:
+    """Fields of the record of a run of laps: the sums over its timed laps.
+
+    ``score`` is the input of the workload's metrics; empty if it defines none. It covers finished laps only.
+    """
+    laps = {"laps": measured.laps, "problems": measured.problems, "counters": None}
+    if measured.problems or not measured.windows:
+        return {**laps, "status": "failed" if measured.problems else "ok"}
+    whole = total(measured.windows)
+    timed = [lap for lap in measured.laps if lap.timed]
+    transactions = sum(lap.transactions or 0 for lap in timed)
+    capped = measured.capped
+    return {
+        **laps,
+        **_of_window(whole),
+        "status": "invalid" if whole.storage.problems else "ok",
+        "problems": whole.storage.problems,
+        "elapsed_s": None if capped else whole.elapsed_s,
+        "elapsed_at_least_s": whole.elapsed_s if capped else None,
+        "transactions": transactions or None,
+        "rate_per_s": transactions / whole.elapsed_s if transactions and not capped else None,
+        "errors": 0,
+        "scores": scores(score, measured.laps) if score else {},
+        "latency": {lap.name: lap.latency for lap in timed if lap.latency is not None},
+        "elapsed_without_log_wait_s": None if capped else projection_s(whole.elapsed_s, whole.waits),
+    }
+
+
+def _of_window(window: Window) -> dict[str, Any]:
+    return {
+        "devices": window.storage.devices,
+        "cpu": window.cpu,
+        "io": window.storage.io,
+        "counters": window.engine,
+        "waits": window.waits,
+    }
+
+
+def projection_s(elapsed_s: float, waits: WaitProfile | None) -> float | None:
+    """Projected time of the run in seconds without log wait and without a CPU limit, if waits are known.
+
+    Every session spends its share of time waiting for the log, so the elapsed time shrinks by that share:
+    ``elapsed * (1 - share)``. This is the bound of Morle, "Solid State Disks in an Oracle Environment",
+    section 5.1 ("The maximum possible would have been 40.5 %, as per the 'log file sync' waits").
+    """
+    if waits is None:
+        return None
+    log_share = sum(waits.shares[kind].share for kind in ("log_sync", "log_lock") if kind in waits.shares)
+    return elapsed_s * (1 - log_share)

@@ -1,0 +1,132 @@
+"""Recording of a study's run during its measured phase."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.capture import Schedule, Session, Target
+from tierwise.capture.target import load
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.studies.runner.storage import Storage
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.names import path_in
+from tierwise.recording import remove_recording
+
+_RULES = {"postgres-system": "postgres"}
+"""Engine name -> name of its rules, where the two differ."""
+
+_CLIENT_THREAD = "tierwise-client"
+"""Thread name set by the clients' driver."""
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Destination of recordings: one directory per run, named by the run's id."""
+
+    directory: Path
+    duty: float = 0.1
+    """Duty of mixes; the timed laps of a run are recorded whole, a burst each."""
+    burst_s: float = 0.5
+
+
+class RunRecording:
+    """The recording of one run. It records in windows, from :meth:`begin` to :meth:`end`."""
+
+    def __init__(self, session: Session, whole: bool) -> None:
+        """Nothing is recorded yet.
+
+        Args:
+            session: attached to the engine.
+            whole: record every event of a window instead of scheduled bursts.
+        """
+        self._session, self._whole = session, whole
+        self._thread: threading.Thread | None = None
+        self._elapsed_s = 0.0
+        self._active = False
+
+    def begin(self) -> None:
+        """A window begins."""
+        self._active = True
+        if self._whole:
+            self._session.begin_burst()
+            return
+        self._thread = threading.Thread(target=self._session.run, name="recording", daemon=True)
+        self._thread.start()
+
+    def end(self, elapsed_s: float = 0.0) -> None:
+        """End the current window, whose work took the given time. No error without a window."""
+        self._elapsed_s += elapsed_s
+        if not self._active:
+            return
+        self._active = False
+        if self._thread is None:
+            self._session.end_burst()
+        else:
+            self._session.stop()
+            self._thread.join()
+
+    def finish(self, transactions: int | None) -> None:
+        """Write the recording, with the number of transactions in all windows."""
+        self._session.finish(transactions, self._elapsed_s)
+
+
+@contextmanager
+def recording_of(
+    engine: Engine,
+    storage: Storage,
+    recordings: Recordings | None,
+    run_id: str,
+    *,
+    laps: bool,
+    progress: ProgressCallback,
+) -> Iterator[RunRecording | None]:
+    """Record a run, if requested; an unfinished recording leaves no directory."""
+    if recordings is None:
+        yield None
+        return
+    out = path_in(recordings.directory, *run_id.split("/"))
+    if out.exists():
+        remove_recording(out)
+    schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s)
+    try:
+        with Session(recording_target(engine, storage), out, schedule, progress) as session:
+            yield RunRecording(session, laps or recordings.duty >= 1)
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
+def _client_threads() -> list[int]:
+    """Threads of this process that are clients of a server; a library's clients run in its worker."""
+    found = []
+    for path in Path("/proc/self/task").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (path / "comm").read_text().strip() == _CLIENT_THREAD:
+                found.append(int(path.name))
+    return found
+
+
+def recording_target(engine: Engine, storage: Storage) -> Target:
+    """The target for a study's engine, which classifies its own files and tells an index from a table."""
+    rules = load(_RULES.get(engine.name, engine.name))
+    settings = engine.settings()
+
+    def role_of(path: str) -> str | None:
+        return engine.role_of(Path(path)) or rules.role_of(path)
+
+    return Target(
+        engine.processes,
+        rules,
+        role_of,
+        engine=engine.name,
+        version=engine.version(),
+        settings={name: settings[name] for name in rules.settings if name in settings},
+        clients=_client_threads,
+        disk_servers=lambda: [disk.stats().server_pid for disk in storage.emulated.values()],
+    )

@@ -1,0 +1,213 @@
+"""One run: one execution of one workload under one placement, from empty devices to a record."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from tierwise.host.cgroups import MemoryLimit
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine, Limits
+from tierwise.lab.studies.runner import fault_run, lap_run, pattern_run, proof
+from tierwise.lab.studies.runner.lap_run import (
+    LapRunner,
+    clients_of_laps,
+    tables_of_laps,
+    with_tables,
+)
+from tierwise.lab.studies.runner.proof import PlacementVerifier, resident_shares
+from tierwise.lab.studies.runner.record import failed, of_laps, of_mix, of_run
+from tierwise.lab.studies.runner.recorded import Recordings, RunRecording, recording_of
+from tierwise.lab.studies.runner.storage import Storage, open_storage
+from tierwise.lab.studies.study import RunPlan, Study
+from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.program import Program
+from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.placement import Role
+from tierwise.results import ColdStart, EngineInfo, RunResult
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """Objects that one run uses."""
+
+    study: Study
+    """The study at the run's point of the sweep."""
+    plan: RunPlan
+    engine: Engine
+    storage: Storage
+    program: Program
+    progress: ProgressCallback
+    recordings: Recordings | None
+    drop_caches: bool
+
+
+def execute(
+    study: Study,
+    plan: RunPlan,
+    study_seed: int,
+    progress: ProgressCallback,
+    recordings: Recordings | None = None,
+    *,
+    drop_caches: bool = False,
+) -> RunResult:
+    """Run once and undo everything, even on failure.
+
+    Devices are created anew and filled at memory speed. Then the caches are put into the study's state, and
+    the measured phase begins: laps, or a mix of transactions after a warm-up.
+
+    Args:
+        study: the study, at the run's point of the sweep.
+        plan: the run to execute.
+        study_seed: the seed that decided the order of runs.
+        progress: called at the start of each phase.
+        recordings: destination of the recording of the measured phase; without it, nothing is recorded.
+        drop_caches: make cold starts by dropping the caches of the whole machine; only if the user says so.
+
+    Returns:
+        A record with status ``ok``; ``invalid`` if a device exceeded its overrun bound; or ``failed``, with
+        the cause, if a device broke, the measured phase aborted, a checksum was wrong, or a role's files were
+        not where the placement has them.
+
+    Raises:
+        TierwiseError: if the run cannot be prepared; the user has to fix the cause.
+    """
+    if study.patterns:
+        return _execute_patterns(study, plan, study_seed, progress)
+    if study.cuts is not None:
+        return fault_run.execute_cuts(study, plan, study_seed, progress)
+    if study.deaths is not None:
+        return fault_run.execute_deaths(study, plan, study_seed, progress)
+    with ExitStack() as undo:
+        engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
+        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        if program.stages:
+            study = study.model_copy(update={"clients": clients_of_laps(program)})
+        engine.limits = Limits(study.memory, study.parallelism, study.clients)
+        if study.memory is not None:
+            engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
+        progress("making devices")
+        storage = open_storage(study, plan, engine.roles, undo, by_role=True)
+        undo.enter_context(engine)
+        bench = _Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
+        bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
+        prepared = of_run(study, plan, study_seed, bare, storage)
+        try:
+            cold = _load(bench)
+        except TierwiseError as error:
+            if broken := storage.broken():
+                return failed(prepared, [f"while loading: {error}", *broken, *_causes(engine)])
+            if out_of_memory := _out_of_memory(engine):
+                raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
+            raise
+        info = bare.model_copy(update={"settings": engine.settings()})
+        shares = resident_shares(engine, storage)
+        prepared = prepared.model_copy(update={"engine": info, "residency": shares, "cold_start": cold})
+        return _measure(bench, prepared)
+
+
+def _load(bench: _Bench) -> ColdStart | None:
+    """Load the database; give how its caches were emptied, if the study wants them cold."""
+    engine, storage, program = bench.engine, bench.storage, bench.program
+    bench.progress("loading")
+    storage.set_timing(False)
+    engine.init(storage.places)
+    engine.start()
+    engine.execute_schema(program.schema)
+    engine.on_loaded = lambda rows: bench.progress(f"loading: {rows} rows")
+    left_out = tables_of_laps(program)
+    engine.load_tables(with_tables(program.json, lambda name: name not in left_out), bench.plan.seed)
+    engine.execute_schema(program.after_load)
+    engine.checkpoint()
+    cold = engine.restart_cold(drop_caches=bench.drop_caches) if bench.study.caches == "cold" else None
+    storage.set_timing(True)
+    return cold
+
+
+def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
+    """The measured phase and its placement verification; partial results are kept on failure."""
+    engine, storage, plan = bench.engine, bench.storage, bench.plan
+    bench.progress("measuring")
+    measured: dict[str, Any] = {}
+    verifier = PlacementVerifier(engine, storage)
+    try:
+        laps = bool(bench.program.stages)
+        with recording_of(
+            engine, storage, bench.recordings, plan.run_id, laps=laps, progress=bench.progress
+        ) as recording:
+            measured = _run_laps(bench, recording) if laps else _run_mix(bench, recording)
+            if recording is not None and measured["status"] != "failed":
+                recording.finish(measured["transactions"])
+        if measured["status"] != "failed":
+            measured |= _prove(bench, verifier, measured)
+    except TierwiseError as error:
+        return failed(prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)])
+    finally:
+        verifier.close()
+    if measured["status"] == "failed":
+        measured["problems"] += [*storage.broken(), *_causes(engine)]
+    return prepared.model_copy(update=measured)
+
+
+def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+    runner = LapRunner(
+        bench.engine,
+        bench.storage,
+        bench.program,
+        bench.study,
+        bench.plan,
+        bench.progress,
+        recording=recording,
+        drop_caches=bench.drop_caches,
+    )
+    return of_laps(runner.run(), bench.program.score)
+
+
+def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+    load, window = lap_run.measure(
+        bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
+    )
+    return of_mix(load, window, sampled=bench.study.waits and recording is None)
+
+
+def _prove(bench: _Bench, verifier: PlacementVerifier, measured: dict[str, Any]) -> dict[str, Any]:
+    """Write all data out at memory speed, and verify where it went."""
+    bench.progress("proving the placement")
+    bench.storage.set_timing(False)
+    bench.engine.checkpoint()
+    evidence = verifier.verify(measured["counters"])
+    found = {"proof": evidence, "space": bench.engine.space()}
+    leaks = proof.problems_of(evidence)
+    if not leaks:
+        return found
+    return {**found, "status": "failed", "problems": [*measured["problems"], *leaks]}
+
+
+def _causes(engine: Engine) -> list[str]:
+    cause = engine.failure()
+    return [*([cause] if cause else []), *_out_of_memory(engine)]
+
+
+def _out_of_memory(engine: Engine) -> list[str]:
+    limit = engine.confinement
+    if not isinstance(limit, MemoryLimit) or not limit.kills():
+        return []
+    return [f"the kernel ended {limit.kills()} processes at the limit of {limit.size_bytes >> 20}M of memory"]
+
+
+def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCallback) -> RunResult:
+    """Execute a study of devices: a file in place of a database."""
+    with ExitStack() as undo:
+        progress("making devices")
+        storage = open_storage(study, plan, {Role.DATA}, undo)
+        progress("filling")
+        target = pattern_run.prepare(storage, undo)
+        prepared = of_run(study, plan, study_seed, pattern_run.engine_info(), storage)
+        progress("measuring")
+        try:
+            measured = pattern_run.measure(study, plan, storage, target)
+        except TierwiseError as error:
+            return failed(prepared, [str(error)])
+        return prepared.model_copy(update=measured.fields())

@@ -1,0 +1,287 @@
+"""Runs a study: in random order, resumable, each run saved as it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from tierwise.device_models import profiles
+from tierwise.lab import engines
+from tierwise.lab.studies import FILE_ENGINE
+from tierwise.lab.studies.runner.compatibility import restrict_to_supported
+from tierwise.lab.studies.runner.hosts import Hosts, run_blocks, unfinished
+from tierwise.lab.studies.runner.recorded import Recordings
+from tierwise.lab.studies.runner.run import execute
+from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, values
+from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.extras import require
+from tierwise.model.names import path_in
+from tierwise.model.output_files import new_folder, open_file, own_folder
+from tierwise.results import RunResult, StudyInfo
+from tierwise.results.files import (
+    LATEST,
+    append_result,
+    own_latest_in,
+    read_results,
+    read_study_info,
+    replace_results,
+    write_study_info,
+)
+
+RESULTS_FILE = "results.jsonl"
+FAILED_FILE = "failed.jsonl"
+"""File of failed runs that were run again."""
+"""The same runs as a table, where DuckDB is installed."""
+STUDY_FILE = "study.json"
+_LOCK_FILE = "lock"
+
+
+class Observer(Protocol):
+    """Receives the runner's events; the command line draws a progress bar from them."""
+
+    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
+        """A study of ``total`` runs begins or resumes, with ``finished`` runs from before."""
+
+    def run_started(self, plan: RunPlan) -> None:
+        """A run begins."""
+
+    def phase_started(self, what: str) -> None:
+        """A phase of the current run begins."""
+
+    def left_out(self, what: str, reason: str) -> None:
+        """A placement or a variant of the study is skipped because the engine does not support it."""
+
+    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
+        """A run ended and its record is on disk."""
+
+
+def run_study(
+    study: Study,
+    out: Path,
+    observer: Observer,
+    seed: int | None = None,
+    *,
+    fresh: bool = False,
+    resume: bool = False,
+    recordings: Recordings | None = None,
+    hosts: Hosts | None = None,
+    drop_caches: bool = False,
+) -> Path:
+    """Run the remaining runs of a study and return the directory of its results.
+
+    An interrupted study is resumed, unless ``fresh``; a complete one starts anew. Placements that its engine
+    cannot honour are skipped, reported to the observer and kept with the reason in ``study.json``.
+
+    Args:
+        study: what to run.
+        out: parent directory; every start of a study gets its own directory there.
+        observer: receives progress.
+        seed: seed of the order of runs and of the workload's parameters; random if not given.
+        fresh: start anew even if an unfinished study is there.
+        recordings: destination of each run's recording; without it, nothing is recorded.
+        hosts: where to run whole blocks; this machine if not given.
+        drop_caches: make cold starts by dropping the caches of this whole machine; only if the user says so.
+        resume: run the failed runs of the latest results again, on fresh devices, and the missing ones; if
+            there are none, leave the results as they are.
+
+    Raises:
+        TierwiseError: if a run cannot be prepared, or its answer would lack a library. Runs that finished are
+            kept.
+    """
+    study, skipped = restrict_to_runnable(study)
+    check_settings(study)
+    require("lab", "a study", ["numpy"])
+    import_module("numpy")  # at its first use it would take processor time from a measured phase
+    if recordings is not None:
+        _require_writable(recordings.directory)
+    directory = None if fresh else find_unfinished(study, out, seed)
+    if resume:
+        directory = find_latest(study, out, seed)
+        if directory is not None:
+            set_failed_aside(directory)
+    if directory is None:
+        directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
+    run_here = partial(execute, recordings=recordings, drop_caches=drop_caches)
+    with _held(directory):
+        _run_rest(study, skipped, directory, observer, run_here, hosts)
+    return directory
+
+
+def _run_rest(
+    study: Study,
+    skipped: dict[str, str],
+    directory: Path,
+    observer: Observer,
+    run_here: Callable[[Study, RunPlan, int, ProgressCallback], RunResult],
+    hosts: Hosts | None,
+) -> None:
+    """Run the runs missing from a directory of results."""
+    seed = read_study_info(directory / STUDY_FILE).seed
+    plans, before = plan_runs(study, seed), results_in(directory)
+    observer.study_started(directory, seed, len(plans), len(before))
+    for what, reason in skipped.items():
+        observer.left_out(what, reason)
+
+    def started(plan: RunPlan, host: str = "") -> None:
+        observer.run_started(plan)
+        if host:
+            observer.phase_started(f"on {host}")
+
+    def ended(plan: RunPlan, result: RunResult) -> None:
+        append_result(directory / RESULTS_FILE, result)
+        observer.run_finished(plan, result)
+
+    if hosts is not None:
+        run_blocks(study, seed, before, hosts, started, ended)
+    else:
+        finished = {result.run_id for result in before}
+        for plan in plans:
+            if plan.run_id not in finished:
+                started(plan)
+                changed = at(study, plan.setting)
+                ended(plan, run_here(changed, plan, seed, observer.phase_started))
+
+
+@contextlib.contextmanager
+def _held(directory: Path) -> Iterator[None]:
+    """Lock a directory of results: two processes in one would run everything twice.
+
+    Raises:
+        TierwiseError: if another process holds the lock, or the directory is not writable.
+    """
+    try:
+        file = open_file(directory / _LOCK_FILE, "append")
+    except OSError as error:
+        raise TierwiseError(
+            f"{directory}: {error.strerror}", "give --output a directory that you may write"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TierwiseError(
+                f"{directory}: another process runs this study", "wait for it, or give --fresh"
+            ) from None
+        yield
+
+
+def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
+    """The study without what its engine cannot place, and the reason for each omission.
+
+    Raises:
+        TierwiseError: if nothing is left, or a device's profile is unknown.
+    """
+    study, skipped = restrict_to_supported(study)
+    used = {name for one in study.placements.values() for name in (*one.roles.values(), one.default)}
+    for name in sorted(used):
+        if (profile := study.devices[name].profile) is not None:
+            profiles.load(profile)
+    return study, skipped
+
+
+def check_settings(study: Study) -> None:
+    """Let each engine check its settings, before anything is made.
+
+    Raises:
+        TierwiseError: naming the setting and what the engine says of it.
+    """
+    for name in study.engines:
+        if name != FILE_ENGINE:
+            engines.create(name, study.settings.get(name, {})).check_settings()
+
+
+def _require_writable(directory: Path) -> None:
+    """Check before measuring that recordings can be written there."""
+    try:
+        own_folder(directory)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise TierwiseError(
+            f"--record: {directory}: {error.strerror}", "name one that you may write"
+        ) from error
+
+
+def set_failed_aside(directory: Path) -> None:
+    """Move the failed runs of a directory of results to ``failed.jsonl``, so that they count as missing.
+
+    If it is killed midway, each record is in at least one of the two files.
+    """
+    results = results_in(directory)
+    failed = [result for result in results if result.status == "failed"]
+    for result in failed:
+        append_result(directory / FAILED_FILE, result)
+    if failed:
+        replace_results(directory / RESULTS_FILE, [one for one in results if one not in failed])
+
+
+def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study`` if they are incomplete, and fingerprint and seed match."""
+    directory = find_latest(study, out, seed)
+    if directory is None:
+        return None
+    missing = unfinished(study, read_study_info(directory / STUDY_FILE).seed, results_in(directory))
+    return directory if missing else None
+
+
+def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study``, complete or not, if fingerprint and seed match.
+
+    Raises:
+        TierwiseError: another user made them, or may change them: runs are added to the caller's own only.
+    """
+    directory = own_latest_in(path_in(out, study.name))
+    if directory is None or not os.path.lexists(directory / STUDY_FILE):
+        return None
+    info = read_study_info(directory / STUDY_FILE)
+    if info.fingerprint != study.fingerprint() or (seed is not None and seed != info.seed):
+        return None
+    return directory.resolve()
+
+
+def results_in(directory: Path) -> list[RunResult]:
+    """Finished runs in a directory of results."""
+    file = directory / RESULTS_FILE
+    return read_results(file) if os.path.lexists(file) else []
+
+
+def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
+    directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    try:
+        own_folder(directory.parent)
+        new_folder(directory)
+        write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
+        latest = directory.parent / LATEST
+        latest.unlink(missing_ok=True)
+        latest.symlink_to(directory.name)
+    except OSError as error:
+        raise TierwiseError(
+            f"{directory}: {error.strerror}", "give --output a directory that you may write"
+        ) from error
+    return directory
+
+
+def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
+    return StudyInfo(
+        name=study.name,
+        question=study.question,
+        baseline=study.baseline,
+        placements=list(study.placements),
+        sweep=values(study.sweep),
+        skipped=skipped,
+        repeats=study.repeats,
+        seed=seed,
+        fingerprint=study.fingerprint(),
+        paper=study.paper,
+        notes=study.notes,
+    )

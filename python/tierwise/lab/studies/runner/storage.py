@@ -1,0 +1,253 @@
+"""The devices of one run: created or found for a placement, with counters per role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tierwise.device_models import profiles
+from tierwise.device_models.profiles import Profile
+from tierwise.host import ledger
+from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.host.disk.stats import DiskStats, PartitionStats
+from tierwise.host.real import RealDevice, open_real_device
+from tierwise.host.users import server_user
+from tierwise.lab.studies.runner.compatibility import is_placed
+from tierwise.lab.studies.runner.real_devices import RealDevices
+from tierwise.lab.studies.study import RunPlan, Study
+from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder
+from tierwise.model.placement import Role
+from tierwise.results import DeadlineOverrun, DeviceInfo, RoleIo
+
+_LATENESS_BOUND_SHARE = 0.10
+"""Maximum deadline overrun of a device, as a share of the run; beyond it the run's time is invalid.
+
+Concurrent late requests count once.
+"""
+
+_SHORTEST_S = 1e-6
+
+
+@dataclass(frozen=True)
+class Counted:
+    """I/O of the devices during the measured phase. ``problems`` are the reasons why it is invalid."""
+
+    io: dict[Role, RoleIo]
+    devices: list[DeviceInfo]
+    cpu_s: float | None
+    problems: list[str]
+
+
+@dataclass
+class Storage:
+    """Every role's directory, on the device that the placement names.
+
+    An emulated device has one partition per role, so that each role has its own counters while
+    all of them share one head, one queue and one cache. For real devices see :class:`RealDevices`.
+    """
+
+    role_devices: Mapping[Role, str]
+    places: dict[Role, Path] = field(default_factory=dict)
+    emulated: dict[str, EmulatedDisk] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    lying: set[str] = field(default_factory=set)
+    """Emulated devices that do not obey flushes."""
+    real: RealDevices = field(default_factory=lambda: RealDevices({}, {}))
+    _opened_at: dict[Role, int | None] = field(default_factory=dict)
+    _makers: dict[str, Callable[[], EmulatedDisk]] = field(default_factory=dict)
+
+    def replace(self, device: str) -> None:
+        """Put a new, blank device in the place of an emulated one, whose data are gone.
+
+        Raises:
+            TierwiseError: if a process still uses the old one.
+        """
+        self.take_down(device)
+        self.emulated[device] = self._makers[device]()
+
+    def take_down(self, device: str) -> None:
+        """Take down what is now in the place of an emulated device."""
+        self.emulated[device].down()
+
+    def set_timing(self, on: bool) -> None:
+        """Make emulated devices take their modelled time (``True``) or complete requests at once."""
+        for disk in self.emulated.values():
+            disk.set_timing(on)
+
+    def start_counting(self) -> None:
+        """Begin the measured phase: every counter reads zero from here."""
+        for disk in self.emulated.values():
+            disk.reset_stats()
+        self.real.start()
+
+    def stop_counting(self, elapsed_s: float) -> Counted:
+        """Counts since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
+        real_io, real_infos = self.real.stop(elapsed_s)
+        stats = {name: disk.stats() for name, disk in self.emulated.items()}
+        infos = [
+            self._emulated_info(name, overrun_of(one, elapsed_s)).model_copy(
+                update={
+                    "write_amplification": one.write_amplification,
+                    "attainable": one.attainable,
+                    "path_share": one.path_share,
+                }
+            )
+            for name, one in stats.items()
+        ]
+        infos += real_infos
+        io = real_io | {
+            Role(partition.name): _role_io(name, partition)
+            for name, disk in stats.items()
+            for partition in disk.partitions.values()
+        }
+        cpu_s = sum(disk.cpu_s for disk in stats.values()) if stats else None
+        return Counted(io, infos, cpu_s, [problem for info in infos for problem in problems_of(info)])
+
+    def written_bytes(self) -> dict[Role, int | None]:
+        """Bytes that reached the block device under each role's place since it was opened.
+
+        The kernel counts them: on a real device they include all writers; ``None`` without a block device.
+        """
+        return {
+            role: None if now is None else now - (self._opened_at.get(role) or 0)
+            for role, now in self._total_written_bytes().items()
+        }
+
+    def _total_written_bytes(self) -> dict[Role, int | None]:
+        counters = {role: RealDevice(str(role), place).counters() for role, place in self.places.items()}
+        return {role: None if one is None else one.write_bytes for role, one in counters.items()}
+
+    def broken(self) -> list[str]:
+        """Messages about emulated devices that failed requests or whose server is gone."""
+        found = []
+        for name, disk in self.emulated.items():
+            try:
+                errors = disk.stats().errors
+            except TierwiseError as error:
+                found.append(f"device {name}: {error.message}")
+                continue
+            if errors:
+                found.append(f"device {name} failed {errors} requests")
+        return found
+
+    def describe(self) -> list[DeviceInfo]:
+        """The devices without counters, for a run that was not measured."""
+        emulated = [self._emulated_info(name, None) for name in self.emulated]
+        return emulated + self.real.describe()
+
+    def roles_on(self, device: str) -> list[Role]:
+        """Roles that live on one device."""
+        return [role for role, name in self.role_devices.items() if name == device]
+
+    def _emulated_info(self, name: str, deadline_overrun: DeadlineOverrun | None) -> DeviceInfo:
+        profile = self.profiles[name]
+        roles = self.roles_on(name)
+        return DeviceInfo(
+            name=name,
+            kind=profile.kind,
+            profile=profile.name,
+            write_cache=profile.write_cache,
+            lies_about_flush=name in self.lying,
+            roles=roles,
+            deadline_overrun=deadline_overrun,
+        )
+
+
+def open_storage(
+    study: Study, plan: RunPlan, roles: Collection[Role], undo: ExitStack, *, by_role: bool = False
+) -> Storage:
+    """Bring up every device that the placement uses, partitioned by the engine's ``roles``.
+
+    Args:
+        study: names the devices and the sizes of their partitions.
+        plan: the placement, and the seed of the models.
+        roles: roles to give a place.
+        undo: takes down everything that was brought up.
+        by_role: count requests per role on a shared real device, at a small cost.
+
+    Raises:
+        TierwiseError: if a device cannot be brought up.
+    """
+    placed = [role for role in sorted(roles) if is_placed(role, plan.placement)]
+    storage = Storage({role: plan.placement.device_of(role) for role in placed})
+    # Whoever enters a mount keeps it from being unmounted: only the engines' account may.
+    mounts = undo.enter_context(ledger.passage("mnt", server_user(), ledger.run_dir()))
+    real: dict[str, RealDevice] = {}
+    for name in dict.fromkeys(storage.role_devices.values()):
+        if study.devices[name].path is not None:
+            real[name] = _use_real(storage, study, name, undo)
+        else:
+            _bring_up(storage, study, name, plan.seed, mounts, undo)
+    storage.real = RealDevices(
+        real,
+        {role: (name, storage.places[role]) for role, name in storage.role_devices.items() if name in real},
+    )
+    if by_role:
+        storage.real.tell_roles_apart(undo)
+    storage._opened_at = storage._total_written_bytes()
+    return storage
+
+
+def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path, undo: ExitStack) -> None:
+    lies = study.devices[name].lies_about_flush
+    profile = profiles.load(str(study.devices[name].profile))
+    if study.devices[name].failed_member:
+        profile = profiles.with_failed_member(profile)
+    partitions = [Partition(str(role), study.size_bytes(role)) for role in storage.roles_on(name)]
+    mount_dir = mounts / name
+    new_folder(mount_dir, 0o711)
+
+    def make() -> EmulatedDisk:
+        return EmulatedDisk.up(
+            f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed, lies_about_flush=lies
+        )
+
+    disk = storage.emulated[name] = make()
+    undo.callback(storage.take_down, name)
+    if lies:
+        storage.lying.add(name)
+    storage._makers[name] = make
+    storage.profiles[name] = profile
+    storage.places |= {Role(partition): path for partition, path in disk.mounts.items()}
+
+
+def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> RealDevice:
+    device = open_real_device(name, str(study.devices[name].path))
+    directory = undo.enter_context(ledger.directory("tierwise", parent=device.path, mode=0o711))
+    for role in storage.roles_on(name):
+        storage.places[role] = directory / role
+        new_folder(storage.places[role], 0o711)
+    return device
+
+
+def overrun_of(stats: DiskStats, elapsed_s: float) -> DeadlineOverrun | None:
+    """Deadline overrun of a disk, and its maximum effect on a run of ``elapsed_s`` seconds.
+
+    Queued requests are late at the same time.
+    """
+    late = stats.deadline_overrun
+    if late is None:
+        return None
+    return DeadlineOverrun(
+        p50_us=late.p50_us,
+        p99_us=late.p99_us,
+        max_us=late.max_us,
+        share=late.count * late.mean_us / 1e6 / stats.busy_depth / max(elapsed_s, _SHORTEST_S),
+        bound_share=_LATENESS_BOUND_SHARE,
+    )
+
+
+def _role_io(device: str, partition: PartitionStats) -> RoleIo:
+    counted = partition.model_dump(include=set(RoleIo.model_fields))
+    return RoleIo.model_validate({"device": device, **counted})
+
+
+def problems_of(info: DeviceInfo) -> list[str]:
+    """Reasons why a device's results are invalid; empty if they are valid."""
+    late = info.deadline_overrun
+    if late is None or late.share <= late.bound_share:
+        return []
+    return [f"{info.name} was late by {late.share:.1%} of the run, above {late.bound_share:.0%}"]

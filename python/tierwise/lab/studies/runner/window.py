@@ -1,0 +1,217 @@
+"""A window: a span of the measured phase with counters of engine, devices and machine; windows merged.
+
+Counts and times add up. Percentiles do not: several windows have none for a device's requests, and the
+deadline overrun is that of the worst window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from tierwise.host import doctor
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.studies.runner.recorded import RunRecording
+from tierwise.lab.studies.runner.storage import Counted, Storage, problems_of
+from tierwise.model.placement import Role
+from tierwise.results.conditions import DeadlineOverrun, DeviceInfo
+from tierwise.results.measurements import Counters, CpuUse, RoleIo, WaitProfile, WaitShare
+from tierwise.results.wait_sampling import WaitSampler
+
+
+@dataclass(frozen=True)
+class Window:
+    """Counters over ``elapsed_s`` seconds."""
+
+    elapsed_s: float
+    engine: Counters
+    storage: Counted
+    waits: WaitProfile | None
+    client_cpu_s: float
+    engine_sampling_cpu_s: float
+    """CPU that the engine spent on wait sampling, included in its own figure."""
+    machine_busy_s: float
+
+    @property
+    def cpu(self) -> CpuUse | None:
+        """CPU time by consumer; ``None`` if the engine cannot report its own."""
+        if self.engine.cpu_s is None:
+            return None
+        engine_s = self.engine.cpu_s - self.engine_sampling_cpu_s
+        disks_s = self.storage.cpu_s
+        other_s = self.machine_busy_s - engine_s - self.client_cpu_s - (disks_s or 0.0)
+        return CpuUse(
+            engine_s=engine_s, clients_s=self.client_cpu_s, disks_s=disks_s, other_s=max(other_s, 0.0)
+        )
+
+
+class OpenWindow:
+    """Counts from construction to :meth:`close`, or to :meth:`abandon` after a failure."""
+
+    def __init__(
+        self, engine: Engine, storage: Storage, recording: RunRecording | None = None, *, waits: bool = True
+    ) -> None:
+        """Read or reset the counters, and start to sample waits, or to record instead.
+
+        The sampler's own session would be part of the recording.
+        """
+        self._engine, self._storage, self._recording = engine, storage, recording
+        self._sampler: WaitSampler | None = engine.sampler() if waits and recording is None else None
+        self._before, self._busy_before_s = engine.counters(), doctor.busy_cpu_s()
+        storage.start_counting()
+        if self._sampler is not None:
+            self._sampler.start()
+        if recording is not None:
+            recording.begin()
+
+    def close(self, elapsed_s: float, client_cpu_s: float) -> Window:
+        """Stop counting; the work took ``elapsed_s`` seconds."""
+        counted = self._storage.stop_counting(elapsed_s)
+        if self._recording is not None:
+            self._recording.end(elapsed_s)
+        busy_s = doctor.busy_cpu_s() - self._busy_before_s
+        sampler, waits = self._stop_sampling()
+        return Window(
+            elapsed_s=elapsed_s,
+            engine=self._engine.counters().since(self._before),
+            storage=counted,
+            waits=waits,
+            client_cpu_s=client_cpu_s,
+            engine_sampling_cpu_s=sampler.engine_cpu_s if sampler else 0.0,
+            machine_busy_s=busy_s,
+        )
+
+    def abandon(self) -> None:
+        """Stop sampling and recording. No error if both have stopped."""
+        self._stop_sampling()
+        if self._recording is not None:
+            self._recording.end()
+
+    def _stop_sampling(self) -> tuple[WaitSampler | None, WaitProfile | None]:
+        sampler, self._sampler = self._sampler, None
+        return sampler, sampler.stop() if sampler else None
+
+
+def total(windows: Sequence[Window]) -> Window:
+    """Merge windows into one; there must be at least one."""
+    if len(windows) == 1:
+        return windows[0]
+    elapsed_s = sum(one.elapsed_s for one in windows)
+    return Window(
+        elapsed_s=elapsed_s,
+        engine=total_counters([one.engine for one in windows]),
+        storage=_total_counted(windows, elapsed_s),
+        waits=total_waits([one.waits for one in windows if one.waits is not None]),
+        client_cpu_s=sum(one.client_cpu_s for one in windows),
+        engine_sampling_cpu_s=sum(one.engine_sampling_cpu_s for one in windows),
+        machine_busy_s=sum(one.machine_busy_s for one in windows),
+    )
+
+
+def total_counters(parts: Sequence[Counters]) -> Counters:
+    """Sum each counter that all parts have."""
+    sums = {
+        name: _sum(getattr(part, name) for part in parts)
+        for name in Counters.model_fields
+        if name != "page_bytes"
+    }
+    return Counters.model_validate({**sums, "page_bytes": parts[0].page_bytes})
+
+
+def total_waits(parts: Sequence[WaitProfile]) -> WaitProfile | None:
+    """Wait profile over all sampled sessions; their sampling errors are independent."""
+    samples = sum(part.samples for part in parts)
+    if samples == 0:
+        return None
+    weights = [part.samples / samples for part in parts]
+    kinds = dict.fromkeys(kind for part in parts for kind in part.shares)
+    absent = WaitShare(share=0, sampling_error=0)
+    shares = {
+        kind: WaitShare(
+            share=sum(
+                weight * part.shares.get(kind, absent).share
+                for weight, part in zip(weights, parts, strict=True)
+            ),
+            sampling_error=sqrt(
+                sum(
+                    (weight * part.shares.get(kind, absent).sampling_error) ** 2
+                    for weight, part in zip(weights, parts, strict=True)
+                )
+            ),
+        )
+        for kind in kinds
+    }
+    ticks = sum(part.ticks for part in parts)
+    sampled_s = sum(part.ticks / part.rate_hz for part in parts)
+    return WaitProfile(ticks=ticks, samples=samples, rate_hz=ticks / sampled_s, shares=shares)
+
+
+def _total_counted(windows: Sequence[Window], elapsed_s: float) -> Counted:
+    roles = dict.fromkeys(role for one in windows for role in one.storage.io)
+    io: dict[Role, RoleIo] = {
+        role: _total_io([(one.storage.io[role], one.elapsed_s) for one in windows if role in one.storage.io])
+        for role in roles
+    }
+    each = zip(*(one.storage.devices for one in windows), strict=True)
+    times_s = [one.elapsed_s for one in windows]
+    devices = [_total_device(same, times_s, elapsed_s) for same in each]
+    cpu_s = _sum(one.storage.cpu_s for one in windows)
+    return Counted(io, devices, cpu_s, [problem for one in devices for problem in problems_of(one)])
+
+
+def _total_io(parts: Sequence[tuple[RoleIo, float]]) -> RoleIo:
+    ios, elapsed_s = [io for io, _ in parts], sum(time_s for _, time_s in parts)
+    depth_s = _sum(None if io.queue_depth_mean is None else io.queue_depth_mean * s for io, s in parts)
+    return RoleIo(
+        device=ios[0].device,
+        reads=sum(io.reads for io in ios),
+        writes=sum(io.writes for io in ios),
+        flushes=_sum(io.flushes for io in ios),
+        discards=_sum(io.discards for io in ios),
+        read_bytes=sum(io.read_bytes for io in ios),
+        write_bytes=sum(io.write_bytes for io in ios),
+        busy_s=_sum(io.busy_s for io in ios),
+        queue_depth_mean=depth_s / elapsed_s if depth_s is not None and elapsed_s else None,
+    )
+
+
+def _total_device(same: Sequence[DeviceInfo], times_s: Sequence[float], elapsed_s: float) -> DeviceInfo:
+    deadline_overrun = [
+        (one.deadline_overrun, s)
+        for one, s in zip(same, times_s, strict=True)
+        if one.deadline_overrun is not None
+    ]
+    ios = {
+        name: [
+            (io, s) for one, s in zip(same, times_s, strict=True) if (io := getattr(one, name)) is not None
+        ]
+        for name in ("io", "unattributed", "untraced")
+    }
+    return same[0].model_copy(
+        update={
+            "deadline_overrun": _total_overrun(deadline_overrun, elapsed_s) if deadline_overrun else None,
+            **{name: _total_io(parts) if parts else None for name, parts in ios.items()},
+        }
+    )
+
+
+def _total_overrun(parts: Sequence[tuple[DeadlineOverrun, float]], elapsed_s: float) -> DeadlineOverrun:
+    def worst(value: Callable[[DeadlineOverrun], float]) -> float:
+        return max(value(late) for late, _ in parts)
+
+    return DeadlineOverrun(
+        p50_us=worst(lambda late: late.p50_us),
+        p99_us=worst(lambda late: late.p99_us),
+        max_us=worst(lambda late: late.max_us),
+        share=sum(late.share * s for late, s in parts) / elapsed_s if elapsed_s else 0.0,
+        bound_share=parts[0][0].bound_share,
+    )
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    """The sum, or ``None`` if one of the values is absent."""
+    given = list(values)
+    present = [value for value in given if value is not None]
+    return sum(present) if len(present) == len(given) else None

@@ -1,0 +1,135 @@
+"""Checks a workload: loads it at a small scale and runs each transaction or lap on its own database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from tierwise.host import ledger
+from tierwise.lab import engines
+from tierwise.lab.engines.base import Engine
+from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.program import Lap, Program, RoleSql
+from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import new_folder
+from tierwise.model.placement import Role
+from tierwise.results.records import Tried
+
+SCALES = (0.01, 0.1, 1.0)
+"""Scales tried in this order if none is given: some workloads have no rows at the smallest."""
+_CAP_S = 10.0
+_SEED = 1
+
+
+def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
+    """The least scale at which the workload makes sense.
+
+    Raises:
+        TierwiseError: naming the field that fails at every scale.
+    """
+    for scale in SCALES[:-1]:
+        try:
+            return scale, workload.resolve(scale, dialect=dialect)
+        except TierwiseError:
+            continue
+    return SCALES[-1], workload.resolve(SCALES[-1], dialect=dialect)
+
+
+def try_out(workload: Workload, engine_name: str, scale: float | None = None) -> Iterator[Tried]:
+    """Create, load and run a workload on a new database in a temporary directory, which is deleted.
+
+    A failure that prevents the next step, such as that of a schema statement, ends the check.
+
+    Args:
+        workload: the workload.
+        engine_name: as a study names it.
+        scale: if not given, the smallest one that makes sense.
+
+    Raises:
+        TierwiseError: if the workload cannot be resolved for the engine, or the engine cannot be started.
+    """
+    with ExitStack() as undo:
+        engine = engines.create(engine_name)
+        if scale is None:
+            scale, program = smallest(workload, engine.dialect)
+        else:
+            program = workload.resolve(scale, dialect=engine.dialect)
+        yield Tried(name="resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}")
+        place = undo.enter_context(ledger.directory("tierwise-check", mode=0o711)) / "database"
+        new_folder(place, 0o711)
+        undo.enter_context(engine)
+        engine.init({Role.SYSTEM: place})
+        engine.start()
+        yield from try_on(engine, workload, program)
+
+
+def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
+    """Check the workload on a running engine that has none of its tables."""
+    for step in _prepare(engine, workload, program):
+        yield step
+        if step.problem:
+            return
+    for lap in _laps(program):
+        yield _run(engine, program, lap)
+
+
+def _contents(program: Program) -> str:
+    content = json.loads(program.json)
+    parts = [f"{len(content['tables'])} tables", f"{len(content['transactions'])} transactions"]
+    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
+    return ", ".join([*parts, *([f"{len(laps)} laps"] if laps else [])])
+
+
+def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
+    yield _schema(engine, "schema", program.schema, workload)
+    try:
+        rows = engine.load_tables(program.json, _SEED)
+        yield Tried(name="load", note=f"{rows:,} rows")
+    except TierwiseError as error:
+        yield Tried(name="load", problem=str(error))
+        return
+    yield _schema(engine, "after_load", program.after_load, workload)
+
+
+def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) -> Tried:
+    """Execute statements one by one, to identify the one that fails."""
+    for role, sql in statements:
+        try:
+            engine.execute_schema([(role, sql)])
+        except TierwiseError as error:
+            file = workload.file if workload.spec.objects else workload.folder / f"{name}.sql"
+            return Tried(name=name, problem=f"{file}: {' '.join(sql.split())}: {error}")
+    return Tried(name=name, note=f"{len(statements)} statements")
+
+
+def _laps(program: Program) -> list[Lap]:
+    """Run the program's laps, or each transaction of a mix once, after the load."""
+    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
+    if not laps:
+        transactions = json.loads(program.json)["transactions"]
+        laps = [Lap(one["name"], transaction=one["name"]) for one in transactions]
+    return [lap for lap in laps if lap.load is None]
+
+
+def _run(engine: Engine, program: Program, lap: Lap) -> Tried:
+    name = f"lap {lap.name}" if program.stages else f"transaction {lap.name}"
+    try:
+        if lap.statement is not None:
+            engine.execute_schema([lap.statement])
+            return Tried(name=name, note="1 statement")
+        if "cold" in lap.before:
+            engine.restart_cold()
+        clients = engine.clients(program.json, lap.clients, _SEED)
+        try:
+            report = json.loads(clients.run(lap.count, transaction=lap.transaction, cap_s=_CAP_S))
+        finally:
+            clients.close()
+    except TierwiseError as error:
+        return Tried(name=name, problem=str(error))
+    if report["capped"]:
+        return Tried(name=name, note=f"stopped after {_CAP_S:g} s")
+    if lap.checksum is not None and report["checksum"] != lap.checksum:
+        return Tried(name=name, problem=f"checksum {report['checksum']} in place of {lap.checksum}")
+    checked = "" if lap.checksum is None else f", checksum {lap.checksum}"
+    return Tried(name=name, note=f"{report['transactions']} transactions, {report['rows']} rows{checked}")

@@ -1,0 +1,325 @@
+"""Prediction error: pairs of predicted and measured rates, and their summary."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from statistics import fmean
+from typing import Literal
+
+from tierwise.lab.validation.rows import Round
+from tierwise.lab.validation.scores import interval_score
+from tierwise.lab.validation.truth import Measured
+from tierwise.model.extras import np
+from tierwise.predict import Estimate
+from tierwise.predict.answer import MOST_SPAN
+from tierwise.results.measurements import Record
+
+CONTROL_BAR, MEDIAN_BAR, NINETIETH_BAR, WORST_BAR = 0.03, 0.06, 0.15, 0.35
+COVERAGE_BAR, WIDTH_BAR, ORDER_BAR, REGRET_BAR, REGRET_SHARE_BAR = 0.90, 0.25, 0.90, 0.05, 0.95
+LEAST_APART, MOST_APART = 1.1, 2.0
+"""Placements are compared in order where their measured rates differ by a factor between these."""
+GOOD, WRONG = 0.15, 0.25
+"""Errors below which a prediction is good, and above which it is wrong."""
+Verdict = Literal["a figure", "a range", "no answer", "not usable"]
+"""What is stated: a rate with its interval; the interval alone; nothing; that the recording is not usable."""
+
+
+class Recorded(Record):
+    """A recording, how well its replay reproduces it, and the verdict on it."""
+
+    case: str
+    recorded: str
+    """The placement."""
+    block: int
+    round: Round
+    rate_per_s: float | None = None
+    """Of the client while it was recorded."""
+    beside_per_s: float | None = None
+    """Of the slots before and after, without recording."""
+    error: float | None = None
+    """Reproduced over recorded rate, less 1."""
+    usable: bool = False
+    reasons: list[str] = []
+    problem: str | None = None
+    """Why the recording cannot be opened or gives no answer."""
+
+
+class Figure(Record):
+    """A percentile of latency, in µs."""
+
+    predicted: Estimate
+    measured: float
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the measurement."""
+        return self.predicted.low <= self.measured <= self.predicted.high
+
+
+class Pair(Record):
+    """One placement of a case: predicted from one recording, and measured."""
+
+    case: str
+    family: str
+    load: str
+    """Kind of load, such as ``think time``."""
+    engine: str
+    clients: int
+    recorded: str
+    placement: str
+    path: str
+    """Kinds of the recorded and the predicted storage, as ``real→emulated``."""
+    from_disk: bool = False
+    """Whether it was recorded on a disk that turns."""
+    block: int
+    round: Round
+    model: str
+    """Commit of the model that predicted."""
+    laps: bool
+    measured: Measured
+    """Rate, of transactions or jobs: the measured ratio times the rate beside the recording."""
+    ratio: Measured
+    """Measured rate over that of the recorded placement, within blocks; 1 for that placement itself."""
+    predicted: Estimate | None
+    speedup: float | None = None
+    """Predicted rate over the one beside the recording."""
+    gained: float | None = None
+    """Share of the sessions' time on processors beyond that of the recorded run; ``None`` if not kept."""
+    bound_per_s: float | None = None
+    """Stated upper bound of the rate."""
+    refused: str | None = None
+    latency: dict[str, Figure] = {}
+    """Latency by percentile: ``p50``, ``p95``, ``p99``."""
+    price: float | None = None
+    """Price of the placement a month; nothing for what is there already."""
+
+    @property
+    def control(self) -> bool:
+        """Whether the recorded placement itself is predicted."""
+        return self.recorded == self.placement
+
+    @property
+    def key(self) -> tuple[str, str, int, Round]:
+        """Key of the recording."""
+        return self.case, self.recorded, self.block, self.round
+
+    @property
+    def log_error(self) -> float | None:
+        """ln(predicted / measured); ``None`` if the prediction was refused."""
+        return None if self.predicted is None else math.log(self.predicted.value / self.measured.value)
+
+    @property
+    def error(self) -> float | None:
+        """Predicted over measured rate, less 1: above 0 is too fast."""
+        return None if self.log_error is None else math.expm1(self.log_error)
+
+    @property
+    def covered(self) -> bool | None:
+        """Whether the measured rate lies in the interval of the prediction."""
+        return None if self.predicted is None else self.measured.held_by(self.predicted)
+
+    @property
+    def within_bound(self) -> bool | None:
+        """Whether the measured rate keeps below the stated bound; its interval may reach beyond."""
+        return None if self.bound_per_s is None else self.measured.low <= self.bound_per_s
+
+
+class Summary(Record):
+    """What some pairs come to; shares and errors from 0 on."""
+
+    pairs: int
+    """Number of answered pairs."""
+    refused: int
+    cases: int = 0
+    median: float | None = None
+    """Median of |predicted / measured - 1|; the next two are of the same error."""
+    ninetieth: float | None = None
+    worst: float | None = None
+    bias: float | None = None
+    """Median error, with its sign."""
+    coverage: float | None = None
+    """Share of predictions whose interval holds the measurement."""
+    width: float | None = None
+    """Reach of intervals: the median of the upper end over the prediction, less 1."""
+    score: float | None = None
+    """Mean interval score."""
+    bounds: int = 0
+    exceeded: int = 0
+    """Number of bounds, and of those that the measurement exceeds."""
+    ordered_pairs: int = 0
+    """Number of pairs of placements of a case that differ by 1.1 to 2 times."""
+    order: float | None = None
+    """Share of these pairs that are predicted in the measured order."""
+
+
+class Accuracy(Record):
+    """What a validation found."""
+
+    day: str
+    slots: int
+    """Number of slots."""
+    recordings: list[Recorded]
+    """Each recording with the verdict on it."""
+    pairs: list[Pair]
+    rates: dict[Round, dict[str, dict[str, Measured]]] = {}
+    """Round -> case -> placement -> measured rate."""
+    agreement: tuple[int, int] | None = None
+    """Of the ratios that two rounds measured: how many agree within their intervals, and of how many."""
+    left_out: dict[str, str] = {}
+    """Cases and placements that give nothing to compare, each with the reason."""
+    idle_poll_ns: list[int] = []
+    """Times that idle cores of a guest poll before they halt."""
+
+    @property
+    def predictions(self) -> list[Pair]:
+        """Pairs that predict a placement other than the recorded one."""
+        return [pair for pair in self.pairs if not pair.control]
+
+    @property
+    def controls(self) -> list[Pair]:
+        """Pairs that predict the recorded placement itself."""
+        return [pair for pair in self.pairs if pair.control]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bars for errors, intervals, order and regret are met."""
+        found = summary(self.predictions, self.controls)
+        most = (
+            (summary(self.controls).median, CONTROL_BAR),
+            (found.median, MEDIAN_BAR),
+            (found.ninetieth, NINETIETH_BAR),
+            (found.worst, WORST_BAR),
+            (found.width, WIDTH_BAR),
+        )
+        least = (
+            (found.coverage, COVERAGE_BAR),
+            (1.0 if found.order is None else found.order, ORDER_BAR),
+            (small_regret(self.pairs), REGRET_SHARE_BAR),
+        )
+        return (
+            all(one is not None and one <= bar for one, bar in most)
+            and all(one is not None and one >= bar for one, bar in least)
+            and found.exceeded == 0
+        )
+
+
+def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary:
+    """Median, 90th percentile and worst of the errors, coverage, bounds and order.
+
+    Args:
+        pairs: to sum up.
+        ordered_with: more placements from the same recordings, which count only for the order.
+    """
+    answered = [(pair, pair.predicted) for pair in pairs if pair.predicted is not None]
+    refused = len(pairs) - len(answered)
+    if not answered:
+        return Summary(pairs=0, refused=refused)
+    errors = np.array([pair.error or 0.0 for pair, _ in answered])
+    order = _order([*pairs, *ordered_with])
+    bounds = [pair.within_bound for pair, _ in answered if pair.within_bound is not None]
+    return Summary(
+        pairs=len(answered),
+        refused=refused,
+        cases=len({pair.case for pair, _ in answered}),
+        median=float(np.median(np.abs(errors))),
+        ninetieth=float(np.quantile(np.abs(errors), 0.9)),
+        worst=float(np.max(np.abs(errors))),
+        bias=float(np.median(errors)),
+        coverage=fmean(bool(pair.covered) for pair, _ in answered),
+        width=float(np.median([one.high / one.value - 1 for _, one in answered])),
+        score=fmean(interval_score(one, pair.measured.value) for pair, one in answered),
+        bounds=len(bounds),
+        exceeded=bounds.count(False),
+        ordered_pairs=len(order),
+        order=fmean(order) if order else None,
+    )
+
+
+def regrets(pairs: Sequence[Pair]) -> list[float]:
+    """Of each recording and price: the best measured rate for that money over that of the advised placement.
+
+    Advised is the placement with the highest predicted rate among those that cost no more. The share by which
+    another one is faster is the regret; 0 if the advised one is the best. Placements without a price, such as
+    the machine's own storage when another was recorded, are left out.
+    """
+    found: list[float] = []
+    for same in _by_recording(pairs).values():
+        priced = [
+            (pair.price, pair) for pair in same if pair.price is not None and pair.predicted is not None
+        ]
+        for money in sorted({price for price, _ in priced}):
+            within = [pair for price, pair in priced if price <= money]
+            if len(within) > 1:
+                advised = max(within, key=lambda pair: pair.predicted.value if pair.predicted else 0.0)
+                best = max(pair.measured.value for pair in within)
+                found.append(best / advised.measured.value - 1)
+    return found
+
+
+def small_regret(pairs: Sequence[Pair]) -> float | None:
+    """Share of the decisions whose regret is within the bar; ``None`` without any."""
+    found = regrets(pairs)
+    return fmean(one <= REGRET_BAR for one in found) if found else None
+
+
+def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
+    """Pairs by a field, in order of first appearance."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(str(getattr(pair, key)), []).append(pair)
+    return groups
+
+
+def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tuple[Verdict, str], int]:
+    """Number of predictions of other placements by what is stated of them, and by their error.
+
+    ``good``: below 15 %. ``wrong``: above 25 %, or none was given. ``between``: neither.
+    """
+    usable = {(one.case, one.recorded, one.block, one.round) for one in recordings if one.usable}
+    counted = dict[tuple[Verdict, str], int]()
+    for pair in pairs:
+        if not pair.control:
+            error = math.inf if pair.error is None else abs(pair.error)
+            what = "good" if error < GOOD else "wrong" if error > WRONG else "between"
+            key = "not usable" if pair.key not in usable else _stated(pair.predicted), what
+            counted[key] = counted.get(key, 0) + 1
+    return counted
+
+
+def _stated(predicted: Estimate | None) -> Verdict:
+    if predicted is None:
+        return "no answer"
+    return "a range" if predicted.high > MOST_SPAN * predicted.low else "a figure"
+
+
+def _by_recording(pairs: Iterable[Pair]) -> dict[tuple[str, str, int, Round], list[Pair]]:
+    groups: dict[tuple[str, str, int, Round], list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.key, []).append(pair)
+    return groups
+
+
+def _order(pairs: Sequence[Pair]) -> list[bool]:
+    """Whether each pair of differing placements predicted from one recording is in the right order."""
+    answered = [pair for pair in pairs if pair.predicted is not None]
+    return [
+        _same_order(a, b)
+        for same in _by_recording(answered).values()
+        for a, b in combinations(same, 2)
+        if _differ(a, b)
+    ]
+
+
+def _differ(a: Pair, b: Pair) -> bool:
+    apart = math.exp(abs(math.log(a.measured.value / b.measured.value)))
+    return LEAST_APART <= apart <= MOST_APART
+
+
+def _same_order(a: Pair, b: Pair) -> bool:
+    assert a.predicted is not None
+    assert b.predicted is not None
+    return (a.predicted.value > b.predicted.value) == (a.measured.value > b.measured.value)

@@ -1,0 +1,157 @@
+"""Answers of recordings for judging: small enough to keep where recordings are too large."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from tierwise.lab.validation.rows import Round, Row
+from tierwise.lab.validation.runner import model_name
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.output_files import write_file
+from tierwise.predict import Estimate, ModelError, Prediction, Predictor, Scenario
+from tierwise.predict.replayer import Distribute, Replayer
+from tierwise.predict.usability import usability
+from tierwise.recording import Recording
+from tierwise.results.measurements import Record
+
+ANSWERS_FILE = "predictions.jsonl"
+_PERCENTILES = ("p50", "p95", "p99")
+
+
+class Answer(Record):
+    """A recording's answer for one placement."""
+
+    rate_per_s: Estimate | None = None
+    """Of a job that is done once: jobs a second."""
+    bound_per_s: float | None = None
+    refused: str | None = None
+    gained: float | None = None
+    """Share of the sessions' time on processors beyond that of the recorded run."""
+    latency_us: dict[str, Estimate] = {}
+
+
+class Answered(Record):
+    """One recording and its answer for each placement of its case."""
+
+    case: str
+    recorded: str
+    block: int
+    round: Round
+    model: str
+    """Commit of the model that answered."""
+    unit: str = "transactions"
+    rate_per_s: float | None = None
+    """Recorded rate, in ``unit``."""
+    error: float | None = None
+    """Reproduced over recorded rate, less 1."""
+    usable: bool = False
+    reasons: list[str] = []
+    """Why the recording is not usable."""
+    problem: str | None = None
+    """Why the recording cannot be opened."""
+    answers: dict[str, Answer] = {}
+    """Answers by the validation's name of the placement."""
+
+    @property
+    def key(self) -> tuple[str, str, int, Round]:
+        """Key of the recorded slot."""
+        return self.case, self.recorded, self.block, self.round
+
+
+class OpenedRecording:
+    """A recording that keeps its replays while it is judged: first without, then with calibrated error."""
+
+    def __init__(
+        self, path: Path, row: Row, without: Sequence[str] = (), distribute: Distribute | None = None
+    ) -> None:
+        """Open it, with the mechanisms in ``without`` switched off; ``distribute`` moves its simulations.
+
+        Raises:
+            TierwiseError: no recording, a damaged or newer one, or one without work in it.
+        """
+        self._row = row
+        self._recording = Recording.open(path)
+        # Emulated disks are new when a case begins.
+        self._replayer = Replayer.open(path, fresh=True, without=without)
+        if distribute is not None:
+            distribute(self._replayer, path, without)
+        self._replayer.remember()
+        self._without = without
+
+    def ask(self, scenarios: Mapping[str, Scenario], error: ModelError) -> Answered:
+        """Answer each scenario, with intervals that include the calibrated error."""
+        predictor = Predictor(
+            self._recording.about, self._recording.warnings, self._replayer, model_error=error
+        )
+        predictor.select_from(self._recording, partial(Replayer.open, fresh=True, without=self._without))
+        answers = predictor.predict(list(scenarios.values()))
+        verdict = usability(predictor)
+        found: dict[str, object] = {
+            "unit": predictor.run.unit,
+            "rate_per_s": predictor.run.rate_per_s,
+            "error": predictor.run.error,
+            "usable": verdict.usable,
+            "reasons": verdict.reasons,
+            "answers": {
+                placement: _answer(prediction)
+                for placement, prediction in zip(scenarios, answers, strict=True)
+            },
+        }
+        return unanswered(self._row, None).model_copy(update=found)
+
+
+def unanswered(row: Row, problem: str | None) -> Answered:
+    """A recording without answers, and the reason."""
+    return Answered(
+        case=row.case,
+        recorded=row.placement,
+        block=row.block,
+        round=row.round,
+        model=model_name(),
+        problem=problem,
+    )
+
+
+def read_answers(folder: Path) -> list[Answered]:
+    """The kept answers of a round; empty if none were kept.
+
+    Raises:
+        TierwiseError: if the file is malformed.
+    """
+    file = folder / ANSWERS_FILE
+    if not os.path.lexists(file):
+        return []
+    text = read_text(file, "name the folder of a validation", in_folder=True)
+    try:
+        return [Answered.model_validate_json(line) for line in text.splitlines()]
+    except ValueError as error:
+        raise TierwiseError(f"{file}: {str(error).splitlines()[0]}", "remove it and judge again") from None
+
+
+def write_answers(folder: Path, answers: Iterable[Answered]) -> None:
+    """Keep the answers of a round beside its rows."""
+    lines = [one.model_dump_json(exclude_defaults=True) for one in answers]
+    write_file(folder / ANSWERS_FILE, "".join(f"{line}\n" for line in lines))
+
+
+def _answer(prediction: Prediction) -> Answer:
+    if prediction.refused is not None:
+        return Answer(refused=prediction.refused.message)
+    rate, elapsed = prediction.rate_per_s, prediction.elapsed_s
+    bound = prediction.bound.rate_per_s if prediction.bound else None
+    if prediction.once and elapsed is not None and rate is not None:
+        bound = bound and bound / (rate.value * elapsed.value)
+        rate = Estimate(value=1 / elapsed.value, low=1 / elapsed.high, high=1 / elapsed.low)
+    latency = {name: getattr(prediction, f"{name}_us") for name in _PERCENTILES}
+    return Answer(
+        rate_per_s=rate,
+        bound_per_s=bound,
+        gained=prediction.gained_computing,
+        latency_us={name: estimate for name, estimate in latency.items() if estimate is not None},
+    )

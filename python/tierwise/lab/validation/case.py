@@ -1,0 +1,211 @@
+"""One case of a validation: a client program on a database, with its placements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tierwise.lab.studies.study import RunPlan, Study
+from tierwise.lab.validation import clients, servers
+from tierwise.lab.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
+from tierwise.model.errors import TierwiseError
+from tierwise.model.names import one_of
+from tierwise.model.placement import DeviceSpec, Placement, Role
+
+
+@dataclass(frozen=True)
+class Case:
+    """One client program with one number of clients."""
+
+    name: str
+    family: str
+    """Family of the client, which is left out when its errors are calibrated."""
+    spec: CaseSpec
+    study: Study
+    """Study with the placements; the storage of a placement is created from it."""
+    laps: bool
+    """Whether the work is a job that is done once and timed, instead of repeated and counted."""
+    slot_s: float
+    recorded_s: float
+    warm_up_s: float
+    most_blocks: int
+    changed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Settings in which placements differ, by name."""
+    memory_bytes: Mapping[str, int | None] = field(default_factory=dict)
+    """Most memory of the server of each placement, by name."""
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine."""
+        return self.study.engines[0]
+
+    @property
+    def placements(self) -> Sequence[str]:
+        """Names of the placements."""
+        return list(self.study.placements)
+
+    @property
+    def recorded(self) -> Sequence[str]:
+        """Placements under which the case is recorded."""
+        return [place for place in self.spec.recorded if place in self.study.placements]
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Roles that can be placed."""
+        selected = {Role.SELECTED} if self.spec.selected else set()
+        return servers.roles_of(self.spec.server, self.engine) | selected
+
+    def client(self) -> clients.Client[Any]:
+        """The client program."""
+        return clients.create(self.spec.client, self.spec.options, self.study.clients)
+
+    def database(self, placement: str | None = None) -> servers.Database:
+        """A database of the case, not yet made, with the settings of a placement if one is given."""
+        changed = {} if placement is None else self.changed.get(placement, {})
+        settings = {**self.study.settings.get(self.engine, {}), **changed}
+        database = servers.create(self.spec.server, self.engine, settings, binary_log=self.spec.binary_log)
+        database.selected = self.spec.selected
+        return database
+
+    def plan(self, placement: str, seed: int) -> RunPlan:
+        """The plan by which the storage of a placement is opened."""
+        placed = self.study.placements[placement]
+        return RunPlan(f"{self.name}/{placement}", self.engine, placed, 0, 0, seed)
+
+    def placed_in(self, directory: Path) -> Study:
+        """The study with the machine's own storage in ``directory``."""
+        devices = {
+            name: DeviceSpec(path=str(directory)) if device.profile == OWN else device
+            for name, device in self.study.devices.items()
+        }
+        return self.study.model_copy(update={"devices": devices})
+
+
+def cases_of(
+    spec: ValidationSpec, names: Sequence[str] = (), *, held_back: bool = False
+) -> tuple[list[Case], dict[str, str]]:
+    """Cases to run, with the placements that they support; and what is left out, with the reason.
+
+    Args:
+        spec: all there are.
+        names: names of cases, or prefixes of names; if given, they replace the selection by ``held_back``.
+        held_back: whether to run the cases of a prospective round, or the others.
+
+    Raises:
+        TierwiseError: if there is no such case.
+    """
+    every = [_case(spec, case, count) for case in spec.cases for count in case.clients]
+    selected = _named(every, names) if names else [one for one in every if one.spec.held_back == held_back]
+    kept, left_out = [], dict[str, str]()
+    for case in selected:
+        found, skipped = _possible(case)
+        left_out |= {f"{case.name}/{what}" if what else case.name: why for what, why in skipped.items()}
+        if found is not None:
+            kept.append(found)
+    return kept, left_out
+
+
+def specs_of(spec: ValidationSpec) -> dict[str, CaseSpec]:
+    """All cases by name, whether they can be run here or not."""
+    return {_name(case, count): case for case in spec.cases for count in case.clients}
+
+
+def _named(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
+    for name in names:
+        if not any(_fits(case, name) for case in cases):
+            fix = f"{one_of(name, [case.name for case in cases])}, or the beginning of one"
+            raise TierwiseError(f"no case {name!r}", fix)
+    return [case for case in cases if any(_fits(case, name) for name in names)]
+
+
+def _name(case: CaseSpec, count: int) -> str:
+    name = case.name or f"{case.client}-{_engine(case)}"
+    return f"{name}-{count}" if len(case.clients) > 1 or count > 1 else name
+
+
+def _engine(case: CaseSpec) -> str:
+    return case.server or clients.engine_of(case.client)
+
+
+def _fits(case: Case, name: str) -> bool:
+    return case.name == name or case.name.startswith(f"{name}-")
+
+
+def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
+    name = _name(case, count)
+    return Case(
+        name=name,
+        family=clients.family_of(case.client),
+        spec=case,
+        study=_study(spec, case, name, count),
+        laps=clients.laps_of(case.client),
+        slot_s=case.slot_s or spec.slot_s,
+        recorded_s=case.recorded_s or spec.recorded_s,
+        warm_up_s=case.warm_up_s or spec.warm_up_s,
+        most_blocks=case.most_blocks or spec.most_blocks,
+        changed={name: _changed(spec, case, name) for name in [*case.recorded, *case.placements]},
+        memory_bytes={
+            name: spec.memory_bytes_of(name) or case.memory for name in [*case.recorded, *case.placements]
+        },
+    )
+
+
+def _changed(spec: ValidationSpec, case: CaseSpec, placement: str) -> dict[str, str]:
+    """Settings in which a placement differs from the case, by name."""
+    changed = dict(one.split("=", 1) for one in spec.settings_of(placement))
+    buffer = spec.memory_bytes_of(placement, BUFFER)
+    if buffer is not None and case.server is not None:
+        changed[servers.BUFFER_SETTINGS[case.server]] = f"{buffer >> 20}M{'B' * (case.server == 'postgres')}"
+    return changed
+
+
+def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study:
+    engine = _engine(case)
+    names = list(dict.fromkeys([*case.recorded, *case.placements]))
+    used = {device for one in names for device in spec.devices_of(one).values()}
+    settings = {**spec.settings.get(engine, {}), **case.settings}
+    return Study(
+        name=name,
+        question="How far are predictions from measurements?",
+        engines=[engine],
+        workload=case.client,
+        clients=count,
+        waits=False,
+        repeats=1,
+        baseline=names[0],
+        devices={one: DeviceSpec(profile=spec.devices[one]) for one in spec.devices if one in used},
+        placements={one: _placement(one, spec.devices_of(one)) for one in names},
+        sizes={**spec.sizes, **case.sizes},
+        settings={engine: settings} if settings else {},
+    )
+
+
+def _placement(name: str, roles: Mapping[str, str]) -> Placement:
+    placed = {Role(role): device for role, device in roles.items() if role != "all"}
+    return Placement(name=name, roles=placed, default=roles["all"])
+
+
+def _possible(case: Case) -> tuple[Case | None, dict[str, str]]:
+    """The case with the placements that it supports; and those that it does not, with the reason."""
+    if missing := _missing(case):
+        return None, {"": missing}
+    skipped = {
+        placement.name: f"{case.engine} has no place of its own for {', '.join(alien)}"
+        for placement in case.study.placements.values()
+        if (alien := sorted(str(role) for role in placement.roles if role not in case.roles))
+    }
+    return _with(case, [one for one in case.placements if one not in skipped]), skipped
+
+
+def _missing(case: Case) -> str | None:
+    """Missing packages."""
+    return servers.missing(case.spec.server) or case.client().missing()
+
+
+def _with(case: Case, names: Sequence[str]) -> Case | None:
+    if not any(place in names for place in case.spec.recorded):
+        return None
+    study = case.study.model_copy(update={"baseline": names[0]}).with_placements(list(names))
+    return replace(case, study=study)

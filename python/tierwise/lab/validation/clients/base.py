@@ -1,0 +1,143 @@
+"""Interface of a client program in a validation: it prepares data, warms up, and runs measured work."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from tierwise.host import processes, programs
+from tierwise.host.home import read_end
+from tierwise.host.interpreter import Command
+from tierwise.lab.validation.servers.base import Database
+from tierwise.model.errors import TierwiseError
+
+DatabaseT = TypeVar("DatabaseT", bound=Database)
+Option = str | int | float
+_LONGEST_S = 3600.0
+_WORD = re.compile(r"[A-Za-z0-9_,-]+")
+"""Allowed text options: they become parts of statements, program arguments and file names."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Work of a client in one measured period."""
+
+    elapsed_s: float
+    transactions: int | None = None
+    """Number of transactions; ``None`` for laps."""
+    latency_us: dict[str, float] = field(default_factory=dict)
+    """``p50_us``, ``p95_us``, ``p99_us``, if the client reports them."""
+
+
+class Client(ABC, Generic[DatabaseT]):
+    """One client program with its options."""
+
+    family: ClassVar[str]
+    """Programs of one family share their errors: they are left out together."""
+    laps: ClassVar[bool] = False
+    """Whether the work is done once and timed."""
+    engine: ClassVar[str] = ""
+    """Engine of a client that embeds its database."""
+    program: ClassVar[str]
+    package: ClassVar[str]
+    """Debian package of the program, or another way to get it."""
+    defaults: ClassVar[Mapping[str, Option]]
+    """Every option with its default."""
+
+    def __init__(self, options: Mapping[str, Option], clients: int) -> None:
+        """Check the options.
+
+        Raises:
+            TierwiseError: naming an option that the client does not have, or whose value it cannot take.
+        """
+        if unknown := sorted(options.keys() - self.defaults.keys()):
+            raise TierwiseError(
+                f"{self.family} has no option {unknown[0]!r}", f"use {', '.join(self.defaults)}"
+            )
+        for name, value in options.items():
+            _check(self.family, name, value, self.defaults[name])
+        self.options = {**self.defaults, **options}
+        self.clients = clients
+
+    @property
+    def dataset(self) -> str:
+        """Equal for clients that work on the same data."""
+        return f"{self.family}-{self.options.get('scale', 1)}"
+
+    def missing(self) -> str | None:
+        """Packages to install; ``None`` if nothing is missing."""
+        if programs.find(self.program) is not None:
+            return None
+        return f"{self.program} is not installed ({self.package})"
+
+    @abstractmethod
+    def prepare(self, database: DatabaseT) -> None:
+        """Fill a new database."""
+
+    @abstractmethod
+    def warm_up(self, database: DatabaseT, seconds: float) -> None:
+        """Run unmeasured work."""
+
+    @abstractmethod
+    def run(self, database: DatabaseT, seconds: float) -> Load:
+        """Work for ``seconds``, or through all laps."""
+
+    def text(self, option: str) -> str:
+        """An option as text."""
+        return str(self.options[option])
+
+    def number(self, option: str) -> int:
+        """An option as a whole number."""
+        return int(self.options[option])
+
+
+def _check(family: str, name: str, value: Option, default: Option) -> None:
+    if isinstance(default, str):
+        if not (isinstance(value, str) and _WORD.fullmatch(value)):
+            raise TierwiseError(
+                f"{family}: option {name!r} is {value!r}", "give one word, as it has by default"
+            )
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise TierwiseError(f"{family}: option {name!r} is {value!r}", "give a number, not below 0")
+
+
+def command(
+    name: str,
+    program: Sequence[str | Path] | Command,
+    database: Database,
+    *,
+    variables: Mapping[str, str] | None = None,
+    timeout_s: float = _LONGEST_S,
+) -> str:
+    """Run a client program to its end, as the database's user, and return its output.
+
+    Raises:
+        TierwiseError: with its last lines, if it fails or does not end.
+    """
+    log = database.outer / f"{name}.out"
+    return finished(name, database.start_program(name, program, log, variables), log, timeout_s)
+
+
+def finished(name: str, process: processes.Process, log: Path, timeout_s: float = _LONGEST_S) -> str:
+    """Wait for a client program to end and return its output.
+
+    Raises:
+        TierwiseError: with its last lines, if it fails or does not end.
+    """
+    try:
+        status = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise TierwiseError(f"{name} did not end within {timeout_s:g} s", "give it less to do") from None
+    except BaseException:
+        process.kill()
+        raise
+    text = read_end(log)
+    if status != 0:
+        raise TierwiseError(f"{name}: {' '.join(text.split())[-300:]}", "see what it says")
+    return text

@@ -1,0 +1,143 @@
+"""The sqlite3 shell, which reads statements from a pipe until it is closed."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise.host import programs
+from tierwise.host.users import give
+from tierwise.lab.validation.clients.base import Client, Load, finished
+from tierwise.lab.validation.servers.library import Library
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
+
+_PIPE_BYTES = 4096
+"""Minimum pipe size: statements left in the pipe run after the time is over."""
+_FROM_PIPE = 'kill -STOP $$; pipe=$1; shift; exec "$@" <"$pipe"'
+_KEEP_LOG = ("-cmd", ".filectrl persist_wal 1")
+"""The write-ahead log keeps its length when the last connection closes, as under a program that stays
+connected: a log that grows costs the file system's journal too."""
+_LOG_FULL_AFTER = 1500
+"""Transactions after which the log has the length at which SQLite begins it anew: 1,000 pages."""
+_MAKE = """\
+PRAGMA journal_mode={journal};
+CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, filler TEXT NOT NULL);
+CREATE TABLE history (id INTEGER PRIMARY KEY, account INTEGER NOT NULL, change INTEGER NOT NULL);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
+INSERT INTO account SELECT i, 0, printf('%080d', i) FROM n;
+"""
+
+
+class SqliteShell(Client[Library]):
+    """``journal`` is ``wal`` or ``delete``; ``scale`` counts accounts, in thousands."""
+
+    family = "sqlite-shell"
+    engine = "sqlite"
+    program = "sqlite3"
+    package = "Debian: sqlite3"
+    defaults: ClassVar = {"journal": "wal", "scale": 500}
+
+    @property
+    def dataset(self) -> str:
+        """The database file stores the journal mode."""
+        return f"{self.family}-{self.text('journal')}-{self.text('scale')}"
+
+    def prepare(self, database: Library) -> None:
+        """Make and fill two tables."""
+        rows = 1000 * self.number("scale")
+        made = _MAKE.format(journal=self.text("journal"), rows=rows)
+        script = database.input_file("make.sql", made)
+        self._shell(database, [f".read {script}"])
+
+    def warm_up(self, database: Library, seconds: float) -> None:  # noqa: ARG002  (the base class's)
+        """Fill the write-ahead log once."""
+        with _unrecorded(database):
+            self._feed(database, math.inf, _LOG_FULL_AFTER)
+
+    def run(self, database: Library, seconds: float) -> Load:
+        """Feed transactions for a time and count those in the database."""
+        before = self._count(database)
+        elapsed_s = self._feed(database, seconds)
+        done = self._count(database) - before
+        if not done:
+            raise TierwiseError("sqlite3 finished no transaction", "give it more time")
+        return Load(elapsed_s, done)
+
+    def _feed(self, database: Library, seconds: float, most: float = math.inf) -> float:
+        """Run transactions for a time, or a number of them; give the time that it took."""
+        pipe, log = database.outer / "pipe", database.outer / "sqlite3.out"
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe, mode=0o600)
+        give(pipe, database.user)
+        process = database.launch(
+            [pipe, programs.found(self.program), "-bail", *_KEEP_LOG, _file(database)], log, _FROM_PIPE
+        )
+        feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds, most)
+        try:
+            began_s = time.monotonic()
+            feeder.start()
+            finished("sqlite3", process, log)
+            return time.monotonic() - began_s
+        finally:
+            feeder.join()
+
+    def _count(self, database: Library) -> int:
+        return int(self._shell(database, ["SELECT count(*) FROM history;"]).split()[-1])
+
+    def _shell(self, database: Library, commands: list[str]) -> str:
+        log = database.outer / "shell.out"
+        argv: list[str | Path] = [programs.found(self.program), *_KEEP_LOG, _file(database), *commands]
+        with _unrecorded(database):
+            return finished("sqlite3", database.launch(argv, log), log)
+
+
+@contextmanager
+def _unrecorded(database: Library) -> Iterator[None]:
+    """Nobody is told of programs that are started meanwhile."""
+    told, database.on_started = database.on_started, lambda _: None
+    try:
+        yield
+    finally:
+        database.on_started = told
+
+
+class _Feeder(threading.Thread):
+    """Writes statements to the shell's pipe; the pipe's size limits how far it runs ahead."""
+
+    def __init__(self, pipe: Path, rows: int, seconds: float, most: float) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self._pipe, self._rows, self._seconds, self._most = pipe, rows, seconds, most
+        self._random = random.Random(1)
+
+    def run(self) -> None:
+        """Feed statements until the time is over, enough were fed, or the shell has ended."""
+        until_s, fed = time.monotonic() + self._seconds, 0
+        try:
+            with self._pipe.open("w", buffering=1, encoding="ascii") as pipe:
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+                pipe.write("PRAGMA synchronous=FULL;\n")
+                while time.monotonic() < until_s and fed < self._most:
+                    pipe.write(self._transaction())
+                    fed += 1
+        except BrokenPipeError:
+            return
+
+    def _transaction(self) -> str:
+        account = self._random.randint(1, self._rows)
+        return (
+            f"BEGIN IMMEDIATE;UPDATE account SET balance=balance+1 WHERE id={account};"
+            f"INSERT INTO history(account,change) VALUES({account},1);COMMIT;\n"
+        )
+
+
+def _file(database: Library) -> Path:
+    return database.directory(Role.DATA) / "bench.db"

@@ -1,0 +1,83 @@
+"""sysbench's OLTP scripts, on PostgreSQL and on MariaDB."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise.lab.validation.clients import percentiles
+from tierwise.lab.validation.clients.base import Client, Load, command
+from tierwise.lab.validation.servers.base import CLIENT, DATABASE, Server
+from tierwise.lab.validation.servers.mariadb import MariadbServer
+from tierwise.lab.validation.servers.postgres import PostgresServer
+from tierwise.model.errors import TierwiseError
+
+_SCRIPTS = Path("/usr/share/sysbench")
+_TRANSACTIONS = re.compile(r"transactions:\s+(\d+)")
+_TIME = re.compile(r"total time:\s+([\d.]+)s")
+_BIN = re.compile(r"^\s*([\d.]+) \|\**\s*(\d+)$", re.MULTILINE)
+_LOADS = "oltp_read_write"
+"""All OLTP scripts create the same tables."""
+
+
+class Sysbench(Client[Server]):
+    """``script`` is the name of one in /usr/share/sysbench; ``scale`` counts thousands of rows a table.
+
+    ``rate``, if not 0, is that of arrivals a second.
+    """
+
+    family = "sysbench"
+    program = "sysbench"
+    package = "Debian: sysbench"
+    defaults: ClassVar = {"script": "oltp_read_write", "tables": 2, "scale": 200, "rate": 0}
+
+    def prepare(self, database: Server) -> None:
+        """Make and fill the tables."""
+        self._sysbench(database, _LOADS, ["--threads=2"], "prepare")
+
+    def warm_up(self, database: Server, seconds: float) -> None:
+        """Run the measured work, unmeasured."""
+        self._work(database, seconds, [])
+
+    def run(self, database: Server, seconds: float) -> Load:
+        """Count transactions, with a histogram of their latencies."""
+        text = self._work(database, seconds, ["--histogram=on"])
+        done, elapsed = _TRANSACTIONS.search(text), _TIME.search(text)
+        if done is None or elapsed is None:
+            raise TierwiseError("sysbench told no rate", "use one of its OLTP scripts")
+        histogram = {1000 * float(value): int(count) for value, count in _BIN.findall(text)}
+        latency_us = {} if self.number("rate") else percentiles.of_histogram(histogram)
+        return Load(float(elapsed[1]), int(done[1]), latency_us)  # It counts the wait of an arrival.
+
+    def _work(self, database: Server, seconds: float, more: list[str]) -> str:
+        options = [f"--threads={self.clients}", f"--time={max(1, round(seconds))}", "--rand-seed=1", *more]
+        options += [f"--rate={self.text('rate')}"] if self.number("rate") else []
+        return self._sysbench(database, self.text("script"), options, "run")
+
+    def _sysbench(self, database: Server, script: str, options: list[str], action: str) -> str:
+        rows = f"--table-size={1000 * self.number('scale')}"
+        tables = f"--tables={self.number('tables')}"
+        argv: list[str | Path] = [
+            "sysbench",
+            _SCRIPTS / f"{script}.lua",
+            *_connection(database),
+            tables,
+            rows,
+            *options,
+            action,
+        ]
+        return command("sysbench", argv, database)
+
+
+def _connection(database: Server) -> list[str]:
+    if isinstance(database, MariadbServer):
+        return [f"--mysql-socket={database.socket}", f"--mysql-user={CLIENT}", f"--mysql-db={DATABASE}"]
+    assert isinstance(database, PostgresServer)
+    return [
+        "--db-driver=pgsql",
+        f"--pgsql-host={database.home}",
+        f"--pgsql-port={database.port}",
+        f"--pgsql-user={CLIENT}",
+        f"--pgsql-db={DATABASE}",
+    ]

@@ -1,0 +1,381 @@
+"""Judges rounds: pairs predictions with what slots measured, and learns the model's error.
+
+It compares twice, so that the interval of every prediction includes the error of other families of clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+from tierwise.advise import Costs
+from tierwise.lab.validation import truth
+from tierwise.lab.validation.accuracy import Accuracy, Figure, Pair, Recorded
+from tierwise.lab.validation.answers import (
+    Answer,
+    Answered,
+    OpenedRecording,
+    read_answers,
+    unanswered,
+    write_answers,
+)
+from tierwise.lab.validation.calibration import calibrate, calibrate_without
+from tierwise.lab.validation.case import specs_of
+from tierwise.lab.validation.rows import Round, Row, read_rows, recording_of
+from tierwise.lab.validation.runner import OWN_PROFILE, SPEC_FILE, Started, read_plan
+from tierwise.lab.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
+from tierwise.lab.validation.truth import Measured
+from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.input_files import read_text
+from tierwise.model.placement import Role
+from tierwise.predict import Estimate, ModelError, Scenario
+from tierwise.predict.devices import resolve
+from tierwise.predict.model_error import path_between
+from tierwise.predict.replayer import Distribute
+
+ErrorOf = Callable[[str], ModelError]
+"""Family -> the model error that its predictions may use."""
+
+
+@dataclass(frozen=True)
+class RoundData:
+    """One round: its rows, and the folder of its recordings."""
+
+    spec: ValidationSpec
+    started: Started
+    folder: Path
+    rows: Sequence[Row]
+
+    @classmethod
+    def read(cls, folder: Path) -> RoundData:
+        """Read the round in a folder.
+
+        Raises:
+            TierwiseError: if it holds no round, or a damaged one.
+        """
+        started = read_plan(folder)
+        if started is None:
+            raise TierwiseError(f"{folder} holds no validation", "run tierwise validate first")
+        text = read_text(folder / SPEC_FILE, "name the folder of a validation", in_folder=True)
+        return cls(ValidationSpec.model_validate_json(text), started, folder, read_rows(folder))
+
+    @property
+    def recorded(self) -> list[Row]:
+        """Recorded slots that count."""
+        return [row for row in self.rows if row.kind == "recorded" and row.status == "ok"]
+
+    @cached_property
+    def _by_case(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.case, []).append(row)
+        return found
+
+    @cached_property
+    def cases(self) -> dict[str, CaseSpec]:
+        """Measured cases, by name."""
+        return {name: case for name, case in specs_of(self.spec).items() if name in self._by_case}
+
+    def slots(self, case: str) -> list[Row]:
+        """Slots of a case."""
+        return self._by_case.get(case, [])
+
+    def blocks(self, case: str) -> truth.Blocks:
+        """Complete blocks of a case."""
+        return truth.blocks_of(self.slots(case), self.placements(case))
+
+    def placements(self, case: str) -> list[str]:
+        """Placements of a case that were measured."""
+        return list(dict.fromkeys(row.placement for row in self.slots(case) if row.kind == "slot"))
+
+    def beside_per_s(self, row: Row) -> float | None:
+        """Rate beside a recording, without it."""
+        return truth.beside(self.slots(row.case), row.placement, row.block)
+
+    def from_disk(self, placement: str) -> bool:
+        """Whether all files of a placement, but for roles named, are on a disk that turns."""
+        device = self.spec.devices[self.spec.placements[placement]["all"]]
+        return device != OWN and resolve(device).profile.kind == "hdd"
+
+    def scenario_of(self, row: Row, placement: str) -> Scenario:
+        """The scenario of a placement for the recording of a slot."""
+        own = self.spec.kind_of(placement) == "real"
+        if own and placement == row.placement:
+            return Scenario()
+        named = self.spec.scenario_of(placement, str(self.folder / OWN_PROFILE))
+        selected = named.pop(Role.SELECTED, None)
+        if selected is not None:
+            named |= dict.fromkeys(self.cases[row.case].selected, selected)
+        return Scenario(
+            placement=named,
+            emulated=not own,
+            settings=self.spec.settings_of(placement),
+            memory_bytes=self.spec.memory_bytes_of(placement),
+            buffer_bytes=self.spec.memory_bytes_of(placement, BUFFER),
+        )
+
+    def price(self, row: Row, placement: str) -> float | None:
+        """Price of a placement a month, by the partitions' sizes; nothing for the recorded one."""
+        if placement == row.placement:
+            return 0.0
+        roles, sizes = self.spec.devices_of(placement), {**self.spec.sizes, **self.cases[row.case].sizes}
+        devices = {Role(role): self.spec.devices[roles.get(role, roles["all"])] for role in sizes}
+        if OWN in devices.values():
+            return None
+        try:
+            return Costs({Role(role): size for role, size in sizes.items()}).cost_per_month(devices)
+        except TierwiseError:
+            return None
+
+
+def rounds_in(folder: Path) -> list[RoundData]:
+    """The rounds in a folder and in its subfolders.
+
+    Raises:
+        TierwiseError: if there is none.
+    """
+    inside = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.exists() else []
+    found = [one for one in (folder, *inside) if read_plan(one) is not None]
+    if not found:
+        raise TierwiseError(f"{folder} holds no validation", "run tierwise validate first")
+    return [RoundData.read(one) for one in found]
+
+
+def judge(
+    rounds: Sequence[RoundData],
+    progress: ProgressCallback,
+    without: Sequence[str] = (),
+    distribute: Distribute | None = None,
+) -> tuple[Accuracy, ModelError]:
+    """Compare predictions with measurements, and keep the predictions beside the rows.
+
+    The intervals of a family's predictions include the error calibrated from all other families, as for
+    a client that was never measured. The returned model error is calibrated from all families;
+    a prospective round calibrates nothing.
+
+    Args:
+        rounds: recorded and measured rounds.
+        progress: receives progress.
+        without: mechanisms of the model to switch off; these predictions are not kept.
+        distribute: moves the simulations to a cluster, if given.
+    """
+    day = date.today().isoformat()
+    asked = [_Asked(one, without, distribute) for one in rounds]
+    bare: list[Pair] = []
+    for one in asked:
+        bare += _pairs(one.answers(lambda _: ModelError(), progress), one.round)
+    seen = [pair for pair in bare if pair.round == "building"] or bare
+    known = {family: calibrate_without(seen, family, day) for family in {pair.family for pair in bare}}
+    recordings: list[Recorded] = []
+    pairs: list[Pair] = []
+    for one in asked:
+        answers = one.answers(lambda family: known.get(family, ModelError()), progress)
+        if not without:
+            write_answers(one.round.folder, answers)
+        recordings += _recordings(answers, one.round)
+        pairs += _pairs(answers, one.round)
+    accuracy = Accuracy(
+        day=day,
+        slots=sum(len(one.rows) for one in rounds),
+        recordings=recordings,
+        pairs=pairs,
+        rates={name: _rates([one for one in rounds if one.started.round == name]) for name in _names(rounds)},
+        agreement=agreement(rounds),
+        left_out=_absent(rounds),
+        idle_poll_ns=sorted(
+            {one.started.idle_poll_ns for one in rounds if one.started.idle_poll_ns is not None}
+        ),
+    )
+    return accuracy, calibrate([pair for pair in bare if pair.round == "building"], day)
+
+
+def agreement(rounds: Sequence[RoundData]) -> tuple[int, int] | None:
+    """Of the ratios that two rounds measured: how many agree within their intervals, and of how many."""
+    known: dict[tuple[str, str, str], list[Measured]] = {}
+    for one in rounds:
+        for case, spec in one.cases.items():
+            blocks, placements = one.blocks(case), one.placements(case)
+            for reference in set(spec.recorded) & set(placements):
+                for placement in placements:
+                    found = truth.ratio(blocks, placement, reference) if reference != placement else None
+                    if found is not None:
+                        known.setdefault((case, reference, placement), []).append(found)
+    both = [found[:2] for found in known.values() if len(found) > 1]
+    agree = sum(a.low <= b.high and b.low <= a.high for a, b in both)
+    return (agree, len(both)) if both else None
+
+
+class _Asked:
+    """The recordings of a round; each is opened once, and predicts without and with calibrated error."""
+
+    def __init__(self, round: RoundData, without: Sequence[str], distribute: Distribute | None) -> None:
+        """Open nothing yet. Kept answers replace missing recordings."""
+        self.round, self._without, self._distribute = round, without, distribute
+        self._kept = {one.key: one for one in read_answers(round.folder)}
+        self._opened: dict[str, OpenedRecording | Answered] = {}
+
+    def answers(self, error_of: ErrorOf, progress: ProgressCallback) -> list[Answered]:
+        """Answers of every recording, with intervals that include the error of the model by family."""
+        found = []
+        for row in self.round.recorded:
+            progress(f"predicting: {row.run_id}")
+            found.append(self._ask(row, error_of(row.family)))
+        return found
+
+    def _ask(self, row: Row, error: ModelError) -> Answered:
+        if row.run_id not in self._opened:
+            self._opened[row.run_id] = self._open(row)
+        opened = self._opened[row.run_id]
+        if isinstance(opened, Answered):
+            return opened
+        try:
+            scenarios = {
+                place: self.round.scenario_of(row, place) for place in self.round.placements(row.case)
+            }
+            return opened.ask(scenarios, error)
+        except TierwiseError as problem:
+            return unanswered(row, str(problem))
+
+    def _open(self, row: Row) -> OpenedRecording | Answered:
+        path = recording_of(self.round.folder, row)
+        key = (row.case, row.placement, row.block, row.round)
+        if not path.exists() and key in self._kept:
+            return self._kept[key]
+        try:
+            return OpenedRecording(path, row, self._without, self._distribute)
+        except TierwiseError as problem:
+            return unanswered(row, str(problem))
+
+
+def _pairs(answers: Sequence[Answered], round: RoundData) -> Iterator[Pair]:
+    """Answers paired with measurements."""
+    recorded = {(row.case, row.placement, row.block): row for row in round.recorded}
+    for one in answers:
+        row = recorded.get((one.case, one.recorded, one.block))
+        if row is None:
+            continue
+        beside = round.beside_per_s(row)
+        if beside is None:
+            continue
+        blocks = round.blocks(row.case)
+        for placement in round.placements(row.case):
+            ratio = truth.ratio(blocks, placement, row.placement)
+            answer = one.answers.get(placement, Answer(refused=one.problem or "no answer was kept"))
+            if ratio is not None:
+                yield _pair(one, answer, row, round, placement=placement, ratio=ratio, beside=beside)
+
+
+def _pair(
+    one: Answered,
+    answer: Answer,
+    row: Row,
+    round: RoundData,
+    *,
+    placement: str,
+    ratio: Measured,
+    beside: float,
+) -> Pair:
+    units = 1.0
+    if one.unit != "transactions" and row.rate_per_s and one.rate_per_s:
+        units = row.rate_per_s / one.rate_per_s  # Transactions for each request that the recording shows.
+    predicted = _times(answer.rate_per_s, units)
+    return Pair(
+        case=row.case,
+        family=row.family,
+        load=round.cases[row.case].load,
+        engine=row.engine,
+        clients=row.clients,
+        recorded=row.placement,
+        placement=placement,
+        path=path_between(row.storage, round.spec.kind_of(placement)),
+        from_disk=round.from_disk(row.placement),
+        block=row.block,
+        round=row.round,
+        model=one.model,
+        laps=row.laps,
+        measured=ratio.times(beside),
+        ratio=ratio,
+        predicted=predicted,
+        speedup=None if predicted is None else predicted.value / beside,
+        gained=answer.gained,
+        bound_per_s=answer.bound_per_s and answer.bound_per_s * units,
+        refused=answer.refused,
+        latency={} if row.laps else _latency(answer, _slots(round, row.case, placement)),
+        price=round.price(row, placement),
+    )
+
+
+def _slots(round: RoundData, case: str, placement: str) -> list[Row]:
+    return [row for row in round.slots(case) if (row.kind, row.placement) == ("slot", placement)]
+
+
+def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
+    if estimate is None:
+        return None
+    return Estimate(value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor)
+
+
+def _latency(answer: Answer, rows: Sequence[Row]) -> dict[str, Figure]:
+    """Predicted percentiles, each with the median over slots of the measured one."""
+    found = {}
+    for name, predicted in answer.latency_us.items():
+        values = [row.latency_us[f"{name}_us"] for row in rows if f"{name}_us" in row.latency_us]
+        if values:
+            found[name] = Figure(predicted=predicted, measured=median(values))
+    return found
+
+
+def _recordings(answers: Sequence[Answered], round: RoundData) -> Iterator[Recorded]:
+    rows = {(row.case, row.placement, row.block): row for row in round.recorded}
+    for one in answers:
+        row = rows[one.case, one.recorded, one.block]
+        yield Recorded(
+            case=one.case,
+            recorded=one.recorded,
+            block=one.block,
+            round=one.round,
+            rate_per_s=row.rate_per_s,
+            beside_per_s=round.beside_per_s(row),
+            error=one.error,
+            usable=one.usable,
+            reasons=one.reasons,
+            problem=one.problem,
+        )
+
+
+def _names(rounds: Sequence[RoundData]) -> list[Round]:
+    return list(dict.fromkeys(one.started.round for one in rounds))
+
+
+def _rates(rounds: Sequence[RoundData]) -> dict[str, dict[str, Measured]]:
+    """Measured rates by case and placement; of a case in several rounds, those of the last."""
+    return {
+        case: {
+            placement: found
+            for placement in one.placements(case)
+            if (found := truth.rate(one.blocks(case), placement)) is not None
+        }
+        for one in rounds
+        for case in one.cases
+    }
+
+
+def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
+    """Cases that no round of a kind compares, and everything else left out, each with the reason."""
+    compared = {
+        (one.started.round, case) for one in rounds for case in one.cases if len(one.blocks(case)) > 1
+    }
+    found: dict[str, str] = {}
+    for one in rounds:
+        known, name = one.started.left_out, one.started.round
+        found |= {f"{name}: {what}": why for what, why in known.items()}
+        for case in one.started.cases:
+            if case not in known and (name, case) not in compared:
+                failed = [row.problems[0] for row in one.slots(case) if row.status == "failed"]
+                found[f"{name}: {case}"] = failed[-1] if failed else "fewer than two blocks were measured"
+    return found

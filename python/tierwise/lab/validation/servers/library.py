@@ -1,0 +1,84 @@
+"""A database embedded in its client's process: its directories, and the start of that process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tierwise.capture import Target
+from tierwise.capture.target import load
+from tierwise.host import cpu, processes
+from tierwise.host.interpreter import Command
+from tierwise.lab.validation.servers.base import Database, copy_files
+from tierwise.model.placement import Role
+
+
+class Library(Database):
+    """Files of a role are in the directory of that role."""
+
+    def __init__(self, engine: str, settings: Mapping[str, str]) -> None:
+        """Nothing is made yet."""
+        super().__init__(settings)
+        self.engine = engine
+        self.on_started: Callable[[Target], None] = lambda _: None
+        """Called when a client's process exists and has not begun its work."""
+
+    def make(self, prepare: Callable[[], None], folder: Path) -> None:
+        """Let the client fill directories of the home, then keep them."""
+        self.places = {role: self.own_directory(self.home, role) for role in Role}
+        prepare()
+        for role, place in self.places.items():
+            if any(place.iterdir()):
+                copy_files(place, folder / str(role))
+            shutil.rmtree(place)
+
+    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
+        """Copy each role's files to its place."""
+        self.places = {role: self.own_directory(place, "files") for role, place in places.items()}
+        for role in Role:
+            held = template / str(role)
+            for path in held.iterdir() if held.exists() else ():
+                copy_files(path, self.places.get(role, self.places[Role.DATA]))
+
+    def start(self) -> None:
+        """Nothing runs but the client."""
+
+    def stop(self) -> None:
+        """Nothing to do."""
+
+    def target(self) -> Target | None:
+        """``None``: there is no process before the client runs."""
+        return None
+
+    def directory(self, role: Role) -> Path:
+        """Directory of a role's files."""
+        return self.places.get(role, self.places[Role.DATA])
+
+    def launch(
+        self, program: Sequence[str | Path] | Command, log: Path, script: str = processes.STOP_FIRST
+    ) -> processes.Process:
+        """Start a client; it does nothing before :attr:`on_started` returns.
+
+        Args:
+            program: its command.
+            log: file of its output.
+            script: of the shell, which stops itself first and then becomes ``program``.
+
+        Raises:
+            TierwiseError: if it ends before it begins.
+        """
+        command = program if isinstance(program, Command) else Command([*map(str, program)], self.user)
+        stopped = Command(["/bin/sh", "-c", script, "sh", *command.argv], command.user)
+        process = self.start_program(self.engine, stopped, log)
+        try:
+            process.await_stop("the client")
+            rules = load(self.engine)
+            self.on_started(Target(lambda: sorted(cpu.tree(process.pid)), rules))
+            os.kill(process.pid, signal.SIGCONT)
+        except BaseException:
+            process.kill()
+            raise
+        return process

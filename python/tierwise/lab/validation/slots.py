@@ -1,0 +1,181 @@
+"""Measures a case in slots.
+
+All placements of a case are up at once, each with its own server and devices. The client runs against one at
+a time, for some seconds, in random order within blocks. The host's drift thus falls on all placements alike,
+and rates are compared within a block. Recordings are slots too: the slots just before and after one, against
+the same placement and as long, tell the rate without recording.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from tierwise.host import doctor
+from tierwise.lab.validation.case import Case
+from tierwise.lab.validation.placed import Placed, placed, size_bytes, template_of
+from tierwise.lab.validation.rows import Kind, Row, recording_of
+from tierwise.lab.validation.spec import ValidationSpec
+from tierwise.lab.validation.truth import blocks_of, settled
+from tierwise.model.executor import ProgressCallback
+from tierwise.model.units import significant
+
+_IDLE_CPU_SHARE = 0.04
+"""Share of the processors below which the machine counts as idle: two ticks of the clock in the window."""
+_WINDOW_S = 0.25
+_MOST_WAIT_S = 5.0
+"""A slot waits no longer for idle servers; what they use then is kept with the row."""
+
+
+def is_done(case: Case, spec: ValidationSpec, rows: Sequence[Row]) -> bool:
+    """Whether a case needs no further block.
+
+    Args:
+        case: the case.
+        spec: its validation.
+        rows: the slots of the case so far.
+    """
+    blocks = blocks_of(rows, case.placements)
+    if len(blocks) >= case.most_blocks:
+        return True
+    enough = len(blocks) >= min(spec.fewest_blocks, case.most_blocks)
+    recorded = all(_recordings(rows, one) >= spec.recordings for one in case.recorded)
+    return enough and recorded and settled(blocks, case.recorded, case.placements, spec.half_width)
+
+
+@dataclass(frozen=True)
+class CaseInSlots:
+    """Measures and records one case.
+
+    Attributes:
+        case: the case.
+        spec: its validation.
+        folder: of the validation.
+        base: a row with the fields that all slots share.
+        seed: of the order, and of the models of devices.
+        drop_caches: make cold starts by dropping the caches of the whole machine.
+        progress: receives each phase.
+    """
+
+    case: Case
+    spec: ValidationSpec
+    folder: Path
+    base: Row
+    seed: int
+    drop_caches: bool
+    progress: ProgressCallback
+
+    def measure(self, rows: Sequence[Row]) -> Iterator[Row]:
+        """Measure blocks until the case is done, or a slot fails; yield each slot as it ends.
+
+        Args:
+            rows: earlier slots of the case; their blocks count.
+
+        Raises:
+            TierwiseError: if a placement cannot be brought up.
+        """
+        known = list(rows)
+        template = template_of(self.case, self.folder / "templates", self.progress)
+        while not is_done(self.case, self.spec, known):
+            for row in self._bring_up(template, known):
+                known.append(row)
+                yield row
+                if row.status == "failed":
+                    return
+
+    def _bring_up(self, template: Path, known: Sequence[Row]) -> Iterator[Row]:
+        """Bring all placements up and measure some blocks; ``known`` grows meanwhile."""
+        case = self.case
+        began = {
+            "bring_up": 1 + max((row.bring_up for row in known), default=-1),
+            "problems": _of_memory(template, len(case.placements)),
+        }
+        block = 1 + max((row.block for row in known), default=-1)
+        with ExitStack() as undo:
+            up = {name: undo.enter_context(self._up(name, template)) for name in case.placements}
+            for one in () if case.laps else up.values():
+                self.progress(f"warming {one.placement} up")
+                one.warm_up()
+            for number in range(block, block + self.spec.blocks_up):
+                if is_done(case, self.spec, known):
+                    return
+                base = self.base.model_copy(update={**began, "block": number})
+                for name, kind in self._order(number, known):
+                    yield self._slot(up[name], kind, base)
+
+    def _up(self, placement: str, template: Path) -> AbstractContextManager[Placed]:
+        self.progress(f"bringing {placement} up")
+        own = self.folder / "own"
+        return placed(self.case, placement, template, own, self.seed, drop_caches=self.drop_caches)
+
+    def _order(self, block: int, known: Sequence[Row]) -> list[tuple[str, Kind]]:
+        """The slots of a block: each placement once, then the recordings that are still needed."""
+        random, case = Random(f"{self.seed} {self.case.name} {block}"), self.case
+        order: list[tuple[str, Kind]] = [
+            (name, "slot") for name in random.sample(case.placements, len(case.placements))
+        ]
+        for name in random.sample(case.recorded, len(case.recorded)):
+            if block > 0 and _recordings(known, name) < self.spec.recordings:
+                order += [(name, "beside"), (name, "recorded"), (name, "beside")]
+        return order
+
+    def _slot(self, one: Placed, kind: Kind, base: Row) -> Row:
+        self.progress(f"{kind} on {one.placement}")
+        began_s = time.monotonic()
+        where = {"placement": one.placement, "storage": self.spec.kind_of(one.placement)}
+        row = base.model_copy(update={**where, "kind": kind})
+        out = recording_of(self.folder, row) if kind == "recorded" else None
+        one.prepare()
+        idle = _idle_cpu_share()
+        found = one.run(self.case.slot_s if kind == "slot" else self.case.recorded_s, out)
+        if not self.case.laps:
+            one.settle()
+        return Row.model_validate(
+            {
+                **row.model_dump(),
+                **found,
+                "server": f"{one.database.engine} {one.database.version()}".strip(),
+                "problems": [*found.get("problems", []), *base.problems],
+                "cold_start": one.cold,
+                "idle_cpu_share": idle,
+                "took_s": time.monotonic() - began_s,
+            }
+        )
+
+
+def _recordings(rows: Sequence[Row], placement: str) -> int:
+    return sum((row.kind, row.placement, row.status) == ("recorded", placement, "ok") for row in rows)
+
+
+def _idle_cpu_share() -> float:
+    """Wait until all servers are idle, and give the share of the processors in use then."""
+    until_s = time.monotonic() + _MOST_WAIT_S
+    cores = os.cpu_count() or 1
+    while True:
+        before_s = doctor.busy_cpu_s()
+        time.sleep(_WINDOW_S)
+        share = (doctor.busy_cpu_s() - before_s) / _WINDOW_S / cores
+        if share <= _IDLE_CPU_SHARE or time.monotonic() >= until_s:
+            return share
+
+
+def _of_memory(template: Path, placements: int) -> list[str]:
+    """A warning if memory does not hold the files of all placements."""
+    needed, free = placements * size_bytes(template), psutil.virtual_memory().available
+    if needed <= free:
+        return []
+    return [
+        f"the files of all placements take {_gib(needed)}, and {_gib(free)} of memory are free: "
+        "caches are colder than with one placement"
+    ]
+
+
+def _gib(value_bytes: float) -> str:
+    return f"{significant(value_bytes / (1 << 30))} GiB"

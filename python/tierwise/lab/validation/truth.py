@@ -1,0 +1,95 @@
+"""What slots measured: rates of placements, and ratios of rates within blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+
+from tierwise.lab.validation.rows import Row
+from tierwise.model.statistics import student_95
+from tierwise.predict import Estimate
+from tierwise.results.measurements import Record
+
+Blocks = dict[tuple[int, int], dict[str, float]]
+"""Bring-up and block -> placement -> rate a second."""
+
+
+class Measured(Record):
+    """A rate or a ratio over blocks: the geometric mean, with its 95 % interval by Student's distribution.
+
+    Blocks of one bring-up are not independent: caches, memory and the layout of files are the same. With more
+    than one bring-up, the interval is thus of the means of bring-ups.
+    """
+
+    value: float
+    low: float
+    high: float
+    spread: float
+    """Standard deviation over blocks, as a share."""
+    blocks: int
+    """Number of blocks."""
+
+    @property
+    def half_width(self) -> float:
+        """How far the interval reaches to the wider side, as a share."""
+        return self.high / self.value - 1
+
+    def times(self, factor: float) -> Measured:
+        """The same, multiplied."""
+        changed = {name: getattr(self, name) * factor for name in ("value", "low", "high")}
+        return self.model_copy(update=changed)
+
+    def held_by(self, predicted: Estimate) -> bool:
+        """Whether the value lies in a predicted interval."""
+        return predicted.low <= self.value <= predicted.high
+
+
+def blocks_of(rows: Sequence[Row], placements: Sequence[str]) -> Blocks:
+    """The complete blocks of a case: those with a rate of each placement."""
+    blocks: Blocks = {}
+    for row in rows:
+        if row.kind == "slot" and row.rate_per_s:
+            blocks.setdefault((row.bring_up, row.block), {})[row.placement] = row.rate_per_s
+    return {block: rates for block, rates in sorted(blocks.items()) if rates.keys() >= set(placements)}
+
+
+def rate(blocks: Blocks, placement: str) -> Measured | None:
+    """Rate of a placement over blocks; ``None`` with fewer than two."""
+    return _measured({key: math.log(rates[placement]) for key, rates in blocks.items()})
+
+
+def ratio(blocks: Blocks, placement: str, reference: str) -> Measured | None:
+    """Rate of a placement over that of another within the same block; ``None`` with fewer than two blocks."""
+    return _measured({key: math.log(rates[placement] / rates[reference]) for key, rates in blocks.items()})
+
+
+def beside(rows: Sequence[Row], placement: str, block: int) -> float | None:
+    """Rate beside the recording of a placement: of the slots just before and after it."""
+    rates = [
+        row.rate_per_s
+        for row in rows
+        if (row.kind, row.placement, row.block) == ("beside", placement, block) and row.rate_per_s
+    ]
+    return math.exp(fmean(map(math.log, rates))) if rates else None
+
+
+def settled(blocks: Blocks, recorded: Sequence[str], placements: Sequence[str], half_width: float) -> bool:
+    """Whether each ratio to a recorded placement is known well enough."""
+    found = [
+        ratio(blocks, one, reference) for reference in recorded for one in placements if one != reference
+    ]
+    return all(one is not None and one.half_width <= half_width for one in found)
+
+
+def _measured(logs: Mapping[tuple[int, int], float]) -> Measured | None:
+    if len(logs) < 2:
+        return None
+    groups: dict[int, list[float]] = {}
+    for (bring_up, _), log in logs.items():
+        groups.setdefault(bring_up, []).append(log)
+    independent = list(map(fmean, groups.values())) if len(groups) > 1 else list(logs.values())
+    middle, count = fmean(independent), len(independent)
+    half = student_95(count - 1) * stdev(independent) / math.sqrt(count)
+    low, value, high = (math.exp(middle + one) for one in (-half, 0.0, half))
+    return Measured(value=value, low=low, high=high, spread=stdev(logs.values()), blocks=len(logs))

@@ -1,0 +1,164 @@
+"""Translation of statements from PostgreSQL's dialect to another engine's, by sqlglot."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from tierwise.lab.workloads.program import RoleSql
+from tierwise.model.errors import TierwiseError
+
+NAMES = ("postgres", "mysql", "sqlite", "duckdb")
+"""Dialects that statements can be translated to."""
+
+_DATE_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
+"""Date parts with their formats in SQLite, which stores dates as text."""
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Silence the log of sqlglot, which repeats the errors that it raises."""
+    logger = logging.getLogger("sqlglot")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def translate(statement: str, dialect: str, where: str) -> str:
+    """One statement in another dialect; ``:name`` parameters stay as they are.
+
+    The engine orders nulls unless the statement specifies it: an explicit order would keep engines from using
+    their indexes.
+
+    Raises:
+        TierwiseError: naming ``where``, if the dialect cannot express it.
+    """
+    if dialect == "postgres":
+        return statement
+    return _write(_parse(statement, dialect, where), dialect, where)
+
+
+def translate_schema(
+    schema: RoleSql, after_load: RoleSql, dialect: str, where: str
+) -> tuple[RoleSql, RoleSql]:
+    """Statements before and after the load phase, in another dialect.
+
+    Storage parameters are left out. SQLite cannot add a primary key to an existing table, so its tables are
+    created with their keys.
+
+    Raises:
+        TierwiseError: naming ``where`` and the statement that the dialect cannot express.
+    """
+    before = [(role, _parse(sql, dialect, where)) for role, sql in schema]
+    behind = [(role, _parse(sql, dialect, where)) for role, sql in after_load]
+    for _, statement in before:
+        _drop_storage_parameters(statement)
+    if dialect == "sqlite":
+        made = [one for _, one in before if isinstance(one, exp.Create) and one.kind == "TABLE"]
+        tables = {_table_name(one): one for one in made}
+        before = [(role, one) for role, one in before if not _fold_primary_key(one, tables)]
+        behind = [(role, one) for role, one in behind if not _fold_primary_key(one, tables)]
+    return (
+        [(role, _write(one, dialect, where)) for role, one in before],
+        [(role, _write(one, dialect, where)) for role, one in behind],
+    )
+
+
+@cache
+def _reader(dialect: str) -> type[Postgres]:
+    """PostgreSQL's dialect with the other's order of nulls, so that sqlglot adds no explicit order."""
+    order = sqlglot.Dialect.get_or_raise(dialect).NULL_ORDERING
+    return type(f"PostgresFor{dialect.title()}", (Postgres,), {"NULL_ORDERING": order})
+
+
+def _parse(statement: str, dialect: str, where: str) -> exp.Expr:
+    try:
+        with _without_log():
+            parsed = sqlglot.parse_one(statement, read=_reader(dialect))
+    except SqlglotError as error:
+        problem = str(error).splitlines()[0]
+        raise TierwiseError(
+            f"{where}: {_short(statement)}: {problem}", "write it in PostgreSQL's SQL"
+        ) from error
+    if isinstance(parsed, exp.Command):
+        raise _cannot(statement, dialect, where)
+    return parsed
+
+
+def _write(statement: exp.Expr, dialect: str, where: str) -> str:
+    original = statement.sql("postgres")
+    adapted = statement.transform(_adapted, dialect)
+    if not _sayable(adapted, dialect):
+        raise _cannot(original, dialect, where)
+    try:
+        with _without_log():
+            return adapted.sql(dialect, unsupported_level=ErrorLevel.RAISE, comments=False)
+    except SqlglotError as error:
+        raise _cannot(original, dialect, where) from error
+
+
+def _adapted(node: exp.Expr, dialect: str) -> exp.Expr:
+    """Rewrite a node that sqlglot leaves unchanged but the dialect writes differently."""
+    if isinstance(node, exp.Placeholder) and node.this:
+        return exp.Var(this=f":{node.name}")
+    if isinstance(node, exp.TruncateTable) and dialect == "sqlite":
+        return exp.Delete(this=node.expressions[0])
+    if isinstance(node, exp.Analyze) and dialect == "mysql":
+        return exp.Analyze(**{**node.args, "kind": "TABLE"})
+    if isinstance(node, exp.Extract) and dialect == "sqlite" and node.name.upper() in _DATE_PARTS:
+        part = exp.func("strftime", exp.Literal.string(_DATE_PARTS[node.name.upper()]), node.expression)
+        return exp.cast(part, "int")
+    return node
+
+
+def _sayable(statement: exp.Expr, dialect: str) -> bool:
+    """Whether sqlglot's text, written without an error, has the same meaning in the dialect."""
+    if dialect == "mysql":
+        return statement.find(exp.OnConflict) is None
+    if dialect == "sqlite":
+        return not isinstance(statement, exp.Alter) or statement.find(exp.AddConstraint) is None
+    return True
+
+
+def _drop_storage_parameters(statement: exp.Expr) -> None:
+    """Remove ``WITH (...)``, which only says how rows are stored."""
+    if isinstance(statement, exp.Create):
+        statement.set("properties", None)
+
+
+def _fold_primary_key(statement: exp.Expr, tables: dict[str, exp.Create]) -> bool:
+    """Move a primary key that a statement adds into its table's definition; return whether it added one."""
+    keys = list(statement.find_all(exp.PrimaryKey)) if isinstance(statement, exp.Alter) else []
+    table = tables.get(_table_name(statement))
+    if not keys or table is None or not isinstance(table.this, exp.Schema):
+        return False
+    table.this.append("expressions", keys[0].copy())
+    return True
+
+
+def _table_name(statement: exp.Expr) -> str:
+    table = statement.find(exp.Table)
+    return table.name if table is not None else ""
+
+
+def _cannot(statement: str, dialect: str, where: str) -> TierwiseError:
+    return TierwiseError(
+        f"{where}: {_short(statement)}: cannot be said in the dialect {dialect}",
+        "write it in standard SQL, or choose another engine",
+    )
+
+
+def _short(statement: str) -> str:
+    """The beginning of a statement, in one line."""
+    line = " ".join(statement.split())
+    return line if len(line) <= 80 else line[:77] + "..."

@@ -1,0 +1,239 @@
+"""Generators of values, as workloads declare them.
+
+Bounds are inclusive whole numbers, or expressions of ``scale`` and the workload's constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, field_validator
+
+from tierwise.lab.workloads.expression import postfix
+from tierwise.model.strict_model import STRICT, Name
+
+Whole = int | str
+"""A whole number or an expression for one."""
+
+Evaluate = Callable[[str, Whole], int]
+"""Turns a field's name and its expression into the value at the current scale."""
+
+
+class _Generator(BaseModel):
+    model_config = STRICT
+
+    expressions: ClassVar[tuple[str, ...]] = ()
+    """Fields that hold expressions."""
+    whole: ClassVar[bool] = True
+    """Whether it draws whole numbers."""
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
+        """Fields with every expression evaluated.
+
+        Raises:
+            ValueError: if bounds contradict each other at this scale.
+        """
+        fields = self.model_dump()
+        fields |= {
+            name: evaluate(name, fields[name]) for name in self.expressions if fields[name] is not None
+        }
+        if "high" in fields and fields["low"] > fields["high"]:
+            raise ValueError(f"low {fields['low']} is above high {fields['high']}")
+        return fields
+
+
+class Uniform(_Generator):
+    """Whole numbers, all equally likely."""
+
+    kind: Literal["uniform"]
+    low: Whole
+    high: Whole
+    expressions = ("low", "high")
+
+
+class Zipf(_Generator):
+    """Whole numbers; the k-th from ``low`` comes with a probability proportional to 1 / k^exponent."""
+
+    kind: Literal["zipf"]
+    low: Whole
+    high: Whole
+    exponent: NonNegativeFloat
+    expressions = ("low", "high")
+
+
+class Gaussian(_Generator):
+    """Normally distributed whole numbers, cut off at ``parameter`` standard deviations, as in pgbench."""
+
+    kind: Literal["gaussian"]
+    low: Whole
+    high: Whole
+    parameter: float = Field(ge=2)
+    expressions = ("low", "high")
+
+
+class Exponential(_Generator):
+    """Whole numbers, the last exp(-``parameter``) times as frequent as the first, as in pgbench."""
+
+    kind: Literal["exponential"]
+    low: Whole
+    high: Whole
+    parameter: PositiveFloat
+    expressions = ("low", "high")
+
+
+class NuRand(_Generator):
+    """TPC-C's NURand(a, low, high), its constant C from the seed."""
+
+    kind: Literal["nurand"]
+    a: Whole
+    low: Whole
+    high: Whole
+    expressions = ("a", "low", "high")
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
+        """Fields with every expression evaluated; neither ``a`` nor ``low`` may be negative."""
+        fields = super().resolve(evaluate)
+        if min(fields["a"], fields["low"]) < 0:
+            raise ValueError("a and low must not be negative")
+        return fields
+
+
+class Sequence(_Generator):
+    """Numbers in order without repetition, over all clients or for each client."""
+
+    kind: Literal["sequence"]
+    start: Whole = 1
+    after: str | None = None
+    scope: Literal["global", "client"] = "global"
+    expressions = ("start",)
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
+        """Fields as the clients read them."""
+        fields = super().resolve(evaluate)
+        scope = fields.pop("scope")
+        return {**fields, "global": scope == "global"}
+
+
+class Counter(_Generator):
+    """The number of the row (load phase) or of the repetition (step): ``start + (n / divide) % modulo``."""
+
+    kind: Literal["counter"]
+    start: Whole = 1
+    divide: Whole = 1
+    modulo: Whole | None = None
+    expressions = ("start", "divide", "modulo")
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
+        """Fields with every expression evaluated; ``divide`` and ``modulo`` are at least 1."""
+        fields = super().resolve(evaluate)
+        if fields["divide"] < 1 or (fields["modulo"] is not None and fields["modulo"] < 1):
+            raise ValueError("divide and modulo must be at least 1")
+        return fields
+
+
+class Text(_Generator):
+    """Random letters, digits, ``-`` and ``_``, of a random length."""
+
+    kind: Literal["text"]
+    low: Whole
+    high: Whole
+    expressions = ("low", "high")
+    whole = False
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
+        """Fields with every expression evaluated; a length is not negative."""
+        fields = super().resolve(evaluate)
+        if fields["low"] < 0:
+            raise ValueError(f"low {fields['low']} is negative")
+        return fields
+
+
+class Uuid(_Generator):
+    """Random UUID, version 4."""
+
+    kind: Literal["uuid"]
+    whole = False
+
+
+class Choice(_Generator):
+    """One of a list of numbers and texts; a list of one makes a constant."""
+
+    kind: Literal["choice"]
+    values: list[int | float | str] = Field(min_length=1)
+    weights: list[PositiveFloat] | None = None
+    whole = False
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
+        """Fields unchanged; either every value has a weight or none has."""
+        if self.weights is not None and len(self.weights) != len(self.values):
+            raise ValueError(f"{len(self.weights)} weights for {len(self.values)} values")
+        return super().resolve(evaluate)
+
+
+class _Derived(_Generator):
+    def sources(self) -> set[str]:
+        """Names of its sources: parameters, or columns of the same table."""
+        raise NotImplementedError
+
+
+class Label(_Derived):
+    """A prefix and the last value of another generator: ``Pilot_17``; optionally in upper case."""
+
+    kind: Literal["label"]
+    prefix: str
+    of: Name
+    upper: bool = False
+    whole = False
+
+    def sources(self) -> set[str]:
+        """The generator that gives its number."""
+        return {self.of}
+
+
+class Permutation(_Derived):
+    """The numbers of a range in random order; consecutive values of ``of`` give each of them once."""
+
+    kind: Literal["permutation"]
+    of: Name
+    low: Whole
+    high: Whole
+    expressions = ("low", "high")
+
+    def sources(self) -> set[str]:
+        """The generator that gives the position."""
+        return {self.of}
+
+
+class Expression(_Derived):
+    """Whole-number arithmetic on the last values of other generators; ``client`` is the client's number."""
+
+    kind: Literal["expression"]
+    value: str
+
+    @field_validator("value")
+    @classmethod
+    def _is_arithmetic(cls, value: str) -> str:
+        postfix(value)
+        return value
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:  # noqa: ARG002
+        """Its terms in postfix order; constants are still names."""
+        terms = [one if one != {"value": CLIENT} else CLIENT for one in postfix(self.value)]
+        return {"kind": self.kind, "postfix": terms}
+
+    def sources(self) -> set[str]:
+        """Names in the expression: parameters and constants."""
+        terms = [one for one in postfix(self.value) if isinstance(one, dict)]
+        return {one["value"] for one in terms if "value" in one} - {CLIENT}
+
+
+CLIENT = "client"
+"""In an expression: the number of the client, from 0."""
+
+Derived = Label | Permutation | Expression
+
+Generator = Annotated[
+    Uniform | Zipf | Gaussian | Exponential | NuRand | Sequence | Counter | Text | Uuid | Choice | Derived,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,271 @@
+"""Workloads shipped, of a user's folder, or of pgbench scripts: read and checked, or started anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tierwise import _core
+from tierwise.lab.workloads import pgbench
+from tierwise.lab.workloads.object_operations import ObjectKind
+from tierwise.lab.workloads.program import RoleSql
+from tierwise.lab.workloads.spec import Step, WorkloadSpec
+from tierwise.model import input_files
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import DATA, parse_toml
+from tierwise.model.names import file_below, nearest
+from tierwise.model.output_files import new_folder, require_own_parents, write_file
+from tierwise.model.placement import ROLES_OF_FILES, Role
+from tierwise.model.strict_model import first_problem
+
+WORKLOAD_FILE = "workload.toml"
+SCHEMA_FILE = "schema.sql"
+AFTER_LOAD_FILE = "after_load.sql"
+
+_ROLE_MARKER = re.compile(r"^--\s*role:\s*(\S+)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A folder of a workload, or of one that it is like, and the content of its workload.toml."""
+
+    folder: Path
+    raw: dict[str, Any]
+
+
+def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
+    """The content of the first layer, together with those that it is like.
+
+    Args:
+        file: what the first layer was read from, for messages.
+        layers: the workload, the one that it is like, and so on.
+
+    Raises:
+        TierwiseError: naming the file and field that is not valid.
+    """
+    raw, folders = _merged(layers), [layer.folder for layer in layers]
+    try:
+        if raw.get("pgbench"):
+            raw = _with_scripts(WorkloadSpec.model_validate(raw), raw, folders)
+        spec = WorkloadSpec.model_validate(raw)
+    except ValidationError as error:
+        fix = "mend that field; see docs/reference/workloads.md"
+        raise TierwiseError(f"{file}: {first_problem(error)}", fix) from error
+    spec = _with_sql_inline(file, spec, folders)
+    for problem, fix in spec.contradictions():
+        raise TierwiseError(f"{file}: {problem}", fix)
+    return spec
+
+
+def read_schema(layers: Sequence[Layer], spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
+    """Statements to run before and after the load phase; those of objects are derived from their fields.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    folders = [layer.folder for layer in layers]
+    schema_file, after_load_file = (_file(folders, name) for name in (SCHEMA_FILE, AFTER_LOAD_FILE))
+    if spec.objects:
+        for file in (schema_file, after_load_file):
+            if file.exists():
+                raise TierwiseError(f"{file}: the workload declares objects", "remove the file, or [objects]")
+        return [statement for name, kind in spec.objects.items() for statement in kind.tables(name)], []
+    if spec.program and not schema_file.exists():
+        return [], []
+    after_load = role_sql(after_load_file) if after_load_file.exists() else []
+    return role_sql(schema_file), after_load
+
+
+def read_toml(folder: Path) -> dict[str, Any]:
+    """The folder's workload.toml, parsed but not checked.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    file = folder / WORKLOAD_FILE
+    return parse_toml(read_text(file_below(folder, WORKLOAD_FILE)), str(file))
+
+
+def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
+    """The first layer merged over the others: constants and tables one by one, transactions as a whole."""
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        below = {field: merged.get(field) for field in ("constants", "tables")}
+        if "transactions" in layer.raw or "pgbench" in layer.raw:
+            for field in ("transactions", "pgbench", "parameters", "laps"):
+                merged.pop(field, None)
+        merged |= layer.raw
+        for field, inherited in below.items():
+            if isinstance(inherited, dict) and isinstance(merged[field], dict):
+                merged[field] = inherited | merged[field]
+    return merged
+
+
+def _with_scripts(spec: WorkloadSpec, raw: dict[str, Any], folders: Sequence[Path]) -> dict[str, Any]:
+    """The fields with the transactions of pgbench's scripts in place of their names."""
+    scripts = [pgbench.split_weight(script) for script in spec.pgbench]
+    files = [(_file(folders, name), weight) for name, weight in scripts]
+    said = pgbench.read_scripts(files, spec.constants)
+    for field in ("parameters", "transactions"):
+        if field in raw:
+            raise TierwiseError(f"{folders[0] / WORKLOAD_FILE}: both pgbench and {field}", "give one of them")
+    return {**raw, **said, "pgbench": []}
+
+
+def _file(folders: Sequence[Path], name: str) -> Path:
+    """The file in the first folder that has it; it must lie in that folder."""
+    found = [file_below(folder, name) for folder in folders]
+    return next((file for file in found if file.exists()), found[0])
+
+
+def role_sql(path: Path) -> RoleSql:
+    """Statements of a script; a line ``-- role: data`` says the role of all that follow.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    sections = _ROLE_MARKER.split(read_text(path))
+    if _core.split_statements(sections[0]):
+        raise TierwiseError(f"{path}: a statement before the first role", "begin with a line '-- role: data'")
+    result: RoleSql = []
+    for name, script in zip(sections[1::2], sections[2::2], strict=True):
+        if name not in ROLES_OF_FILES:
+            raise TierwiseError(f"{path}: unknown role {name!r}", f"use one of {', '.join(Role)}")
+        result += [(Role(name), statement) for statement in _core.split_statements(script)]
+    return result
+
+
+def read_text(path: Path) -> str:
+    """Text of one of a workload's files.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    return input_files.read_text(
+        path, "a workload is a folder of readable files; see docs/reference/workloads.md"
+    )
+
+
+def _with_sql_inline(file: str, spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:
+    """The spec with single statements in place of scripts, file names and operations on objects."""
+    transactions = {}
+    for name, transaction in spec.transactions.items():
+        where = f"{file}: transactions.{name}.steps"
+        steps = [
+            step.model_copy(update={"sql": _statements(f"{where}.{number}", step, spec, folders)})
+            for number, step in enumerate(transaction.steps)
+        ]
+        transactions[name] = transaction.model_copy(update={"steps": steps})
+    return spec.model_copy(update={"transactions": transactions})
+
+
+def _statements(where: str, step: Step, spec: WorkloadSpec, folders: Sequence[Path]) -> list[str]:
+    if [bool(step.sql), step.file is not None, step.operation is not None].count(True) != 1:
+        raise TierwiseError(where, "give one of sql, file and object")
+    if step.operation is not None:
+        return [_object_sql(step, spec.objects, where)]
+    scripts = [step.sql] if isinstance(step.sql, str) else step.sql
+    if step.file is not None:
+        scripts = [read_text(_file(folders, step.file))]
+    single = [one for text in scripts for one in _core.split_statements(text)]
+    if not single:
+        raise TierwiseError(f"{where} holds no statement", "write one, or remove the step")
+    return single
+
+
+def _object_sql(step: Step, kinds: dict[str, ObjectKind], where: str) -> str:
+    assert step.operation is not None
+    for problem, fix in step.operation.problems(kinds):
+        raise TierwiseError(f"{where}.object: {problem}", fix)
+    return step.operation.sql(kinds[step.operation.kind])
+
+
+_SHIPPED = DATA / "workloads"
+_NO_SCRIPTS = (SCHEMA_FILE, AFTER_LOAD_FILE)
+PGBENCH_TABLES = "tpcb"
+"""The shipped workload that provides the tables for a script without a schema of its own."""
+
+
+def names() -> list[str]:
+    """Workloads that ship with tierwise."""
+    return sorted(folder.name for folder in _SHIPPED.iterdir() if (folder / WORKLOAD_FILE).is_file())
+
+
+def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
+    """A workload by the name of a shipped one, by its folder, or by a pgbench script.
+
+    Returns:
+        Its name, its name in messages, and its layers.
+
+    Raises:
+        TierwiseError: if there is none, or its workload.toml cannot be read.
+    """
+    if name_or_path in names():
+        return name_or_path, *_folder(_SHIPPED / name_or_path)
+    path = Path(name_or_path)
+    script = Path(pgbench.split_weight(name_or_path)[0])
+    if script.suffix in pgbench.SUFFIXES and script.is_file():
+        real = script.resolve()
+        return script.stem, str(script), _scripts(real.parent, [real])
+    if not path.is_dir():
+        near = nearest(name_or_path, names(), 3) or names()
+        raise TierwiseError(
+            f"unknown workload {name_or_path!r}",
+            f"use one of {', '.join(near)}, a folder with a {WORKLOAD_FILE}, or a pgbench script",
+        )
+    name = path.resolve().name
+    if not (path / WORKLOAD_FILE).exists() and (scripts := pgbench.scripts_in(path, _NO_SCRIPTS)):
+        return name, str(path), _scripts(path, scripts)
+    return name, *_folder(path)
+
+
+def _folder(folder: Path) -> tuple[str, list[Layer]]:
+    """The folder, and those of the workloads that it is like, each like the next."""
+    layers = [Layer(folder, read_toml(folder))]
+    while isinstance(like := layers[-1].raw.get("like"), str):
+        known = names()
+        if like not in known or _SHIPPED / like in [layer.folder for layer in layers]:
+            where = layers[-1].folder / WORKLOAD_FILE
+            raise TierwiseError(f"{where}: like: {like!r}", f"use another one of {', '.join(known)}")
+        layers.append(Layer(_SHIPPED / like, read_toml(_SHIPPED / like)))
+    return str(folder / WORKLOAD_FILE), layers
+
+
+def _scripts(folder: Path, scripts: list[Path]) -> list[Layer]:
+    """Scripts with the schema in their folder, or else with pgbench's own tables."""
+    raw = {"summary": "scripts of pgbench", "pgbench": [script.name for script in scripts]}
+    own = Layer(folder, raw)
+    if (folder / SCHEMA_FILE).exists():
+        return [own]
+    return [own, *_folder(_SHIPPED / PGBENCH_TABLES)[1]]
+
+
+_TEMPLATE = DATA / "templates" / "workload"
+
+
+def write(folder: Path) -> list[Path]:
+    """Make a new folder with a small workload that runs unchanged; return its files.
+
+    Raises:
+        TierwiseError: if the folder already exists or cannot be made.
+    """
+    try:
+        require_own_parents(folder)
+        new_folder(folder, 0o755)
+        written = []
+        for source in sorted(
+            (DATA / "templates" / "workload").iterdir(), key=lambda one: one.name, reverse=True
+        ):
+            text = source.read_text("utf-8").replace("FOLDER", str(folder))
+            write_file(folder / source.name, text)
+            written.append(folder / source.name)
+        return written
+    except FileExistsError as error:
+        raise TierwiseError(f"{folder} is there already", "name a folder that is not") from error
+    except OSError as error:
+        raise TierwiseError(f"{folder}: {error.strerror}", "name a folder that can be made") from error
