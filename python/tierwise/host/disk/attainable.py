@@ -35,8 +35,8 @@ _LEAST_US, _MOST_US = 0.0, 60.0
 def measure_path_us(device: Path) -> float:
     """Latency that the path adds, in µs: the lower quartile of single direct reads of an untimed disk.
 
-    The lower quartile excludes interference, because other load can only add latency. Between two reads lies a
-    pause: while a device works, threads and processors fall asleep.
+    The lower quartile excludes interference, because other load can only add latency. Between two reads lies
+    a pause: while a device works, threads and processors fall asleep.
     """
     descriptor = os.open(device, os.O_RDONLY | os.O_DIRECT)
     try:
