@@ -108,16 +108,17 @@ impl ServedDevice {
         mut transport: impl Transport,
         commands: &Receiver<Asked>,
     ) -> Result<(), DiskError> {
-        let mut slept_for = None;
+        let mut slept_until = 0;
         loop {
-            let wait = self.wait(&mut slept_for);
+            let wait = self.wait(slept_until);
             let received = transport
                 .receive(wait, |incoming| self.arrive(&incoming))
                 .map_err(DiskError::system("taking requests"))?;
             if let Wait::Until(time) = wait {
-                // Awake before that, it was for a request that came.
+                // Awake before that, it was for what came.
                 if let Some(late) = clock::now().checked_sub(time) {
                     self.spin.slept(late);
+                    slept_until = time;
                 }
             }
             match received {
@@ -135,18 +136,19 @@ impl ServedDevice {
         }
     }
 
-    /// How long to wait for what arrives. Before the same request the thread sleeps once.
-    fn wait(&self, slept_for: &mut Option<Nanos>) -> Wait {
+    /// How long to wait for what arrives, after a sleep that ended at its time.
+    fn wait(&self, slept_until: Nanos) -> Wait {
         let Some(due) = self.pacer.next_due() else {
             return Wait::Forever;
         };
-        let rest = due.saturating_sub(clock::now());
-        let spin = self.spin.length();
-        if rest <= spin || *slept_for == Some(due) {
-            return Wait::Poll;
+        let wake_at = due.saturating_sub(self.spin.length());
+        // It has slept for this request, and has since learned to sleep for longer: to poll the rest is less.
+        let near = due.saturating_sub(slept_until) <= self.spin.longest;
+        if near || wake_at <= clock::now() {
+            Wait::Poll
+        } else {
+            Wait::Until(wake_at)
         }
-        *slept_for = Some(due);
-        Wait::Until(due - spin)
     }
 
     fn arrive(&mut self, incoming: &Incoming<'_>) {
