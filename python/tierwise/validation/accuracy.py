@@ -187,24 +187,54 @@ class Accuracy(Record):
     @property
     def passed(self) -> bool:
         """Whether the bars for errors, intervals, order and regret are met."""
-        found = summary(self.predictions, self.controls)
-        most = (
-            (summary(self.controls).median, CONTROL_BAR),
-            (found.median, MEDIAN_BAR),
-            (found.ninetieth, NINETIETH_BAR),
-            (found.worst, WORST_BAR),
-            (found.width, WIDTH_BAR),
-        )
-        least = (
-            (found.coverage, COVERAGE_BAR),
-            (1.0 if found.order is None else found.order, ORDER_BAR),
-            (small_regret(self.pairs), REGRET_SHARE_BAR),
-        )
-        return (
-            all(one is not None and one <= bar for one, bar in most)
-            and all(one is not None and one >= bar for one, bar in least)
-            and found.exceeded == 0
-        )
+        return all(bar.met for bar in bars(self.pairs))
+
+
+class Bar(Record):
+    """A target of the validation, and what was measured; shares from 0 on."""
+
+    name: str
+    value: float | None
+    """Measured; ``None`` without any measurement, which does not meet the bar."""
+    most: float | None = None
+    least: float | None = None
+    count: int | None = None
+    """Of how many the value is a share."""
+
+    @property
+    def met(self) -> bool:
+        """Whether the value is within the target."""
+        if self.value is None:
+            return False
+        return self.value <= self.most if self.most is not None else self.value >= (self.least or 0.0)
+
+
+def bars(pairs: Sequence[Pair]) -> list[Bar]:
+    """Every target with what these pairs, controls among them, come to."""
+    controls = [pair for pair in pairs if pair.control]
+    total = summary([pair for pair in pairs if not pair.control], controls)
+    exceeded = total.exceeded / total.bounds if total.bounds else 0.0
+    return [
+        Bar(name="error of the recorded placement, median", value=summary(controls).median, most=CONTROL_BAR),
+        Bar(name="error of other placements, median", value=total.median, most=MEDIAN_BAR),
+        Bar(name="the same at the 90th percentile", value=total.ninetieth, most=NINETIETH_BAR),
+        Bar(name="the same at worst", value=total.worst, most=WORST_BAR),
+        Bar(name="intervals that hold", value=total.coverage, least=COVERAGE_BAR, count=total.pairs),
+        Bar(name="reach of intervals, median", value=total.width, most=WIDTH_BAR),
+        Bar(
+            name="pairs of placements in order",
+            value=1.0 if total.order is None else total.order,
+            least=ORDER_BAR,
+            count=total.ordered_pairs,
+        ),
+        Bar(name="bounds exceeded", value=exceeded, most=0.0, count=total.bounds),
+        Bar(
+            name=f"decisions with a regret within {100 * REGRET_BAR:.0f} %",
+            value=small_regret(pairs),
+            least=REGRET_SHARE_BAR,
+            count=len(regrets(pairs)),
+        ),
+    ]
 
 
 def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary:

@@ -202,7 +202,7 @@ def test_the_headline_says_what_would_help_instead(
 @pytest.mark.parametrize(
     ("devices", "budget", "said"),
     [
-        (["7k2"], 1.0, "no other placement costs 1.0 $/month or less"),
+        (["7k2"], 1.0, "no other placement costs 1 $/month or less"),
         (["7k2"], None, "none of all 8 placements"),
     ],
 )

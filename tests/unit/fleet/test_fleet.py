@@ -97,7 +97,7 @@ def test_the_headline_counts_databases_by_role() -> None:
         "Move the logs of 35 databases and the data of 4: 95 % of all that could be gained, for 9.8 %"
     )
     assert headline(advised(database("a", option(10, 3.0)), budget="5")).startswith(
-        "Move nothing: no move for 5.0"
+        "Move nothing: no move for 5\u00a0$/month"
     )
     saved = headline(advised(database("a", option(-10, 1.2, [DATA])))).replace("\u00a0", " ")
     assert saved == "Move the data of a: all that could be gained, and 10 $/month less."

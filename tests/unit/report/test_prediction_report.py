@@ -142,7 +142,7 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
         'source = "offer of a dealer"\ndate = "2024-05"\n'
     )
     text = text_of(advice_document(advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=prices))))
-    assert "for 8.0\u00a0CHF/month" in text and "$" not in text
+    assert "for 8\u00a0CHF/month" in text and "$" not in text
     assert "CHF/month" in text and "worn out after" in text
     assert "Prices that may be older than a year: ssd-nvme-dc (2024-05)." in text
     assert "Price of ssd-nvme-dc (2024-05): offer of a dealer." in text

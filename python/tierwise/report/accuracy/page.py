@@ -23,20 +23,13 @@ from tierwise.validation import (
     verdicts,
 )
 from tierwise.validation.accuracy import (
-    CONTROL_BAR,
-    COVERAGE_BAR,
     GOOD,
     LEAST_APART,
-    MEDIAN_BAR,
     MOST_APART,
-    NINETIETH_BAR,
-    ORDER_BAR,
-    REGRET_BAR,
-    REGRET_SHARE_BAR,
-    WIDTH_BAR,
-    WORST_BAR,
     WRONG,
+    Bar,
     Verdict,
+    bars,
 )
 from tierwise.validation.rows import Round
 
@@ -62,17 +55,6 @@ blocks. A recording is a slot too, with slots that are not recorded before and a
 - **What is stated**: a figure with its interval; a range alone, where the ends of the interval differ by
   more than a factor of {MOST_SPAN:g}; or that the recording is not usable. A prediction is good if it errs
   by less than {percent(GOOD)}, and wrong if it errs by more than {percent(WRONG)}.
-
-| bar | |
-| --- | --- |
-| error of the recorded placement, median | {percent(CONTROL_BAR)} |
-| error of other placements, median | {percent(MEDIAN_BAR)} |
-| the same at the 90th percentile, and at worst | {percent(NINETIETH_BAR)}, {percent(WORST_BAR)} |
-| intervals that hold | {percent(COVERAGE_BAR)} |
-| reach of intervals, median | +{percent(WIDTH_BAR)} |
-| pairs in order | {percent(ORDER_BAR)} |
-| bounds exceeded | none |
-| decisions with a regret within {percent(REGRET_BAR)} | {percent(REGRET_SHARE_BAR)} |
 """
 
 
@@ -125,7 +107,7 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
         rows: slots, for their conditions.
         chart: file name of the drawing beside the page, if there is one.
     """
-    parts = ["# How accurate predictions are\n", HOW]
+    parts = ["# How accurate predictions are\n", HOW, _bars(accuracy)]
     parts.append(f"![Predicted against measured]({chart})\n" if chart else "")
     for round, title in _ROUNDS.items():
         parts += _round(accuracy, round, title)
@@ -138,6 +120,26 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
         f"- Day of judging: {accuracy.day}; {accuracy.slots} slots\n",
     ]
     return "\n".join(part for part in parts if part.strip())
+
+
+def _bars(accuracy: Accuracy) -> str:
+    """Every target with the result of each round, and which results miss it."""
+    rounds = {
+        title: bars(pairs)
+        for round, title in _ROUNDS.items()
+        if (pairs := [pair for pair in accuracy.pairs if pair.round == round])
+    }
+    rows = [[row[0].name, _target(row[0]), *map(_result, row)] for row in zip(*rounds.values(), strict=True)]
+    return table(["bar", "target", *(title.lower() for title in rounds)], rows) if rounds else ""
+
+
+def _target(bar: Bar) -> str:
+    return f"at least {percent(bar.least)}" if bar.most is None else f"at most {percent(bar.most)}"
+
+
+def _result(bar: Bar) -> str:
+    counted = f" of {bar.count}" if bar.count is not None else ""
+    return f"{_share(bar.value)}{counted}{'' if bar.met else ', **missed**'}"
 
 
 def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:

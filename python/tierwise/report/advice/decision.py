@@ -54,9 +54,7 @@ def money(subject: Subject, amount: float, sign: bool = False) -> str:
     mark = "" if not sign or not amount else "+" if amount > 0 else "−"
     if 0 < size < 0.01:
         return f"{mark}less than 0.01\u00a0{subject.currency}"
-    if size < 100 and size != round(size):
-        return f"{mark}{size:.2f}\u00a0{subject.currency}"
-    return f"{mark}{numbers.count(size)}\u00a0{subject.currency}"
+    return f"{mark}{numbers.amount(size)}\u00a0{subject.currency}"
 
 
 def likely(figure: Estimate, shown: Callable[[float], str], unit: str = "") -> str:

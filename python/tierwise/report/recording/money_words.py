@@ -26,13 +26,13 @@ def money(amount: float, currency: str) -> str:
 
 
 def amount_words(amount: float) -> str:
-    """An amount without its currency; whole from 10 on."""
-    return numbers.significant(amount, 2) if 0 < abs(amount) < 10 else numbers.count(amount)
+    """An amount without its currency: to the cent below 100, unless it is whole."""
+    return numbers.amount(amount)
 
 
 def cents(amount: float) -> str:
     """An amount of a bill, to the cent, so that parts and sum agree."""
-    return f"{amount:,.2f}".replace(",", "\u202f").replace("-", "−")
+    return numbers.cents(amount)
 
 
 def cost(amount: float, currency: str) -> str:
