@@ -23,6 +23,11 @@ def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format)
     Returns:
         The advice for each load.
     """
-    found = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
-    show(day_advice_document(found), {"day_advice": found.model_dump(mode="json")}, "day-advice", format)
-    return found
+    show_day_advice = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
+    show(
+        day_advice_document(show_day_advice),
+        {"day_advice": show_day_advice.model_dump(mode="json")},
+        "day-advice",
+        format,
+    )
+    return show_day_advice

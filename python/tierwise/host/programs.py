@@ -149,7 +149,7 @@ def found(program: str | Path) -> str:
 
 def find(program: str | Path) -> Path | None:
     """Whole path of a program, on the caller's path or in the system's directories, if there is one."""
-    path = [one for one in os.environ.get("PATH", "").split(os.pathsep) if one.startswith("/")]
+    path = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
     place = shutil.which(str(program), path=os.pathsep.join([*path, SYSTEM_PATH]))
     return None if place is None else Path(place).absolute()
 

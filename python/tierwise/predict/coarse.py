@@ -55,9 +55,9 @@ class Coarse:
     def reproduce(self, options: str, threads: int) -> str:  # noqa: ARG002  (the interface's)
         """JSON of the observed run under each seed, and the error of its rate."""
         outcomes = [self._base(seed, "likely") for seed in json.loads(options)["seeds"]]
-        rate = fmean(one.transactions / one.elapsed_s for one in outcomes)
+        rate = fmean(outcome.transactions / outcome.elapsed_s for outcome in outcomes)
         error = rate / self._work.observed.transactions_per_s - 1
-        return json.dumps({"outcomes": [_said(one) for one in outcomes], "error": error})
+        return json.dumps({"outcomes": [_said(outcome) for outcome in outcomes], "error": error})
 
     def predict(
         self,
@@ -81,8 +81,8 @@ class Coarse:
             for case, other in zip(_CASES[1:], others, strict=True)
         ]
         warnings = coarse_waits.open_questions(self._seen, self._work, self._log(seed), placed)
-        told = likely.model_copy(update={"alternatives": alternatives, "warnings": warnings})
-        return {"outcome": _said(told)}
+        prediction = likely.model_copy(update={"alternatives": alternatives, "warnings": warnings})
+        return {"outcome": _said(prediction)}
 
     def _refusal(self, asked: Mapping[str, Any]) -> dict[str, str] | None:
         if asked["rate_per_s"] is not None:

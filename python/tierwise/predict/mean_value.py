@@ -77,7 +77,7 @@ def difference(analysed_per_s: float | None, simulated_per_s: float) -> str | No
 
 def _flushes(outcome: Outcome, simulated_per_s: float) -> tuple[float, float]:
     """Commits of a transaction that wait for a flush of the log, and the mean time of a flush."""
-    log = next((one for one in outcome.io if one.role == Role.LOG), None)
+    log = next((role_io for role_io in outcome.io if role_io.role == Role.LOG), None)
     count = (log.flushes or log.writes) if log else 0
     if log is None or count == 0 or outcome.commits_per_flush <= 0 or outcome.elapsed_s <= 0:
         return 0.0, 0.0

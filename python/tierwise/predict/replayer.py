@@ -148,15 +148,15 @@ class Replayer:
         Later requests take processor time as the rate without recording shows it.
         """
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
-        said = _said(lambda: self._core.reproduce(options, self._threads))
-        reproduced = Reproduced.model_validate(_listed(said))
+        answer = _said(lambda: self._core.reproduce(options, self._threads))
+        reproduced = Reproduced.model_validate(_listed(answer))
         self.cpu_scale = reproduced.cpu_scale
         return reproduced
 
     def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
         """The outcome of each scenario under its seed, in order. Several threads may ask at the same time."""
         shelf: dict[str, tuple[int, Profile]] = {}
-        scenarios = [self._scenario(one, shelf) for one in asked]
+        scenarios = [self._scenario(scenario, shelf) for scenario in asked]
         cores = [profile.core for _, profile in shelf.values()]
         answers: list[Outcome | Refusal] = []
         for start in range(0, len(scenarios), self._at_once):
@@ -183,14 +183,17 @@ class Replayer:
         """
         shelf: dict[str, tuple[int, Profile]] = {}
         requests = [
-            [one._scenario(each, shelf, together=True) for one, each in zip(replayers, joint, strict=True)]
+            [
+                replayer._scenario(each, shelf, together=True)
+                for replayer, each in zip(replayers, joint, strict=True)
+            ]
             for joint in asked
         ]
         profiles = [profile.core for _, profile in shelf.values()]
-        cores = [one._replay for one in replayers]
+        cores = [replayer._replay for replayer in replayers]
         threads = replayers[0]._threads
-        said = _said(lambda: _core.predict_together(cores, json.dumps(requests), profiles, threads))
-        return [_joint_answer(answer) for answer in said]
+        answers = _said(lambda: _core.predict_together(cores, json.dumps(requests), profiles, threads))
+        return [_joint_answer(answer) for answer in answers]
 
     @property
     def _replay(self) -> _core.Replay:
@@ -251,14 +254,14 @@ def _answer(answer: dict[str, Any]) -> Outcome | Refusal:
 def _joint_answer(answer: dict[str, Any]) -> list[Outcome] | tuple[int, Refusal]:
     if "refused" in answer:
         return answer["refused"].pop("database"), Refusal.model_validate(answer["refused"])
-    return [Outcome.model_validate(one) for one in _listed(answer)["outcomes"]]
+    return [Outcome.model_validate(outcome) for outcome in _listed(answer)["outcomes"]]
 
 
-def _listed(said: Any) -> Any:
+def _listed(content: Any) -> Any:
     """Outcomes with shares as a mapping, which the simulator writes as a list of pairs."""
-    for outcome in said.get("outcomes", [said.get("outcome")]):
+    for outcome in content.get("outcomes", [content.get("outcome")]):
         outcome["shares"] = dict(outcome["shares"])
-    return said
+    return content
 
 
 def _said(call: Callable[[], str]) -> Any:

@@ -174,8 +174,8 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
 def _programs(about: About) -> str:
     """The programs that used most of the processors, with pids and shares, and what to do instead."""
     named = [
-        f"{one.program} (pid {', '.join(map(str, one.pids))}: {one.cpu_share:.0%})"
-        for one in about.foreign_programs[:_MOST_PROGRAMS]
+        f"{program.program} (pid {', '.join(map(str, program.pids))}: {program.cpu_share:.0%})"
+        for program in about.foreign_programs[:_MOST_PROGRAMS]
     ]
     instead = "while recording, or run the load from another machine"
     return f"{', '.join(named)} {instead}" if named else f"them {instead} (their names were not recorded)"

@@ -61,21 +61,21 @@ class LiveApp:
         if known:
             return Response(_line(known), media_type=_LINES)
         loop = asyncio.get_running_loop()
-        told: asyncio.Queue[Told] = asyncio.Queue()
+        answers: asyncio.Queue[Told] = asyncio.Queue()
 
         def tell(answer: Told) -> None:
-            loop.call_soon_threadsafe(told.put_nowait, answer)
+            loop.call_soon_threadsafe(answers.put_nowait, answer)
 
         asked = self._simulator.ask(question.client, refinement, tell)
-        return StreamingResponse(self._answers(asked, told, opened, key), media_type=_LINES)
+        return StreamingResponse(self._answers(asked, answers, opened, key), media_type=_LINES)
 
     async def _answers(
-        self, asked: Question, told: asyncio.Queue[Told], opened: Opened, key: str
+        self, asked: Question, answers: asyncio.Queue[Told], opened: Opened, key: str
     ) -> AsyncIterator[bytes]:
         """Lines of one question until its last answer; whoever stops reading cancels it."""
         try:
             while True:
-                answer = await told.get()
+                answer = await answers.get()
                 yield _line(answer)
                 if not isinstance(answer, Answer):
                     return
@@ -138,25 +138,25 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-def _line(told: Told) -> bytes:
+def _line(answer: Told) -> bytes:
     """An answer, an error or ``{"superseded": true}`` as a line of JSON."""
-    if told is None:
-        said: dict[str, Any] = {"superseded": True}
-    elif isinstance(told, TierwiseError):
-        said = {"error": {"message": told.message, "fix": told.fix}}
+    if answer is None:
+        content: dict[str, Any] = {"superseded": True}
+    elif isinstance(answer, TierwiseError):
+        content = {"error": {"message": answer.message, "fix": answer.fix}}
     else:
-        prediction = told.prediction
-        said = {
-            "stage": told.stage,
+        prediction = answer.prediction
+        content = {
+            "stage": answer.stage,
             "seeds": prediction.seeds,
-            "rate_half_width": told.rate_half_width,
-            "agreed": told.agreed,
+            "rate_half_width": answer.rate_half_width,
+            "agreed": answer.agreed,
             "refused": prediction.refused and prediction.refused.model_dump(),
             "bound": prediction.bound and prediction.bound.speedup,
             "warnings": prediction.warnings,
             **prediction.model_dump(mode="json", include=set(_SHOWN)),
         }
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps(content).encode() + b"\n"
 
 
 async def _http_problem(_: Request, error: Exception) -> Response:

@@ -163,11 +163,11 @@ class Simulator:
             self._job_runs = True
             _, job = self._jobs.popleft()
             return lambda: self._run_job(job)
-        open_ = [one for one in self._questions.values() if one.refinement.has_more]
-        first = [one for one in open_ if one.refinement.waits_for_first]
-        later = [one for one in open_ if not one.refinement.waits_for_first]
+        open_ = [question for question in self._questions.values() if question.refinement.has_more]
+        first = [question for question in open_ if question.refinement.waits_for_first]
+        later = [question for question in open_ if not question.refinement.waits_for_first]
         if first and later and self._credit_s >= _LEAST_CREDIT_S:
-            question, share = min(later, key=lambda one: one.number), -1.0
+            question, share = min(later, key=lambda question: question.number), -1.0
         elif first:
             question, share = first[0], _REFINING_SHARE
         elif later:
@@ -185,23 +185,23 @@ class Simulator:
 
     def _simulate(self, question: Question, share: float) -> None:
         """Run one simulation; ``share`` of its time is added to the credit of refinements."""
-        told: Any
+        answer: Any
         started_s = time.perf_counter()
         try:
-            told = question.refinement.simulate_next()
+            answer = question.refinement.simulate_next()
         except TierwiseError as error:
-            told = error
+            answer = error
         except Exception:
             _LOG.exception("a simulation failed")
-            told = _DEFECT
+            answer = _DEFECT
         with self._changed:
             credit_s = self._credit_s + share * (time.perf_counter() - started_s)
             self._credit_s = min(credit_s, _LEAST_CREDIT_S)
             heard = self._questions.get(question.client) is question
-            if isinstance(told, TierwiseError) or (told and told.stage == "final"):
+            if isinstance(answer, TierwiseError) or (answer and answer.stage == "final"):
                 self._drop(question)
-        if heard and told:
-            question.tell(told)
+        if heard and answer:
+            question.tell(answer)
 
     def _drop(self, question: Question) -> None:
         if self._questions.get(question.client) is question:

@@ -260,8 +260,8 @@ def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary
         worst=float(np.max(np.abs(errors))),
         bias=float(np.median(errors)),
         coverage=fmean(bool(pair.covered) for pair, _ in answered),
-        width=float(np.median([one.high / one.value - 1 for _, one in answered])),
-        score=fmean(interval_score(one, pair.measured.value) for pair, one in answered),
+        width=float(np.median([estimate.high / estimate.value - 1 for _, estimate in answered])),
+        score=fmean(interval_score(estimate, pair.measured.value) for pair, estimate in answered),
         bounds=len(bounds),
         exceeded=bounds.count(False),
         ordered_pairs=len(order),
@@ -276,7 +276,7 @@ def regrets(pairs: Sequence[Pair]) -> list[float]:
     another one is faster is the regret; 0 if the advised one is the best. Placements without a price, such as
     the machine's own storage when another was recorded, are left out.
     """
-    found: list[float] = []
+    shares: list[float] = []
     for same in _by_recording(pairs).values():
         priced = [
             (pair.price, pair) for pair in same if pair.price is not None and pair.predicted is not None
@@ -286,14 +286,14 @@ def regrets(pairs: Sequence[Pair]) -> list[float]:
             if len(within) > 1:
                 advised = max(within, key=lambda pair: pair.predicted.value if pair.predicted else 0.0)
                 best = max(pair.measured.value for pair in within)
-                found.append(best / advised.measured.value - 1)
-    return found
+                shares.append(best / advised.measured.value - 1)
+    return shares
 
 
 def small_regret(pairs: Sequence[Pair]) -> float | None:
     """Share of the decisions whose regret is within the bar; ``None`` without any."""
-    found = regrets(pairs)
-    return fmean(one <= REGRET_BAR for one in found) if found else None
+    shares = regrets(pairs)
+    return fmean(share <= REGRET_BAR for share in shares) if shares else None
 
 
 def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
@@ -309,7 +309,11 @@ def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tupl
 
     ``good``: below 15 %. ``wrong``: above 25 %, or none was given. ``between``: neither.
     """
-    usable = {(one.case, one.recorded, one.block, one.round) for one in recordings if one.usable}
+    usable = {
+        (recording.case, recording.recorded, recording.block, recording.round)
+        for recording in recordings
+        if recording.usable
+    }
     counted = dict[tuple[Verdict, str], int]()
     for pair in pairs:
         if not pair.control:

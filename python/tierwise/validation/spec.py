@@ -172,6 +172,6 @@ def load(file: Path | None = None) -> ValidationSpec:
 
 
 def _said(error: ValidationError) -> Iterator[str]:
-    for one in error.errors()[:1]:
-        field = ".".join(str(part) for part in one["loc"])
-        yield f"{field}: {one['msg']}" if field else str(one["msg"])
+    for problem in error.errors()[:1]:
+        field = ".".join(str(part) for part in problem["loc"])
+        yield f"{field}: {problem['msg']}" if field else str(problem["msg"])

@@ -91,8 +91,8 @@ _HEIGHT_PX = 300
 def curve_figure(advice: FleetAdvice) -> Figure:
     """A point for each budget, at the cost of its best set, and a ring for the budget that was asked."""
     points = [
-        f"{money(one.budget_per_month, advice.currency)}: {numbers.percent(one.gain_share)}"
-        for one in advice.curve
+        f"{money(point.budget_per_month, advice.currency)}: {numbers.percent(point.gain_share)}"
+        for point in advice.curve
     ]
     description = f"Gain against budget. {'; '.join(points)}."
     return Figure("curve", description, lambda look: _curve(advice, look))
@@ -106,7 +106,7 @@ def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
     y = alt.Y(
         "gain:Q", scale=alt.Scale(domain=[0, 100]), axis=axis("% of all that could be gained", tickCount=5)
     )
-    base = plot([_spent(one, advice) for one in advice.curve]).encode(x=x, y=y)
+    base = plot([_spent(point, advice) for point in advice.curve]).encode(x=x, y=y)
     colour = look.colour("place-1")
     layers = [
         base.mark_line(strokeWidth=1.5, opacity=0.55, interpolate="step-after", color=colour),
@@ -118,9 +118,9 @@ def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
     return finish(layers, look, _HEIGHT_PX, "Gain against cost", right_px=24)
 
 
-def _spent(one: Curve, advice: FleetAdvice) -> dict[str, object]:
+def _spent(point: Curve, advice: FleetAdvice) -> dict[str, object]:
     return {
-        "cost": one.cost_per_month,
-        "gain": 100 * one.gain_share,
-        "asked": one.budget_per_month == advice.budget_per_month,
+        "cost": point.cost_per_month,
+        "gain": 100 * point.gain_share,
+        "asked": point.budget_per_month == advice.budget_per_month,
     }

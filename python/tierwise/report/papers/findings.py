@@ -94,8 +94,10 @@ class JudgedFinding(Record):
     @property
     def outcome(self) -> Outcome:
         """PASS if every check passed, FAIL if any failed."""
-        outcomes = {one.outcome for one in self.judged}
-        return next((one for one in (Outcome.FAIL, Outcome.OPEN) if one in outcomes), Outcome.PASS)
+        outcomes = {check.outcome for check in self.judged}
+        return next(
+            (outcome for outcome in (Outcome.FAIL, Outcome.OPEN) if outcome in outcomes), Outcome.PASS
+        )
 
 
 def judge(finding: Finding, runs: Runs) -> JudgedFinding:
@@ -135,7 +137,7 @@ def _value(name: str, value: str, runs: Sequence[RunResult]) -> str:
     seen = {run.setting[name] for run in runs if name in run.setting}
     if value not in ends or not seen:
         return value
-    return str(ends[value](seen, key=lambda one: parse_size_bytes(one, name)))
+    return str(ends[value](seen, key=lambda text: parse_size_bytes(text, name)))
 
 
 def _problem(point: Point, times: Times) -> str:
@@ -148,7 +150,7 @@ def _problem(point: Point, times: Times) -> str:
 def _stopped(check: Check, times: Sequence[Times]) -> str:
     """Only the slower side of ``faster`` may have been stopped at the cap."""
     may = 1 if check.kind == "faster" else 0
-    return "stopped at the cap" if any(one.capped for one in times[may:]) else ""
+    return "stopped at the cap" if any(time.capped for time in times[may:]) else ""
 
 
 Passes = Callable[[float, float], bool]
@@ -167,14 +169,15 @@ def _alike(check: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
 
 def _most(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
     share = statistic_interval(
-        [one.values_s for one in times], lambda medians: (medians[0] - medians[1]) / (medians[0] - medians[2])
+        [time.values_s for time in times],
+        lambda medians: (medians[0] - medians[1]) / (medians[0] - medians[2]),
     )
     return share, lambda low, _: low > 0.5
 
 
 def _more(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
     ratio = statistic_interval(
-        [one.values_s for one in times], lambda medians: medians[0] / medians[1] / (medians[2] / medians[3])
+        [time.values_s for time in times], lambda medians: medians[0] / medians[1] / (medians[2] / medians[3])
     )
     return ratio, lambda low, _: low > 1
 
@@ -202,7 +205,7 @@ def to_markdown(verdicts: Sequence[JudgedFinding], predicted: Sequence[Predicted
     ]
     for verdict in verdicts:
         finding = verdict.finding
-        ours = "; ".join(f"{one.check.what}: {one.figure} {one.outcome}" for one in verdict.judged)
+        ours = "; ".join(f"{check.check.what}: {check.figure} {check.outcome}" for check in verdict.judged)
         why = "" if verdict.outcome is Outcome.PASS else finding.why_not or "not known yet"
         cells = (finding.name, finding.paper, ours, cell_of(finding.name, predicted), _AGREE[verdict.outcome])
         lines.append(f"| {' | '.join(cells)} | {why} |")
@@ -244,7 +247,14 @@ class PredictedPaper(Record):
 
 def cell_of(finding: str, predicted: Sequence[PredictedPaper]) -> str:
     """The prediction for a finding, or a dash."""
-    return "; ".join(f"{one.what}: {one.figure}" for one in predicted if one.finding == finding) or "–"
+    return (
+        "; ".join(
+            f"{prediction.what}: {prediction.figure}"
+            for prediction in predicted
+            if prediction.finding == finding
+        )
+        or "–"
+    )
 
 
 def predicted_to_markdown(predicted: Sequence[PredictedPaper]) -> str:
@@ -254,9 +264,14 @@ def predicted_to_markdown(predicted: Sequence[PredictedPaper]) -> str:
         "why it deviates |",
         "|---|---|---|---|---|---|",
     ]
-    for one in predicted:
-        error = numbers.NONE if one.reproduction_error is None else f"{one.reproduction_error:+.1%}"
-        lines.append(f"| {one.experiment} | {one.what} | {one.paper} | {one.figure} | {error} | {one.why} |")
-    machines = dict.fromkeys(f"- {one.experiment}: {one.machine}" for one in predicted)
-    warnings = dict.fromkeys(f"- {warning}" for one in predicted for warning in one.warnings)
+    for prediction in predicted:
+        error = (
+            numbers.NONE if prediction.reproduction_error is None else f"{prediction.reproduction_error:+.1%}"
+        )
+        lines.append(
+            f"| {prediction.experiment} | {prediction.what} | {prediction.paper} | {prediction.figure} "
+            f"| {error} | {prediction.why} |"
+        )
+    machines = dict.fromkeys(f"- {prediction.experiment}: {prediction.machine}" for prediction in predicted)
+    warnings = dict.fromkeys(f"- {warning}" for prediction in predicted for warning in prediction.warnings)
     return "\n".join([*lines, "", "Machines:", "", *machines, "", "Warnings:", "", *warnings, ""])

@@ -49,8 +49,8 @@ class _Figure(NamedTuple):
 
 def _latency(kind: str, percentile: str) -> _Figure:
     def of(io: RoleIo, _: float | None) -> float | None:
-        found: Latency | None = getattr(io, f"{kind}_latency")
-        return getattr(found, f"{percentile}_us") if found else None
+        latency: Latency | None = getattr(io, f"{kind}_latency")
+        return getattr(latency, f"{percentile}_us") if latency else None
 
     return _Figure(f"{kind} {percentile}", of, numbers.microseconds)
 
@@ -86,17 +86,18 @@ def device_rows(
     runs: Sequence[RunResult], name: str, of: Callable[[DeviceInfo], RoleIo | None]
 ) -> list[IoRow]:
     """A row for each device of which ``of`` is known."""
-    found: dict[str, list[tuple[RoleIo, RunResult]]] = {}
+    role_ios: dict[str, list[tuple[RoleIo, RunResult]]] = {}
     for run in runs:
         for device in run.devices:
             if (io := of(device)) is not None:
-                found.setdefault(device.name, []).append((io, run))
-    return [_row(name, parts) for _, parts in sorted(found.items())]
+                role_ios.setdefault(device.name, []).append((io, run))
+    return [_row(name, parts) for _, parts in sorted(role_ios.items())]
 
 
 def _row(name: str, parts: Sequence[tuple[RoleIo, RunResult]]) -> IoRow:
     figures = {
-        field: middle(one.of(io, measured_s(run)) for io, run in parts) for field, one in _FIGURES.items()
+        field: middle(measure.of(io, measured_s(run)) for io, run in parts)
+        for field, measure in _FIGURES.items()
     }
     return IoRow.model_validate({"name": name, "device": parts[0][0].device, **figures})
 
@@ -113,21 +114,23 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 def io_table(rows: Mapping[str, Sequence[IoRow]], colours: Mapping[str, str]) -> Table:
     """Requests of each role, then of whole shared devices, by placement; medians over the valid runs."""
-    found = table(["placement", "role", "device"], [one.column for one in _FIGURES.values()])
+    ios = table(["placement", "role", "device"], [measure.column for measure in _FIGURES.values()])
     for placement, several in rows.items():
         for row in several:
-            cells = (figure(getattr(row, field), one.shown) for field, one in _FIGURES.items())
-            found.add(Cell(placement, colour=colours[placement]), row.name, row.device, *cells)
-    return found
+            cells = (figure(getattr(row, field), measure.shown) for field, measure in _FIGURES.items())
+            ios.add(Cell(placement, colour=colours[placement]), row.name, row.device, *cells)
+    return ios
 
 
 def io_notes(runs: Sequence[RunResult]) -> list[str]:
     """One sentence for each real device that roles share, about its worst run."""
-    found: dict[str, DeviceInfo] = {}
+    device_infos: dict[str, DeviceInfo] = {}
     for device in (device for run in runs for device in run.devices):
         if device.untraced is not None or device.not_by_role is not None:
-            found[device.name] = max(found.get(device.name, device), device, key=_untraced_share)
-    return [_note(device) for _, device in sorted(found.items())]
+            device_infos[device.name] = max(
+                device_infos.get(device.name, device), device, key=_untraced_share
+            )
+    return [_note(device) for _, device in sorted(device_infos.items())]
 
 
 def _note(device: DeviceInfo) -> str:

@@ -28,14 +28,14 @@ _MOST_LINES = 60
 
 def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
     """One row for each lap under each placement."""
-    found = table(["lap", "placement"], LAP_COLUMNS)
+    laps_table = table(["lap", "placement"], LAP_COLUMNS)
     for lap in laps:
         marks = [Text(mark, Tone.QUIET) for mark in _marks(lap)]
         for cell in lap.cells:
             elapsed_s = cell.elapsed.estimate if cell.elapsed else None
             first = (Text("first move", Tone.BETTER),) if cell.placement == lap.first else ()
             problems = [Text(problem, Tone.WARNING) for problem in cell.problems]
-            found.add(
+            laps_table.add(
                 Cell(lap.label, below=tuple(marks)),
                 Cell(cell.placement, below=first, colour=colours[cell.placement]),
                 estimate(cell.elapsed, numbers.seconds),
@@ -47,7 +47,7 @@ def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
                 figure(cell.medians.get("log wait share"), numbers.percent),
                 Cell(repeats(cell), below=tuple(problems)),
             )
-    return found
+    return laps_table
 
 
 def _marks(lap: LapRow) -> list[str]:
@@ -56,14 +56,14 @@ def _marks(lap: LapRow) -> list[str]:
 
 def score_table(summaries: Sequence[Summary], colours: Mapping[str, str]) -> Table | None:
     """The scores of each placement; ``None`` if the workload has none."""
-    names = list(dict.fromkeys(name for one in summaries for name in one.scores))
+    names = list(dict.fromkeys(name for summary in summaries for name in summary.scores))
     if not names:
         return None
-    found = table(["placement"], [title_of(name).lower().replace(" ", "\n") for name in names])
-    for one in summaries:
-        name = Cell(one.placement, colour=colours[one.placement])
-        found.add(name, *(estimate(one.scores.get(name), numbers.significant) for name in names))
-    return found
+    scores = table(["placement"], [title_of(name).lower().replace(" ", "\n") for name in names])
+    for summary in summaries:
+        name = Cell(summary.placement, colour=colours[summary.placement])
+        scores.add(name, *(estimate(summary.scores.get(name), numbers.significant) for name in names))
+    return scores
 
 
 def checksum(cell: LapCell) -> str:
@@ -84,13 +84,13 @@ def sweep_blocks(sweep: SweepResult, title: str = "") -> list[Block]:
 
     If there are very many laps, only those with such points.
     """
-    found = table([sweep.plain_name], sweep.values, title)
+    sweep_blocks_table = table([sweep.plain_name], sweep.values, title)
     many = len(sweep.lines) > _MOST_LINES
     for line in sweep.lines:
         if many and line.lap and not line.anomalies:
             continue
-        found.add(line.label, *(_point(line, point) for point in line.points))
-    return [found, *(Text(f"Anomaly: {one}", Tone.WARNING) for one in sweep.anomalies)]
+        sweep_blocks_table.add(line.label, *(_point(line, point) for point in line.points))
+    return [sweep_blocks_table, *(Text(f"Anomaly: {anomaly}", Tone.WARNING) for anomaly in sweep.anomalies)]
 
 
 def _level_text(line: SweepLine, point: SweepPoint) -> str:
@@ -101,11 +101,11 @@ def _level_text(line: SweepLine, point: SweepPoint) -> str:
     return numbers.signed(point.level, shown(point.level.estimate))
 
 
-def speedup(found: Interval | None, verdict: Verdict) -> Cell:
+def speedup(interval: Interval | None, verdict: Verdict) -> Cell:
     """A ratio to the baseline with its interval, in the tone of what it proves."""
-    if found is None:
+    if interval is None:
         return Cell(numbers.NONE)
-    cell = replace(estimate(found, numbers.ratio), tone=_TONES.get(verdict, Tone.PLAIN))
+    cell = replace(estimate(interval, numbers.ratio), tone=_TONES.get(verdict, Tone.PLAIN))
     if verdict is not Verdict.NO_DIFFERENCE:
         return cell
     return replace(cell, below=(*cell.below, Text("no difference", Tone.WARNING)))
@@ -126,18 +126,18 @@ Said = tuple[LapRow, LapCell]
 def lap_sentences(laps: Sequence[LapRow], placements: Sequence[str], baseline: str) -> list[str]:
     """One sentence per placement, then one on the first placement to adopt for each lap."""
     others = [name for name in placements if name != baseline]
-    said = [_of_placement(name, laps, baseline) for name in others]
+    sentences = [_of_placement(name, laps, baseline) for name in others]
     firsts = _firsts(laps) if len(others) > 1 else ""
-    return [sentence for sentence in [*said, firsts, _stopped(laps)] if sentence]
+    return [sentence for sentence in [*sentences, firsts, _stopped(laps)] if sentence]
 
 
 def _of_placement(placement: str, laps: Sequence[LapRow], baseline: str) -> str:
     cells = [(lap, cell) for lap in laps if (cell := lap.cell(placement)) and lap.cell(baseline)]
     if not cells:
         return ""
-    few = [one for one in cells if one[1].speedup and one[1].speedup.n < FEWEST_REPEATS]
-    decided = [one for one in cells if one not in few]
-    by_verdict = {verdict: [one for one in decided if one[1].verdict is verdict] for verdict in Verdict}
+    few = [cell for cell in cells if cell[1].speedup and cell[1].speedup.n < FEWEST_REPEATS]
+    decided = [cell for cell in cells if cell not in few]
+    by_verdict = {verdict: [cell for cell in decided if cell[1].verdict is verdict] for verdict in Verdict}
     parts = [
         _changed(by_verdict[Verdict.FASTER], len(cells), "faster"),
         _changed(by_verdict[Verdict.SLOWER], len(cells), "slower"),
@@ -148,10 +148,10 @@ def _of_placement(placement: str, laps: Sequence[LapRow], baseline: str) -> str:
     return f"{placement}: {'; '.join(part for part in parts if part)}."
 
 
-def _changed(found: Sequence[Said], of: int, how: str) -> str:
+def _changed(cells: Sequence[Said], of: int, how: str) -> str:
     turned = {
         lap.label: cell.speedup if how == "faster" else cell.speedup.inverse
-        for lap, cell in found
+        for lap, cell in cells
         if cell.speedup
     }
     ordered = sorted(turned.items(), key=lambda item: -item[1].estimate)
@@ -172,16 +172,16 @@ def _times(ratio: Interval) -> str:
     return f"{at_least}{numbers.ratio(ratio.estimate)}" + (f" ({span})" if span else "")
 
 
-def _undecided(found: Sequence[Said]) -> str:
+def _undecided(cells: Sequence[Said]) -> str:
     """Laps with too few repeats for a verdict: their ratios, stated as inconclusive."""
-    if len(found) > _MOST_NAMED:
-        return f"{len(found)} laps were run too few times to tell"
-    ratios = [f"{lap.label} {numbers.ratio(cell.speedup.estimate)}" for lap, cell in found if cell.speedup]
+    if len(cells) > _MOST_NAMED:
+        return f"{len(cells)} laps were run too few times to tell"
+    ratios = [f"{lap.label} {numbers.ratio(cell.speedup.estimate)}" for lap, cell in cells if cell.speedup]
     return f"run too few times to tell (ratios: {', '.join(ratios)})" if ratios else ""
 
 
-def _listed(what: str, found: Sequence[Said]) -> str:
-    return f"{what} {_some([lap.label for lap, _ in found])}" if found else ""
+def _listed(what: str, cells: Sequence[Said]) -> str:
+    return f"{what} {_some([lap.label for lap, _ in cells])}" if cells else ""
 
 
 def _some(names: Sequence[str]) -> str:
@@ -204,8 +204,8 @@ def _stopped(laps: Sequence[LapRow]) -> str:
     return f"Stopped at the cap in at least one repeat, so that only a lower bound is known: {listed}."
 
 
-def _by_placement(found: Iterable[tuple[str, LapRow]]) -> dict[str, list[str]]:
+def _by_placement(rows: Iterable[tuple[str, LapRow]]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for placement, lap in found:
+    for placement, lap in rows:
         groups.setdefault(placement, []).append(lap.label)
     return groups

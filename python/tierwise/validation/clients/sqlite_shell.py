@@ -103,11 +103,11 @@ class SqliteShell(Client[Library]):
 @contextmanager
 def _unrecorded(database: Library) -> Iterator[None]:
     """Nobody is told of programs that are started meanwhile."""
-    told, database.on_started = database.on_started, lambda _: None
+    on_started, database.on_started = database.on_started, lambda _: None
     try:
         yield
     finally:
-        database.on_started = told
+        database.on_started = on_started
 
 
 class _Feeder(threading.Thread):
