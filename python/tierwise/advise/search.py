@@ -83,9 +83,7 @@ class Search:
             closer=0,
         )
         priced = [(self._cost_per_month(ranked), ranked) for ranked in self.ranking.ranked]
-        self._priced = [
-            priced for priced in priced if budget_per_month is None or priced[0] <= budget_per_month
-        ]
+        self._priced = [pair for pair in priced if budget_per_month is None or pair[0] <= budget_per_month]
 
     @cached_property
     def fastest(self) -> Option | None:

@@ -351,7 +351,7 @@ def record_command(
             finally:
                 ended.set()
                 looking.join()
-            finish = session.finish()
+            summary = session.finish()
         talked_to.refuse(command[0], out)
         status = process.wait()
     except BaseException:
@@ -359,7 +359,7 @@ def record_command(
         raise
     if status != 0:
         raise TierwiseError(f"{command[0]} ended with status {status}", "see what it wrote above")
-    return finish
+    return summary
 
 
 def _stop_with(process: processes.Process, session: Session) -> None:
@@ -403,10 +403,10 @@ def record_running(
         is_server = pids and first_process_of(pids[0]) is not None
         if not is_server:
             talked_to.look()
-        finish = session.finish()
+        summary = session.finish()
     if not is_server:
         talked_to.refuse(f"process {pids[0]}" if pids else "the process", out)
-    return finish
+    return summary
 
 
 def _is_enough(session: Session, enough: Enough, beside: Path, progress: ProgressCallback) -> bool:

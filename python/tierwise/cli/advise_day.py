@@ -23,11 +23,11 @@ def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format)
     Returns:
         The advice for each load.
     """
-    show_day_advice = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
+    advised = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
     show(
-        day_advice_document(show_day_advice),
-        {"day_advice": show_day_advice.model_dump(mode="json")},
+        day_advice_document(advised),
+        {"day_advice": advised.model_dump(mode="json")},
         "day-advice",
         format,
     )
-    return show_day_advice
+    return advised

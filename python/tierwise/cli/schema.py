@@ -82,16 +82,16 @@ def _study() -> dict[str, Any]:
     """Schema of a study's TOML file, where a placement's roles are at one level with its default."""
     from tierwise.studies.study import Study
 
-    model_json_schema = Study.model_json_schema()
+    study_schema = Study.model_json_schema()
     device = {"type": "string", "description": "name of a device of the study"}
-    model_json_schema["$defs"]["Placement"] = {
+    study_schema["$defs"]["Placement"] = {
         "type": "object",
         "properties": {"default": device},
         "propertyNames": {"anyOf": [{"const": "default"}, {"$ref": "#/$defs/Role"}]},
         "additionalProperties": device,
         "required": ["default"],
     }
-    return model_json_schema
+    return study_schema
 
 
 def _device_profile() -> dict[str, Any]:

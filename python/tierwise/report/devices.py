@@ -29,11 +29,9 @@ _FIGURES = {
 
 def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
     """A row for each device, then an explanation of its rates."""
-    devices_document_table = table(
-        [], [f"{name}\n{unit}" for name, unit in _FIGURES.items()], names=["device"]
-    )
+    devices_table = table([], [f"{name}\n{unit}" for name, unit in _FIGURES.items()], names=["device"])
     for summary in summaries:
-        devices_document_table.add(*_cells(summary))
+        devices_table.add(*_cells(summary))
     notes = ["Rates after long use: SSDs overwritten at random, volumes out of credit."]
     if any(not summary.price_checked for summary in summaries) or any(
         summary.sources.from_memory for summary in summaries
@@ -43,14 +41,14 @@ def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
         )
     if any(summary.figures.cached_writes for summary in summaries):
         notes.append("* into a cache that still had room; more writes are slower.")
-    return [devices_document_table, *(Text(note, Tone.QUIET) for note in notes)]
+    return [devices_table, *(Text(note, Tone.QUIET) for note in notes)]
 
 
 def imported_document(drive: ImportedDrive, written: str | None) -> list[Block]:
     """The profile made from a measured drive; ``written`` is its file, if any."""
-    imported_document_table = table(["summary"], ["GB"], names=["kind"])
-    imported_document_table.add(drive.kind, drive.summary, figure(drive.capacity_bytes / _GB, grouped))
-    return [imported_document_table, *([Text(f"wrote {written}")] if written else [])]
+    imported_table = table(["summary"], ["GB"], names=["kind"])
+    imported_table.add(drive.kind, drive.summary, figure(drive.capacity_bytes / _GB, grouped))
+    return [imported_table, *([Text(f"wrote {written}")] if written else [])]
 
 
 def _cells(summary: DeviceSummary) -> list[Cell]:
@@ -161,11 +159,11 @@ def attainable_blocks(rates: Sequence[AttainableRate]) -> list[Block]:
     """Rates here beside the model's, and what follows; empty for a device that none were measured of."""
     if not rates:
         return []
-    attainable_blocks_table = table([], ["depth", "here /s", "model /s"], names=["4 KiB"])
+    attainable_table = table([], ["depth", "here /s", "model /s"], names=["4 KiB"])
     for rate in rates:
         cells = (rate.depth, rate.here_per_s, rate.model_per_s)
-        attainable_blocks_table.add(f"random {rate.op}", *(figure(cell, numbers.count) for cell in cells))
-    return [attainable_blocks_table, *([] if all(rate.is_attained for rate in rates) else [Text(_DECIDES)])]
+        attainable_table.add(f"random {rate.op}", *(figure(cell, numbers.count) for cell in cells))
+    return [attainable_table, *([] if all(rate.is_attained for rate in rates) else [Text(_DECIDES)])]
 
 
 def shortfall(profile: str, rates: Sequence[AttainableRate]) -> str | None:

@@ -153,7 +153,7 @@ def test_values_reach_columns_of_any_type(engine: Engine, database: psycopg.Conn
     insert = simple("INSERT INTO t VALUES (:a, :b, :c, :d, :e, :f, :g, :h)", generators)
     _core.Clients("postgres", engine.dsn(), insert, 1, 1).run(transactions=1)
 
-    columns = [{"name": name, "generator": one} for name, one in sorted(generators.items())]
+    columns = [{"name": name, "generator": generator} for name, generator in sorted(generators.items())]
     table = json.loads(insert) | {"tables": [{"name": "t", "rows": 1, "columns": columns}]}
     assert _core.load_tables("postgres", engine.dsn(), json.dumps(table), 1) == 1
 

@@ -264,12 +264,12 @@ for key in range(100_000):
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
-        told = [writer.stdout.readline() for _ in range(300)]
+        lines = [writer.stdout.readline() for _ in range(300)]
         writer.kill()
-        told += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        lines += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
     adapter = opened(tmp_path)
     rows, total = run(adapter.connect(), "SCAN pilot", "id")
     adapter.close()
-    assert rows >= 2 * len(told)
+    assert rows >= 2 * len(lines)
     assert rows % 2 == 0, "half a transaction"
     assert total == rows * (rows - 1) // 2

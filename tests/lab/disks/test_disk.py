@@ -68,7 +68,7 @@ def ends_of_commits(path: Path, count: int) -> list[float]:
 
 def share_at_one_angle(turns: list[float]) -> float:
     """The largest share of moments, given in revolutions, within 2 % of a revolution of one of them."""
-    near = [sum(abs((turn - one + 0.5) % 1 - 0.5) < 0.02 for turn in turns) for one in turns]
+    near = [sum(abs((turn - start + 0.5) % 1 - 0.5) < 0.02 for turn in turns) for start in turns]
     return max(near) / len(turns)
 
 

@@ -55,9 +55,9 @@ def idle(server: LiveServer, count: int, from_address: str = "127.0.0.1") -> Ite
     """Connections that have sent half a header without the token."""
     with ExitStack() as undo:
         made = [undo.enter_context(connected(server, from_address)) for _ in range(count)]
-        for one in made:
+        for recording in made:
             try:
-                one.sendall(HALF_A_HEADER)
+                recording.sendall(HALF_A_HEADER)
             except OSError:
                 continue  # It was closed in favour of a later one.
         yield made

@@ -66,7 +66,7 @@ def test_a_table_has_its_segments_forks_and_toast() -> None:
         "other.public.orders",
     ]
     assert rows[2].size_bytes == 100, "of its file, as the catalog does not tell"
-    assert [one.file for one in found().unnamed] == [10]
+    assert [relation.file for relation in found().unnamed] == [10]
 
 
 @pytest.mark.parametrize(

@@ -186,8 +186,8 @@ def _errors(summary: Summary, control: Summary) -> str:
     return (
         f"**Over {summary.pairs} predictions of {summary.cases} cases the error is {_share(summary.median)} "
         f"in the median, {_share(summary.ninetieth)} at the 90th percentile and "
-        f"{_share(summary.worst)} at worst; {_share(summary.coverage)} of the intervals hold the measurement. "
-        f"The recorded placement errs by {_share(control.median)} in the median and "
+        f"{_share(summary.worst)} at worst; {_share(summary.coverage)} of the intervals hold the "
+        f"measurement. The recorded placement errs by {_share(control.median)} in the median and "
         f"{_share(control.worst)} at worst.**\n"
     )
 

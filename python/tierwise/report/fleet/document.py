@@ -88,17 +88,17 @@ def move_blocks(advice: FleetAdvice) -> list[Block]:
     """How often each move is in the best set, those outside it last; nothing without a move."""
     if not advice.moves:
         return []
-    move_blocks_table = table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
+    move_table = table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
     shown = [move for move in advice.moves if move.chosen or move.draws_share >= _LEAST_SHARE]
     for move in shown:
         share = Cell(numbers.percent(move.draws_share), value=move.draws_share)
         advised = "yes" if move.chosen else "no"
-        move_blocks_table.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
+        move_table.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
     text = (
         f"Share of {advice.draws} draws of all speed-ups from their intervals (seed {advice.seed}) in which "
         "the best set has the move."
     )
-    return [move_blocks_table, Text(text, Tone.QUIET)]
+    return [move_table, Text(text, Tone.QUIET)]
 
 
 def curve_table(advice: FleetAdvice) -> Table:
@@ -118,10 +118,10 @@ def left_out_blocks(advice: FleetAdvice) -> list[Block]:
     """Each recording that could not be used, with the reason and the fix."""
     if not advice.left_out:
         return []
-    left_out_blocks_table = table(["reason", "what to do"], [], names=["recording"])
+    left_out_table = table(["reason", "what to do"], [], names=["recording"])
     for recording in advice.left_out:
-        left_out_blocks_table.add(recording.name, recording.problem, recording.fix)
-    return [left_out_blocks_table]
+        left_out_table.add(recording.name, recording.problem, recording.fix)
+    return [left_out_table]
 
 
 def remark_blocks(advice: FleetAdvice) -> list[Block]:

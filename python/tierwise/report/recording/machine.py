@@ -22,9 +22,9 @@ def machine_blocks(advice: Advice) -> list[Block]:
     figures = ["vCPUs", "GiB", *gain_headings(advice.run.unit, advice.currency, once)]
     moved = any(move.with_moves for move in advice.machines)
     figures += ["with the\nmoves"] if moved else []
-    machine_blocks_table = table(["machine"], figures, "Machine instead")
+    machine_table = table(["machine"], figures, "Machine instead")
     for move in advice.machines:
-        machine_blocks_table.add(
+        machine_table.add(
             move.instance,
             figure(move.vcpus, numbers.significant),
             figure(move.memory_gib, numbers.significant),
@@ -33,7 +33,7 @@ def machine_blocks(advice: Advice) -> list[Block]:
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
     text = f"Compared with {advice.instance.name}, every file where it is: rent more a month."
-    blocks: list[Block] = [machine_blocks_table, Text(text, Tone.QUIET)]
+    blocks: list[Block] = [machine_table, Text(text, Tone.QUIET)]
     return blocks
 
 

@@ -84,13 +84,13 @@ def sweep_blocks(sweep: SweepResult, title: str = "") -> list[Block]:
 
     If there are very many laps, only those with such points.
     """
-    sweep_blocks_table = table([sweep.plain_name], sweep.values, title)
+    sweep_table = table([sweep.plain_name], sweep.values, title)
     many = len(sweep.lines) > _MOST_LINES
     for line in sweep.lines:
         if many and line.lap and not line.anomalies:
             continue
-        sweep_blocks_table.add(line.label, *(_point(line, point) for point in line.points))
-    return [sweep_blocks_table, *(Text(f"Anomaly: {anomaly}", Tone.WARNING) for anomaly in sweep.anomalies)]
+        sweep_table.add(line.label, *(_point(line, point) for point in line.points))
+    return [sweep_table, *(Text(f"Anomaly: {anomaly}", Tone.WARNING) for anomaly in sweep.anomalies)]
 
 
 def _level_text(line: SweepLine, point: SweepPoint) -> str:
