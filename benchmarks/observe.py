@@ -111,12 +111,12 @@ def _compared(case: Case, seconds: float, first: bool) -> Iterator[Compared]:
         running(case) as (engine, storage, clients),
     ):
         seen, full_path = Path(folder) / "seen", Path(folder) / "recorded"
-        takers: list[Callable[[], None]] = [
+        captures: list[Callable[[], None]] = [
             lambda: _observed(engine, clients, seen, seconds),
             lambda: recorded(engine, storage, clients, full_path, seconds),
         ]
-        for take in takers if first else reversed(takers):
-            take()
+        for capture in captures if first else reversed(captures):
+            capture()
         named = Path(folder) / "named"
         named.mkdir()
         devices = {role: case.log if role is Role.LOG else case.rest for role in Role}

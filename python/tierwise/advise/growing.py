@@ -151,7 +151,7 @@ def growing(
             "--grow needs transactions at a rate: the recording shows none, or work that is done once",
             "record clients that go on, with --dsn where their transactions cannot be told",
         )
-    return _Search(predictor, factor, devices, terms, machine, instances).found()
+    return _Search(predictor, factor, devices, terms, machine, instances).growth()
 
 
 class _Search:
@@ -179,7 +179,7 @@ class _Search:
         ]
         self._placed = placed
 
-    def found(self) -> Growing:
+    def growth(self) -> Growing:
         cases: dict[str, _Case] = {"all": _Case({}, self._cores, self._machine)}
         for number, roles in enumerate(self._busy):
             cases[f"device {number}"] = self._alone(roles)

@@ -192,16 +192,16 @@ class Session:
         self._say("decoding")
         if self._counters is not None:
             self._counters.read_relations()
-        counted = self._told(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
+        counted = self._summary(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(counted)))
         self._finished = True
         return made
 
     def snapshot(self, directory: Path) -> None:
         """Write the data so far as a separate recording; call between two windows."""
-        self._recorder.snapshot(json.dumps(self._told(None, self.elapsed_s)), directory)
+        self._recorder.snapshot(json.dumps(self._summary(None, self.elapsed_s)), directory)
 
-    def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
+    def _summary(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
         """The recording's description, without the facts from the bursts."""
         about = self._about | {"duration_s": elapsed_s, "transactions": transactions}
         if self._full_after_s is not None:

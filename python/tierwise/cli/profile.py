@@ -143,7 +143,7 @@ def profile(
     breakdown = opened.break_down()
     gains, judged, rate_per_s = _replayed(recording, breakdown) if saved else (Savings(), None, None)
     data_bytes = opened.about.data_directory_bytes
-    found_values = {
+    content = {
         "breakdown": breakdown.model_dump(mode="json", by_alias=True),
         "savings": gains.model_dump(mode="json"),
         "warnings": opened.warnings,
@@ -161,7 +161,7 @@ def profile(
     if format is ProfileFormat.OPENMETRICS:
         echo(metrics_of(recording, opened, breakdown, gains, rate_per_s), nl=False)
     else:
-        show(document, found_values, "profile", Format(format))
+        show(document, content, "profile", Format(format))
     if html is not None:
         observed = extent(opened) if isinstance(opened, Observation) else None
         page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, observed)

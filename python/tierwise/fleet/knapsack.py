@@ -197,15 +197,15 @@ class Knapsack:
         worth &= near.keep
         open_ = worth & (np.add.reduceat(worth, self._starts) > 1)[self._owner]
         preferred = worth.astype(np.float64)
-        found_gap = 0.0
+        absolute_gap = 0.0
         if open_.any():
             left = budget - float(self._costs[worth & ~open_].sum())
             solution = self._solved(gains[open_], np.flatnonzero(open_), left, gap)
             preferred[open_] = solution.x
-            found_gap = float(solution.mip_gap or 0.0) * abs(float(gains[open_] @ solution.x))
+            absolute_gap = float(solution.mip_gap or 0.0) * abs(float(gains[open_] @ solution.x))
         choice = self._choice(first_best(preferred, self._starts), gains, 0.0)
-        found_gap /= abs(choice.gain) or 1.0
-        return replace(choice, gap=found_gap if found_gap > _ROUNDING else 0.0)
+        absolute_gap /= abs(choice.gain) or 1.0
+        return replace(choice, gap=absolute_gap if absolute_gap > _ROUNDING else 0.0)
 
     def _solved(self, gains: Floats, options: NDArray[np.int64], budget: float, gap: float) -> Any:
         """The solver's answer for databases whose option is still open: 1 for each option of the best set.

@@ -155,7 +155,7 @@ class Answers:
             cross_checks=[
                 difference for difference in [mean_value.difference(analysed, simulated)] if difference
             ],
-            warnings=self._said(scenario, [*outcomes[0].warnings, *uncertainty.warnings]),
+            warnings=self._all_warnings(scenario, [*outcomes[0].warnings, *uncertainty.warnings]),
         )
 
     def _latencies(
@@ -201,7 +201,7 @@ class Answers:
         of_rate = self._error.nearest(engine, path, "rate")
         return [reproduced, max(UNVALIDATED_HALF_WIDTHS[what], of_rate.at(gained) if of_rate else 0.0)]
 
-    def _said(self, scenario: Scenario, own: Sequence[str]) -> list[str]:
+    def _all_warnings(self, scenario: Scenario, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the scenario and of the calibrated error, each once."""
         warnings = [*self._cannot_be_parted(scenario), *self._warnings, *own]
         if abs(self._run.error) > CHANCE:

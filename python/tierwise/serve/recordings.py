@@ -69,7 +69,7 @@ class Opened:
     final: Recent[str, Answer] = field(default_factory=lambda: Recent(MOST_REMEMBERED))
 
 
-class Shelf:
+class ServedRecordings:
     """The recordings by number, from 1. Names of folders never become part of an address.
 
     Args:

@@ -29,7 +29,7 @@ _REFINING_SHARE = 0.2
 _LEAST_CREDIT_S = 0.1
 """Time saved up for refinements before one goes before a first answer: that of a typical one."""
 T = TypeVar("T")
-Told = Answer | TierwiseError | None
+Reply = Answer | TierwiseError | None
 """An answer, why there is none, or ``None`` for a question that a newer one replaced."""
 
 _LOG = logging.getLogger(__name__)
@@ -45,12 +45,12 @@ class Question:
     Attributes:
         client: who asks.
         refinement: its simulations.
-        tell: called with each answer from a thread of the simulator.
+        on_reply: called with each answer from a thread of the simulator.
     """
 
     client: str
     refinement: Refinement
-    tell: Callable[[Told], None]
+    on_reply: Callable[[Reply], None]
     number: int = 0
     """Questions that were asked before it."""
 
@@ -77,13 +77,13 @@ class Simulator:
         for thread in self._threads:
             thread.start()
 
-    def ask(self, client: str, refinement: Refinement, tell: Callable[[Told], None]) -> Question:
+    def ask(self, client: str, refinement: Refinement, on_reply: Callable[[Reply], None]) -> Question:
         """Queue a question and cancel the client's former one.
 
         Raises:
             RequestError: too many clients ask.
         """
-        question = Question(client, refinement, tell)
+        question = Question(client, refinement, on_reply)
         with self._changed:
             former = self._questions.get(client)
             if former is None and len(self._questions) >= MOST_QUESTIONS:
@@ -94,7 +94,7 @@ class Simulator:
             self._questions[client] = question
             self._changed.notify_all()
         if former:
-            former.tell(None)
+            former.on_reply(None)
         return question
 
     def cancel(self, question: Question) -> None:
@@ -144,7 +144,7 @@ class Simulator:
         for future, _ in jobs:
             future.cancel()
         for question in questions:
-            question.tell(None)
+            question.on_reply(None)
         for thread in self._threads:
             thread.join()
 
@@ -201,7 +201,7 @@ class Simulator:
             if isinstance(answer, TierwiseError) or (answer and answer.stage == "final"):
                 self._drop(question)
         if heard and answer:
-            question.tell(answer)
+            question.on_reply(answer)
 
     def _drop(self, question: Question) -> None:
         if self._questions.get(question.client) is question:

@@ -22,7 +22,7 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.advise import AdviceOptions
-from tierwise.serve.recordings import Shelf
+from tierwise.serve.recordings import ServedRecordings
 from tierwise.serve.refinement import Answer, Refinement
 from tierwise.serve.server import listen, serve
 from tierwise.serve.simulator import Simulator
@@ -174,8 +174,8 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, Simula
     monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "")
     simulator = Simulator()
     listening = listen("127.0.0.1", 0)
-    shelf = Shelf([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
-    running = serve(shelf, simulator, listening, "127.0.0.1")
+    recordings = ServedRecordings([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
+    running = serve(recordings, simulator, listening, "127.0.0.1")
     thread = threading.Thread(target=running.run)
     thread.start()
     yield LiveServer(running.url, None), simulator

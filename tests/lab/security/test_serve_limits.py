@@ -18,7 +18,7 @@ pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.advise import AdviceOptions
 from tierwise.serve.newcomers import MOST
-from tierwise.serve.recordings import Shelf
+from tierwise.serve.recordings import ServedRecordings
 from tierwise.serve.server import listen, serve
 from tierwise.serve.simulator import Simulator
 
@@ -33,8 +33,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveServer]:
     monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "page")
     simulator = Simulator()
     listening = listen("127.0.0.1", 0)
-    shelf = Shelf([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
-    running = serve(shelf, simulator, listening, "127.0.0.1")
+    recordings = ServedRecordings([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
+    running = serve(recordings, simulator, listening, "127.0.0.1")
     thread = threading.Thread(target=running.run)
     thread.start()
     try:

@@ -73,11 +73,11 @@ def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_
     parts: list[Any] = []
 
     def ask(client: str, name: str) -> None:
-        def tell(answer: Any) -> None:
+        def on_reply(answer: Any) -> None:
             parts.append((name, answer and answer.stage))
             done.release()
 
-        simulator.ask(client, Planned(name, log, gate), tell)  # type: ignore[arg-type]
+        simulator.ask(client, Planned(name, log, gate), on_reply)  # type: ignore[arg-type]
 
     for client in "abc":
         ask(client, client)

@@ -42,14 +42,14 @@ class EmbeddedClients:
             present_link: gives the link to the current worker.
         """
         self._present_link = present_link
-        self._told: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
+        self._connection: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
         self._closed = False
         self._connect()
 
     @property
     def sessions(self) -> int:
         """Number of open sessions."""
-        return 0 if self._closed or not self._link.open else int(self._told["clients"])
+        return 0 if self._closed or not self._link.open else int(self._connection["clients"])
 
     def run(
         self,
@@ -83,7 +83,7 @@ class EmbeddedClients:
 
     def _connect(self) -> None:
         self._link = self._present_link()
-        self._number = self._link.call("connect", **self._told)
+        self._number = self._link.call("connect", **self._connection)
 
 
 _END_TIMEOUT_S = 10

@@ -79,7 +79,7 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
     numbers = {
         device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)
     }
-    mounts = [f"{name}=/path/on/new/device    # {_said(device)}" for device, name in numbers.items()]
+    mounts = [f"{name}=/path/on/new/device    # {_device_words(device)}" for device, name in numbers.items()]
     return Guide(
         variables="\n".join([moves.get("variables", "").strip(), *mounts]).strip() if known else "",
         steps=[
@@ -122,6 +122,6 @@ def _lines(text: str, new: str) -> str:
     return text.strip().replace("$NEW", f"${new}")
 
 
-def _said(device: str) -> str:
+def _device_words(device: str) -> str:
     """A device's name for a comment: a name from a stranger's file ends no line."""
     return "".join(letter if letter.isprintable() else " " for letter in device)

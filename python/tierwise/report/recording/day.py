@@ -39,7 +39,7 @@ def day_advice_document(day_advice: DayAdvice) -> list[Block]:
         *_unusable(day_advice),
         Text(agreement_sentence(day_advice), Tone.HEADLINE),
         *(
-            Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_said(answer)}")
+            Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
             for answer in day_advice.answers
         ),
         _answers(day_advice),
@@ -97,7 +97,7 @@ def _first(answer: LoadAdvice) -> str:
     return _NOTHING if answer.first_move is None else moving(dict([answer.first_move]))
 
 
-def _said(answer: LoadAdvice) -> str:
+def _answer_words(answer: LoadAdvice) -> str:
     return first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}."
 
 
