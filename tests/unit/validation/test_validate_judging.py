@@ -183,6 +183,8 @@ def test_the_page_says_what_was_found(folder: Path) -> None:
     assert "Over 12 predictions of 2 cases" in page
     assert "| accounts-4 | all-7k2 | log-nvme |" in page
     assert "| accounts-4 | all-7k2 | all-7k2 (control) |" in page
+    assert "| pairs of placements in order | at least 90\u00a0% |" in page
+    assert "**missed**" in page and not accuracy.passed
     assert "No such round has been run yet." in page
     assert "- building: shell: is not installed" in page
     names = [cells[0] for cells in summary_rows(accuracy, "building")]
