@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 from tierwise.model.placement import Role
+from tierwise.model.units import significant
 from tierwise.predict import bounds, estimates, mean_value, state
 from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
@@ -206,8 +207,8 @@ class Answers:
         warnings = [*self._cannot_be_parted(scenario), *self._warnings, *own]
         if abs(self._run.error) > CHANCE:
             warnings.append(
-                f"replaying the recorded run gives {self._run.reproduced_rate_per_s:,.4g} "
-                f"{self._run.unit}/s where {self._run.rate_per_s:,.4g} were recorded "
+                f"replaying the recorded run gives {significant(self._run.reproduced_rate_per_s)} "
+                f"{self._run.unit}/s where {significant(self._run.rate_per_s)} were recorded "
                 f"({self._run.error:+.0%}): the interval is wider for it"
             )
         if not scenario.changes:
@@ -218,8 +219,9 @@ class Answers:
             )
         elif arrivals := self._work.arrivals_per_s(scenario):
             warnings.append(
-                f"transactions arrived by a schedule, {arrivals:,.4g} a second, whether or not earlier ones "
-                "were done: a faster device answers them sooner, and does not make more of them"
+                f"transactions arrived by a schedule, {significant(arrivals)} a second, "
+                "whether or not earlier ones were done: a faster device answers them sooner, and does not make "
+                "more of them"
             )
         engine, path = self._run.engine, self._path(scenario)
         if scenario.settings and self._error.uncalibrated(engine, path, ["settings"]):

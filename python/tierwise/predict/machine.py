@@ -8,6 +8,7 @@ from typing import Any
 from tierwise.device_models.instances import Instance
 from tierwise.device_models.profiles import Profile
 from tierwise.model.placement import EVERYTHING, Role
+from tierwise.model.units import significant
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.scenario import Scenario
@@ -65,14 +66,14 @@ def note(scenario: Scenario, fresh: bool) -> str:
     text = ""
     if burst and fresh:
         text = (
-            f"; its burst of {burst.iops:,.0f} I/Os a second and {burst.mb_per_s:,.4g} MB/s, which lasts "
-            f"{burst.minutes:g} min, is there"
+            f"; its burst of {burst.iops:,.0f} I/Os a second and {significant(burst.mb_per_s, 4)} MB/s, "
+            f"which lasts {burst.minutes:g} min, is there"
         )
     elif burst:
         text = f"; its burst of {burst.minutes:g} min is spent, as under steady load"
     return (
         f"machine: {instance.name} sustains {instance.iops:,.0f} I/Os a second and "
-        f"{instance.mb_per_s:,.4g} MB/s to all its network volumes together{text}"
+        f"{significant(instance.mb_per_s, 4)} MB/s to all its network volumes together{text}"
     )
 
 
@@ -99,7 +100,7 @@ def warnings(scenario: Scenario, work: WorkSummary, about: About | None) -> list
     if _other_memory(instance, work) and not work.can_change_memory and scenario.memory_bytes is None:
         texts.append(
             f"memory stays as recorded, {work.memory_bytes / _GIB:,.3g} GiB where {instance.name} has "
-            f"{instance.memory_gib:,.4g}: {work.memory_reason}"
+            f"{instance.memory_gib:,g}: {work.memory_reason}"
         )
     if "cores" in scenario.set_by_instance and scenario.cpu_speed == 1.0:
         texts.append(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from tierwise.model.placement import Role
+from tierwise.model.units import significant
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.time_shares import time_share
@@ -70,8 +71,9 @@ def difference(analysed_per_s: float | None, simulated_per_s: float) -> str | No
     if not analysed_per_s or abs(math.log(analysed_per_s / simulated_per_s)) <= _UNLIKE:
         return None
     return (
-        f"mean-value analysis gives {analysed_per_s:,.4g}/s where the simulation gives "
-        f"{simulated_per_s:,.4g}/s ({analysed_per_s / simulated_per_s - 1:+.0%}): one of them misses a queue"
+        f"mean-value analysis gives {significant(analysed_per_s)}/s where the simulation gives "
+        f"{significant(simulated_per_s)}/s ({analysed_per_s / simulated_per_s - 1:+.0%}): "
+        "one of them misses a queue"
     )
 
 
