@@ -220,8 +220,8 @@ class Answers:
         elif arrivals := self._work.arrivals_per_s(scenario):
             warnings.append(
                 f"transactions arrived by a schedule, {significant(arrivals)} a second, "
-                "whether or not earlier ones were done: a faster device answers them sooner, and does not make "
-                "more of them"
+                "whether or not earlier ones were done: a faster device answers them sooner, and does not "
+                "make more of them"
             )
         engine, path = self._run.engine, self._path(scenario)
         if scenario.settings and self._error.uncalibrated(engine, path, ["settings"]):
