@@ -40,9 +40,9 @@ def main() -> int:
     print("|" + " --- |" * 7)
     print(_row("nothing", whole, "", "", ""), flush=True)
     for name in options.only:
-        found = validate.judge(rounds, str, [name])[0]
-        rises = _rise(_predicted(whole), _predicted(found)), _rise(_reproduced(whole), _reproduced(found))
-        print(_row(name, found, *map(_interval, rises), _meaning(*rises)), flush=True)
+        judged = validate.judge(rounds, str, [name])[0]
+        rises = _rise(_predicted(whole), _predicted(judged)), _rise(_reproduced(whole), _reproduced(judged))
+        print(_row(name, judged, *map(_interval, rises), _meaning(*rises)), flush=True)
     return 0
 
 
@@ -66,9 +66,11 @@ def _predicted(accuracy: Accuracy) -> dict[Key, float]:
 
 def _reproduced(accuracy: Accuracy) -> dict[Key, float]:
     return {
-        (one.case, one.recorded, one.recorded, one.block, one.round): abs(math.log1p(one.error))
-        for one in accuracy.recordings
-        if one.error is not None
+        (recording.case, recording.recorded, recording.recorded, recording.block, recording.round): abs(
+            math.log1p(recording.error)
+        )
+        for recording in accuracy.recordings
+        if recording.error is not None
     }
 
 
@@ -85,7 +87,7 @@ def _rise(whole: Mapping[Key, float], without: Mapping[Key, float]) -> tuple[flo
 
 
 def _interval(rise: tuple[float, float, float]) -> str:
-    mean, low, high = (100 * one for one in rise)
+    mean, low, high = (100 * end for end in rise)
     return f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"
 
 

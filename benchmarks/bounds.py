@@ -110,8 +110,10 @@ def measured(case: str, own: Path, memory: Path) -> Row:
                 run = json.loads(text)
                 elapsed_s[run["placement"]].append(run["elapsed_s"])
         recordings = sorted(file.parent for file in (work / "recordings").rglob("about.json"))
-        stated = [answer for one in recordings if "own" in one.parts for answer in answers(one)]
-    bounds, predicted = ([one[which] for one in stated] for which in (0, 1))
+        stated = [
+            answer for recording in recordings if "own" in recording.parts for answer in answers(recording)
+        ]
+    bounds, predicted = ([answer[which] for answer in stated] for which in (0, 1))
     return Row(case, elapsed_s["own"], elapsed_s["memory"], bounds, predicted)
 
 

@@ -56,36 +56,38 @@ def _measured(case: Case, options: argparse.Namespace, folder: Path) -> float:
     own.mkdir(exist_ok=True)
     alone: list[float] = []
     ratios: list[float] = []
-    with placed(case, options.placement, template, own, 1, drop_caches=False) as one:
-        one.warm_up()
+    with placed(case, options.placement, template, own, 1, drop_caches=False) as servers:
+        servers.warm_up()
         for _ in range(2):  # Rates rise at first.
-            one.run(options.seconds)
+            servers.run(options.seconds)
         for _ in range(options.pairs):
             rates = dict.fromkeys(random.sample(["alone", "recorded"], 2), 0.0)
             for kind in rates:
-                rates[kind] = _alone(one, options) if kind == "alone" else _recorded(one, options, folder)
-                one.settle()
+                rates[kind] = (
+                    _alone(servers, options) if kind == "alone" else _recorded(servers, options, folder)
+                )
+                servers.settle()
             alone.append(rates["alone"])
             ratios.append(rates["recorded"] / rates["alone"])
-    found = estimate(ratios)
-    assert found is not None
+    measured = estimate(ratios)
+    assert measured is not None
     print(
-        f"{case.name} on {options.placement}: {1 - found.value:.1%} lost at a duty of {options.duty:g} "
-        f"(95 %: {1 - found.high:.1%} to {1 - found.low:.1%}), {len(ratios)} pairs, "
+        f"{case.name} on {options.placement}: {1 - measured.value:.1%} lost at a duty of {options.duty:g} "
+        f"(95 %: {1 - measured.high:.1%} to {1 - measured.low:.1%}), {len(ratios)} pairs, "
         f"{statistics.median(alone):,.0f} a second alone",
         flush=True,
     )
-    return 1 - found.low
+    return 1 - measured.low
 
 
-def _alone(one: Placed, options: argparse.Namespace) -> float:
-    found = one.run(options.seconds)
-    return float(found["transactions"] / found["elapsed_s"])
+def _alone(placed: Placed, options: argparse.Namespace) -> float:
+    completed = placed.run(options.seconds)
+    return float(completed["transactions"] / completed["elapsed_s"])
 
 
-def _recorded(one: Placed, options: argparse.Namespace, folder: Path) -> float:
+def _recorded(placed: Placed, options: argparse.Namespace, folder: Path) -> float:
     """Rate while recorded, from the begin of a burst."""
-    target = one.database.target()
+    target = placed.database.target()
     assert target is not None
     out = folder / "recording"
     shutil.rmtree(out, ignore_errors=True)
@@ -95,7 +97,7 @@ def _recorded(one: Placed, options: argparse.Namespace, folder: Path) -> float:
         burst.start()
         begun.wait()
         try:
-            return _alone(one, options)
+            return _alone(placed, options)
         finally:
             session.stop()
             burst.join()

@@ -104,7 +104,9 @@ def _pgbench(engine: Engine, workload: Workload, options: argparse.Namespace, re
             file = Path(folder) / f"{name}.sql"
             file.write_text(script, "utf-8")
             command.append(f"--file={file}@{weight:.0f}")
-        sequences = [name for name, one in workload.spec.parameters.items() if one.kind == "sequence"]
+        sequences = [
+            name for name, parameter in workload.spec.parameters.items() if parameter.kind == "sequence"
+        ]
         command += [f"--define={name}_base=0" for name in sequences]
         return _measured(command, engine.dsn(), each * options.clients)
 

@@ -62,8 +62,8 @@ def main() -> None:
             )
         run_study(MIRROR, chosen.results / "mirror", [])
         print(f"{(time.monotonic() - began_s) / 60:.1f} min")
-    found = sorted(chosen.results.glob("*/*/latest/results.jsonl"))
-    runs = [run for file in found for run in read_results(file)]
+    paths = sorted(chosen.results.glob("*/*/latest/results.jsonl"))
+    runs = [run for file in paths for run in read_results(file)]
     rows = build_deaths(runs)
     PAGE.write_text(page(rows, runs, mirror_words(chosen.results)), encoding="utf-8")
     kept = ShownDeaths(
@@ -85,10 +85,10 @@ def run_study(name: str, out: Path, more: list[str]) -> None:
 
 def mirror_words(results: Path) -> str:
     """The section on the mirror: both states, pattern by pattern."""
-    found = list((results / "mirror").glob("*/latest/results.jsonl"))
-    if not found:
+    paths = list((results / "mirror").glob("*/latest/results.jsonl"))
+    if not paths:
         return f"Not measured here: `tierwise study run {MIRROR}`."
-    (file,) = found
+    (file,) = paths
     answer = build_answer(read_results(file), read_study_info(file.with_name("study.json")))
     (states,) = answer.comparisons
     assert states.benchmark is not None, "a study of patterns"
@@ -100,14 +100,14 @@ def page(rows: list[DeathRow], runs: list[RunResult], mirror: str) -> str:
     parts = [HEAD]
     for engine in dict.fromkeys(row.engine for row in rows):
         own = [row for row in rows if row.engine == engine]
-        said = "\n".join(f"- {death_sentence(row)}" for row in own)
-        told = [
+        sentence = "\n".join(f"- {death_sentence(row)}" for row in own)
+        texts = [
             f"- {row.role}: `{_FOLDERS.sub('', message)}`"
             for row in own
             if (message := row.refused or row.damage)
         ]
-        why = "What the engine or the check said:\n\n" + "\n".join(told) + "\n" if told else ""
-        parts.append(f"## {TITLES[engine]}\n\n{said}\n\n{to_markdown([death_table(own)])}\n\n{why}")
+        why = "What the engine or the check said:\n\n" + "\n".join(texts) + "\n" if texts else ""
+        parts.append(f"## {TITLES[engine]}\n\n{sentence}\n\n{to_markdown([death_table(own)])}\n\n{why}")
     mirrored = "\n".join(f"- {note}" for note in studies.load(MIRROR).notes)
     parts.append(f"## One member of a mirror\n\n{mirrored}\n\n{mirror}\n")
     facts = "\n".join(f"- {name}: {'; '.join(facts_of(runs)[name])}" for name in SHOWN)

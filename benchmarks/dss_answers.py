@@ -54,7 +54,10 @@ def _load(database: duckdb.DuckDBPyConnection, program: Program, directory: Path
 
 
 def _ask(database: duckdb.DuckDBPyConnection, program: Program) -> list[str]:
-    statements = {one["name"]: one["steps"][0]["sql"][0] for one in json.loads(program.json)["transactions"]}
+    statements = {
+        transaction["name"]: transaction["steps"][0]["sql"][0]
+        for transaction in json.loads(program.json)["transactions"]
+    }
     problems = []
     for query in QUERIES:
         began_s = time.perf_counter()

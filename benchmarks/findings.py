@@ -43,12 +43,12 @@ def main() -> None:
         for name in SPEC["studies"]:
             run_study(name, chosen.results)
     runs = {name: runs_of(name, chosen.results) for name in SPEC["studies"]}
-    verdicts = [judge(Finding.model_validate(one), runs) for one in SPEC["findings"]]
+    verdicts = [judge(Finding.model_validate(finding), runs) for finding in SPEC["findings"]]
     PAGE.write_text(page(verdicts, runs), encoding="utf-8")
     for verdict in verdicts:
         print(f"{verdict.outcome:12} {verdict.finding.name}")
-        for one in verdict.judged:
-            print(f"{'':12} {one.check.what}: {one.figure} {one.outcome}")
+        for check in verdict.judged:
+            print(f"{'':12} {check.check.what}: {check.figure} {check.outcome}")
     print(f"written: {PAGE.relative_to(ROOT)}")
     sys.exit(any(verdict.outcome is not Outcome.PASS for verdict in verdicts))
 
@@ -83,14 +83,14 @@ def runs_of(name: str, results: Path) -> list[RunResult]:
 
 def predicted() -> list[PredictedPaper]:
     """Predictions by benchmarks/papers.py; empty before its first call."""
-    said = json.loads(PREDICTED.read_text("utf-8")) if PREDICTED.exists() else []
-    return [PredictedPaper.model_validate(one) for one in said]
+    content = json.loads(PREDICTED.read_text("utf-8")) if PREDICTED.exists() else []
+    return [PredictedPaper.model_validate(load) for load in content]
 
 
 def predictions() -> list[str]:
     """The page's section of predictions, if there are any."""
-    found = predicted()
-    if not found:
+    predictions = predicted()
+    if not predictions:
         return []
     return [
         "## Predicted for the papers' machines",
@@ -99,7 +99,7 @@ def predictions() -> list[str]:
         "cores and a factor of the processor's speed ([predict.md](predict.md)). Ratios of times, with",
         "95 % intervals.",
         "",
-        predicted_to_markdown(found),
+        predicted_to_markdown(predictions),
     ]
 
 

@@ -78,9 +78,9 @@ def _tasks(folder: Path, count: int, seeds: int) -> list[OptionsTask]:
     sources = sorted(EXAMPLES.glob("*/"))
     for number in range(count):
         perturbed(sources[number % len(sources)], folder / f"shop-{number:05}", number)
-    found, _ = catalogue([f"{folder}/shop-*"])
+    tasks, _ = catalogue([f"{folder}/shop-*"])
     devices, terms, error = tuple(resolve(name).name for name in DEVICES), Terms(), ModelError.read()
-    return [OptionsTask(one, devices, terms, seeds=seeds, model_error=error) for one in found]
+    return [OptionsTask(task, devices, terms, seeds=seeds, model_error=error) for task in tasks]
 
 
 def _efficient(tasks: Sequence[OptionsTask], rounds: int) -> bool:
@@ -123,9 +123,9 @@ def _large(tasks: Sequence[OptionsTask], compared: int, folder: Path) -> bool:
         flush=True,
     )
     expected, took_s = _run(Threads(), tasks[:compared])
-    same = all(rows[number] == one for number, one in expected.items())
-    said = "are the same" if same else "DIFFER"
-    print(f"  the first {compared} on threads: {took_s:.1f} s; the rows of the workers {said}")
+    same = all(rows[number] == row for number, row in expected.items())
+    text = "are the same" if same else "DIFFER"
+    print(f"  the first {compared} on threads: {took_s:.1f} s; the rows of the workers {text}")
     return same and worker_mb <= WORKER_BAR_MB and scheduler_mb <= SCHEDULER_BAR_MB
 
 
@@ -135,9 +135,9 @@ def _warm(cluster: Executor, workers: int) -> None:
 
 
 def _start(_: int) -> None:
-    found, _ = catalogue([str(EXAMPLES / "keyed-update")])
+    tasks, _ = catalogue([str(EXAMPLES / "keyed-update")])
     devices = tuple(resolve(name).name for name in DEVICES)
-    options_of(OptionsTask(found[0], devices, Terms(), seeds=2))
+    options_of(OptionsTask(tasks[0], devices, Terms(), seeds=2))
     time.sleep(0.1)
 
 
@@ -145,7 +145,7 @@ def _run(engine: Executor, tasks: Sequence[OptionsTask]) -> tuple[dict[int, obje
     begin_s = time.perf_counter()
     rows = dict(engine.run(options_of, tasks))
     took_s = time.perf_counter() - begin_s
-    assert all(isinstance(one, DatabaseOptions) for one in rows.values()), "every recording can be used"
+    assert all(isinstance(row, DatabaseOptions) for row in rows.values()), "every recording can be used"
     return rows, took_s
 
 
@@ -157,9 +157,9 @@ def _peaks() -> Iterator[dict[int, float]]:
 
     def watch() -> None:
         while not over.wait(0.2):
-            for one in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+            for child in [psutil.Process(), *psutil.Process().children(recursive=True)]:
                 try:
-                    peaks[one.pid] = max(peaks.get(one.pid, 0.0), one.memory_info().rss / 1e6)
+                    peaks[child.pid] = max(peaks.get(child.pid, 0.0), child.memory_info().rss / 1e6)
                 except psutil.NoSuchProcess:
                     continue
 

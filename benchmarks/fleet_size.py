@@ -44,8 +44,8 @@ def main() -> int:
 def _measure(count: int) -> None:
     chance = random.Random(count)
     rows = [_database(f"shop-{number:06}", chance) for number in range(count)]
-    full = sum(one.options[-1].cost_per_month for one in rows)
-    options = AdviceOptions([resolve(one).name for one in DEVICES], BUDGET_SHARE * full, terms=Terms())
+    full = sum(row.options[-1].cost_per_month for row in rows)
+    options = AdviceOptions([resolve(device).name for device in DEVICES], BUDGET_SHARE * full, terms=Terms())
     before_mb = _peak_mb()
     begin_s, begin_cpu_s = time.perf_counter(), time.process_time()
     advice = best_moves(rows, options, Weights())

@@ -68,9 +68,9 @@ def main() -> int:
     asked = parser.parse_args()
     regrets = []
     for case in _cases():
-        found = _regret(*case, asked.share)
-        print(_row(found), flush=True)
-        regrets.append(found)
+        regret = _regret(*case, asked.share)
+        print(_row(regret), flush=True)
+        regrets.append(regret)
     text = _page(regrets, asked.share, _large())
     print(text)
     if asked.write:
@@ -85,42 +85,43 @@ def _cases() -> Iterator[tuple[str, Predictor, list[str]]]:
         for size in SIZES:
             if LEAST <= size**roles <= MOST_OF_CASE:
                 for start in STARTS:
-                    others = [DEVICES[(start + one) % len(DEVICES)] for one in range(size - 1)]
+                    others = [DEVICES[(start + number) % len(DEVICES)] for number in range(size - 1)]
                     yield f"{path.name}, {size} devices, from {others[0]}", predictor, others
 
 
 def _regret(name: str, predictor: Predictor, others: Sequence[str], share: float) -> Regret:
     costs = Costs.of(predictor)
 
-    def cost(one: Ranked) -> float:
-        return costs.cost_per_month(one.placement)
+    def cost(ranked: Ranked) -> float:
+        return costs.cost_per_month(ranked.placement)
 
     devices = [RECORDED, *others]
     everything = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0)
     most = max(round(share * everything.tried), 1)
-    found = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0, most=most).ranked
-    sample = random.Random(name).sample(everything.ranked, len(found))
-    priced = [(cost(one), one) for one in everything.ranked]
+    ranked = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0, most=most).ranked
+    sample = random.Random(name).sample(everything.ranked, len(ranked))
+    priced = [(cost(placing), placing) for placing in everything.ranked]
     steps = front(priced)
     missed = [
-        [1.0 - _best(part, budget, cost) / one.rate_per_s for budget, one in steps]
-        for part in (found, sample)
+        [1.0 - _best(part, budget, cost) / step.rate_per_s for budget, step in steps]
+        for part in (ranked, sample)
     ]
-    return Regret(name, everything.tried, len(found), *missed)
+    return Regret(name, everything.tried, len(ranked), *missed)
 
 
 def _best(part: Sequence[Ranked], budget: float, cost: Callable[[Ranked], float]) -> float:
-    return max((one.rate_per_s for one in part if cost(one) <= budget), default=0.0)
+    return max((ranked.rate_per_s for ranked in part if cost(ranked) <= budget), default=0.0)
 
 
-def _row(one: Regret) -> str:
-    words = [f"{statistics.median(part):.1%} | {max(part):.1%}" for part in (one.search, one.sample)]
-    return f"| {one.name} | {one.count:,} | {one.simulated:,} | {len(one.search)} | {words[0]} | {words[1]} |"
+def _row(regret: Regret) -> str:
+    words = [f"{statistics.median(part):.1%} | {max(part):.1%}" for part in (regret.search, regret.sample)]
+    counts = f"{regret.count:,} | {regret.simulated:,} | {len(regret.search)}"
+    return f"| {regret.name} | {counts} | {words[0]} | {words[1]} |"
 
 
 def _large() -> str:
     opened = [(path, Predictor.open(path)) for path in sorted(EXAMPLES.glob("*/"))]
-    path, predictor = max(opened, key=lambda one: len(by_load(one[1])[1]))
+    path, predictor = max(opened, key=lambda pair: len(by_load(pair[1])[1]))
     roles = by_load(predictor)[1]
     devices = [RECORDED, *DEVICES]
     number = itertools.count(2)
@@ -128,23 +129,27 @@ def _large() -> str:
         devices.append(f"ssd-nvme-dc#{next(number)}")
     costs = Costs.of(predictor)
 
-    def cost(one: Ranked) -> float:
-        return costs.cost_per_month(one.placement)
+    def cost(ranked: Ranked) -> float:
+        return costs.cost_per_month(ranked.placement)
 
     begin_s = time.perf_counter()
-    found = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0)
+    ranking = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0)
     took_s = time.perf_counter() - begin_s
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    every = [one for one in placements_of(roles, devices) if costs.fits(one)]
-    chosen = {tuple(one.items()) for one in random.Random(1).sample(every, MOST_PLACEMENTS)}
+    every = [placement for placement in placements_of(roles, devices) if costs.fits(placement)]
+    chosen = {tuple(placement.items()) for placement in random.Random(1).sample(every, MOST_PLACEMENTS)}
     sample = rank(
-        predictor, devices, keep=lambda one: tuple(one.items()) in chosen, closer=0, most=len(every) + 1
+        predictor,
+        devices,
+        keep=lambda placement: tuple(placement.items()) in chosen,
+        closer=0,
+        most=len(every) + 1,
     ).ranked
-    steps = front([(cost(one), one) for one in sample])
-    more = [_best(found.ranked, budget, cost) / one.rate_per_s for budget, one in steps]
+    steps = front([(cost(look), look) for look in sample])
+    more = [_best(ranking.ranked, budget, cost) / step.rate_per_s for budget, step in steps]
     count, budgets = len(devices) ** len(roles), len(steps)
     text = (
-        f"{path.name}, {len(roles)} roles on {len(devices)} devices: {count:,} placements, {found.tried:,} "
+        f"{path.name}, {len(roles)} roles on {len(devices)} devices: {count:,} placements, {ranking.tried:,} "
         f"simulated in {took_s:.0f} s, {peak_mb:.0f} MB at most. At the {budgets} budgets at which the front "
         f"of a random sample of {len(sample):,} placements rises, the best found placement is "
         f"{min(more):.2f} to {max(more):.2f} times as fast as the best of the sample (median "
@@ -178,8 +183,8 @@ and {worst:.1%} at most.
 
 
 def _page(regrets: Sequence[Regret], share: float, large: str) -> str:
-    searched = [one for case in regrets for one in case.search]
-    sampled = [one for case in regrets for one in case.sample]
+    searched = [regret for case in regrets for regret in case.search]
+    sampled = [regret for case in regrets for regret in case.sample]
     return PAGE.format(
         share=share,
         rows="\n".join(map(_row, regrets)),
@@ -187,7 +192,7 @@ def _page(regrets: Sequence[Regret], share: float, large: str) -> str:
         cases=len(regrets),
         mean=statistics.mean(searched),
         greatest=max(searched),
-        best=sum(one < _SAME for one in searched),
+        best=sum(regret < _SAME for regret in searched),
         sampled=statistics.mean(sampled),
         worst=max(sampled),
         large=large,

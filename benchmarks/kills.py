@@ -69,18 +69,18 @@ def command_of(what: str, folder: Path, draw: random.Random) -> list[str]:
 
 def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
     """Leftovers of a killed command."""
-    found = [f"entry {entry.kind} {entry.name}" for entry in ledger.entries()]
-    found += [f"mount {one.point}" for one in mounts.mounts() if one.point.is_relative_to(folder)]
-    found += [f"loop {device}" for device in loop.attached_below(run_dir)]
+    texts = [f"entry {entry.kind} {entry.name}" for entry in ledger.entries()]
+    texts += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(folder)]
+    texts += [f"loop {device}" for device in loop.attached_below(run_dir)]
     token = f"TIERWISE_RUN_DIR={run_dir}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         if int(process.name) != os.getpid():
             try:
                 if token in (process / "environ").read_bytes().split(b"\0"):
-                    found.append(f"process {process.name} {(process / 'comm').read_text().strip()}")
+                    texts.append(f"process {process.name} {(process / 'comm').read_text().strip()}")
             except OSError:
                 continue
-    return found + sorted(taken() - before)
+    return texts + sorted(taken() - before)
 
 
 def taken() -> set[str]:
@@ -88,8 +88,8 @@ def taken() -> set[str]:
     kinds = ("*-home-*", "tierwise-*", "postgres-shared-*")
     places = (Path(tempfile.gettempdir()), Path("/dev/shm"))
     groups = (f"{cgroups.PARENT}/*/", f"*/{cgroups.PARENT}/*/")
-    found = {f"directory {path}" for place in places for kind in kinds for path in place.glob(kind)}
-    return found | {f"group {path}" for kind in groups for path in cgroups.ROOT.glob(kind)}
+    texts = {f"directory {path}" for place in places for kind in kinds for path in place.glob(kind)}
+    return texts | {f"group {path}" for kind in groups for path in cgroups.ROOT.glob(kind)}
 
 
 def finished_runs(folder: Path) -> set[str]:
@@ -103,9 +103,9 @@ def kill_once(what: str, number: int, run_dir: Path, folder: Path, how: signal.S
     """Start a command, kill it, start tierwise once more, and list the leftovers."""
     draw = random.Random(number)
     before, runs = taken(), finished_runs(folder)
-    with (folder / "said").open("wb") as said:
+    with (folder / "said").open("wb") as output:
         process = subprocess.Popen(
-            command_of(what, folder, draw), stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            command_of(what, folder, draw), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     moment_s = draw.uniform(0, LATEST_S[what])
     time.sleep(moment_s)
@@ -166,11 +166,11 @@ def main() -> None:
         os.environ["TIERWISE_RUN_DIR"] = str(run_dir)
         for number in range(len(done), arguments.count):
             what = arguments.command[number % len(arguments.command)]
-            told = kill_once(what, number, run_dir, folder, how)
+            outcome = kill_once(what, number, run_dir, folder, how)
             with arguments.out.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(told) + "\n")
-            if told["problems"]:
-                print(told, flush=True)
+                out.write(json.dumps(outcome) + "\n")
+            if outcome["problems"]:
+                print(outcome, flush=True)
     rows = [json.loads(line) for line in arguments.out.read_text("utf-8").splitlines()]
     again = sum(row["signals"] > 1 for row in rows)
     wrong = Counter(row["command"] for row in rows if row["problems"])

@@ -58,10 +58,15 @@ def service(drive: Path, times: Path) -> Iterator[Row]:
 
 def quantiles(drive: str, source: str, requests: Iterator[str]) -> Iterator[Row]:
     """Of one list of requests with their times."""
-    found = sorted(float(row["service_us"]) / 1e3 for row in csv.DictReader(requests))
+    times_ms = sorted(float(row["service_us"]) / 1e3 for row in csv.DictReader(requests))
     for point in range(POINTS + 1):
         share = point / POINTS
-        yield {"drive": drive, "source": source, "share": share, "ms": found[round(share * (len(found) - 1))]}
+        yield {
+            "drive": drive,
+            "source": source,
+            "share": share,
+            "ms": times_ms[round(share * (len(times_ms) - 1))],
+        }
 
 
 def service_chart(rows: list[Row]) -> alt.FacetChart:
@@ -117,8 +122,8 @@ def amplification() -> Iterator[Row]:
     base = profiles.load("ssd-sata-slc-2008")
     for share in SPARE_SHARES:
         job = Job(preset="randwrite-16k-qd32", count=2_000_000, precondition="random")
-        found = simulate(with_spare(base, share), job).write_amplification
-        yield {"spare": share, "source": "model", "amplification": found or math.nan}
+        write_amplification = simulate(with_spare(base, share), job).write_amplification
+        yield {"spare": share, "source": "model", "amplification": write_amplification or math.nan}
     for percent in range(6, 52):
         share = percent / 100
         yield {"spare": share, "source": "closed form", "amplification": closed_form(share)}

@@ -89,7 +89,7 @@ def main() -> int:
     load_before = os.getloadavg()[0]
     compared: dict[str, list[Compared]] = {}
     for name, cases in (("new", NEW), ("building", BUILDING)):
-        chosen = [one for one in cases if options.only in (None, one.name)]
+        chosen = [candidate for candidate in cases if options.only in (None, candidate.name)]
         compared[name] = [
             row
             for number, case in enumerate(chosen)
@@ -111,12 +111,12 @@ def _compared(case: Case, seconds: float, first: bool) -> Iterator[Compared]:
         running(case) as (engine, storage, clients),
     ):
         seen, full_path = Path(folder) / "seen", Path(folder) / "recorded"
-        takers: list[Callable[[], None]] = [
+        captures: list[Callable[[], None]] = [
             lambda: _observed(engine, clients, seen, seconds),
             lambda: recorded(engine, storage, clients, full_path, seconds),
         ]
-        for take in takers if first else reversed(takers):
-            take()
+        for capture in captures if first else reversed(captures):
+            capture()
         named = Path(folder) / "named"
         named.mkdir()
         devices = {role: case.log if role is Role.LOG else case.rest for role in Role}
@@ -125,7 +125,7 @@ def _compared(case: Case, seconds: float, first: bool) -> Iterator[Compared]:
     for place in PLACES:
         if set(place.values()) <= ({case.log} if "log" in place else {case.rest, case.log}):
             continue
-        answers = [one.predict([Scenario(placement=place)])[0] for one in (full, waits, on)]
+        answers = [predictor.predict([Scenario(placement=place)])[0] for predictor in (full, waits, on)]
         yield Compared(case.name, place, full.run.rate_per_s, waits.run.rate_per_s, *answers)
 
 
@@ -160,19 +160,19 @@ def _cost(pairs: int, slot_s: float) -> Cost:
             slots: dict[bool, float] = {}
             for watched in dice.sample((False, True), 2):
                 with _observer(engine, place / f"seen-{number}", watched, slot_s) as cpu_shares:
-                    told = json.loads(clients.run(None, slot_s))
-                slots[watched] = told["transactions"] / told["elapsed_s"]
+                    content = json.loads(clients.run(None, slot_s))
+                slots[watched] = content["transactions"] / content["elapsed_s"]
                 shares += cpu_shares
             ratios.append(slots[False] / slots[True])
             rates.append(slots[False])
         clients.close()
-    found = estimate(ratios)
-    assert found is not None
+    cost = estimate(ratios)
+    assert cost is not None
     return Cost(
         pairs,
-        found.value - 1,
-        found.low - 1,
-        found.high - 1,
+        cost.value - 1,
+        cost.low - 1,
+        cost.high - 1,
         statistics.fmean(shares),
         statistics.median(rates),
     )

@@ -79,20 +79,20 @@ class Run:
 def page(compared: Mapping[str, Sequence[Compared]], cost: Cost | None, run: Run) -> str:
     """The whole page, in Markdown; answers by kind of workload, ``new`` or ``building``."""
     how = _HOW.format(seconds=run.seconds, version=run.version)
-    every = [one for answers in compared.values() for one in answers]
+    every = [answer for answers in compared.values() for answer in answers]
     parts = [_HEAD, "## Finding\n", *(_finding(name, answers) for name, answers in compared.items())]
     parts += [_conditions(every, run.load_before), how, _runs(every), _table(every), _cost(cost, run.bar)]
     return "\n".join(part for part in parts if part)
 
 
 def _finding(kind: str, compared: Sequence[Compared]) -> str:
-    runs = len({one.case for one in compared})
+    runs = len({compared.case for compared in compared})
     lines = [f"{runs} {kind} workloads:", ""] if runs else []
     for name, which in (("waits", "waits"), ("waits, with the devices named", "named")):
         pairs = [
-            (one.full.speedup, answer.speedup)
-            for one in compared
-            if one.full.speedup and (answer := getattr(one, which)).speedup
+            (compared.full.speedup, answer.speedup)
+            for compared in compared
+            if compared.full.speedup and (answer := getattr(compared, which)).speedup
         ]
         if not pairs:
             continue
@@ -109,7 +109,10 @@ def _finding(kind: str, compared: Sequence[Compared]) -> str:
 
 
 def _conditions(compared: Sequence[Compared], load_before: float) -> str:
-    rates = [math.exp(abs(math.log(one.observed_per_s / one.recorded_per_s))) - 1 for one in compared]
+    rates = [
+        math.exp(abs(math.log(compared.observed_per_s / compared.recorded_per_s))) - 1
+        for compared in compared
+    ]
     return (
         "## Conditions\n\n"
         f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Linux {platform.release()}, load average "
@@ -125,8 +128,8 @@ def _percent(share: float, digits: int = 0) -> str:
 
 def _runs(compared: Sequence[Compared]) -> str:
     rows = {
-        one.case: f"| {one.case} | {one.recorded_per_s:,.0f} | {one.observed_per_s:,.0f} |"
-        for one in compared
+        run.case: f"| {run.case} | {run.recorded_per_s:,.0f} | {run.observed_per_s:,.0f} |"
+        for run in compared
     }
     head = "## Runs\n\n| run | recorded, transactions/s | observed, transactions/s |\n| --- | ---: | ---: |"
     return "\n".join([head, *rows.values(), ""])
@@ -141,11 +144,11 @@ def _table(compared: Sequence[Compared]) -> str:
     return "\n".join([head, *map(_row, compared), ""])
 
 
-def _row(one: Compared) -> str:
-    place = ", ".join(f"{role} on {device}" for role, device in one.place.items())
-    cells = [one.case, place, _times(one.full)]
-    for answer in (one.waits, one.named):
-        cells += [_times(answer), _agrees(one.full.speedup, answer.speedup)]
+def _row(compared: Compared) -> str:
+    place = ", ".join(f"{role} on {device}" for role, device in compared.place.items())
+    cells = [compared.case, place, _times(compared.full)]
+    for answer in (compared.waits, compared.named):
+        cells += [_times(answer), _agrees(compared.full.speedup, answer.speedup)]
     return f"| {' | '.join(cells)} |"
 
 

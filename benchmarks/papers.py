@@ -34,10 +34,10 @@ def main() -> None:
     for wanted in SPEC["predictions"]:
         if not chosen.predict_only:
             record(wanted, chosen.recordings)
-        one = predict(wanted, chosen.recordings)
-        predicted.append(one)
-        print(f"{one.experiment:22} {one.figure}")
-    text = json.dumps([one.model_dump() for one in predicted], indent=2, ensure_ascii=False)
+        prediction = predict(wanted, chosen.recordings)
+        predicted.append(prediction)
+        print(f"{prediction.experiment:22} {prediction.figure}")
+    text = json.dumps([prediction.model_dump() for prediction in predicted], indent=2, ensure_ascii=False)
     WRITTEN.write_text(text + "\n", encoding="utf-8")
     print(f"written: {WRITTEN.relative_to(ROOT)}")
 
@@ -53,17 +53,17 @@ def record(wanted: dict[str, Any], recordings: Path) -> None:
 def predict(wanted: dict[str, Any], recordings: Path) -> PredictedPaper:
     """The ratio that an experiment's recording predicts for the paper's machine."""
     machine = SPEC["machines"][wanted["machine"]]
-    said = {key: wanted[key] for key in ("experiment", "finding", "what", "paper", "why") if key in wanted}
-    said |= {"machine": machine["source"], "warnings": []}
+    predict = {key: wanted[key] for key in ("experiment", "finding", "what", "paper", "why") if key in wanted}
+    predict |= {"machine": machine["source"], "warnings": []}
     try:
         predictor = Predictor.open(recording_of(wanted, recordings))
         questions = [question(wanted[side], machine, predictor) for side in ("base", "move")]
         base, move = predictor.predict(questions)
     except TierwiseError as error:
-        return PredictedPaper(**said, ratio=None, refused=str(error))
-    refused = next((one.refused for one in (base, move) if one.refused), None)
+        return PredictedPaper(**predict, ratio=None, refused=str(error))
+    refused = next((prediction.refused for prediction in (base, move) if prediction.refused), None)
     return PredictedPaper(
-        **said | {"warnings": move.warnings},
+        **predict | {"warnings": move.warnings},
         ratio=None if refused else ratio(base, move),
         refused=str(refused.message) if refused else "",
         reproduction_error=predictor.run.error,
@@ -77,8 +77,8 @@ def recording_of(wanted: dict[str, Any], recordings: Path) -> Path:
         TierwiseError: if there is none.
     """
     folder = recordings / wanted["experiment"].replace(" ", "-")
-    found = sorted(file.parent for file in folder.rglob("about.json"))
-    fitting = [one for one in found if wanted.get("setting", "") in str(one.relative_to(folder))]
+    parents = sorted(file.parent for file in folder.rglob("about.json"))
+    fitting = [parent for parent in parents if wanted.get("setting", "") in str(parent.relative_to(folder))]
     if not fitting:
         raise TierwiseError(f"{folder.name}: no recording", "run benchmarks/papers.py as root")
     return fitting[-1]

@@ -33,7 +33,7 @@ def perturbed(source: Path, to: Path, seed: int) -> None:
     """A recording like another, in which time passes at another pace in each stretch of a burst."""
     shutil.copytree(source, to)
     about = json.loads((to / "about.json").read_text("utf-8"))
-    bursts = [(one["start_ns"], one["end_ns"]) for one in about["bursts"]]
+    bursts = [(burst["start_ns"], burst["end_ns"]) for burst in about["bursts"]]
     warp = _Warp(bursts, random.Random(seed))
     for file in to.glob("*.parquet"):
         table = parquet.read_table(file)

@@ -23,9 +23,12 @@ def scripts(
         first_number: start of the sequences.
     """
     resolved = json.loads(workload.resolve(scale).json)
-    generators = {one["name"]: one["generator"] for one in resolved["parameters"]}
+    generators = {parameter["name"]: parameter["generator"] for parameter in resolved["parameters"]}
     writer = _Writer(generators, clients, first_number)
-    return {one["name"]: (one["weight"], writer.script(one)) for one in resolved["transactions"]}
+    return {
+        transaction["name"]: (transaction["weight"], writer.script(transaction))
+        for transaction in resolved["transactions"]
+    }
 
 
 @dataclass(frozen=True)

@@ -69,19 +69,19 @@ def main() -> None:
     chosen = parser.parse_args()
     if not chosen.judge_only:
         measure(chosen.results, chosen.cuts, chosen.repeats)
-    told = json.loads((chosen.results / "pace.json").read_text("utf-8"))
+    content = json.loads((chosen.results / "pace.json").read_text("utf-8"))
     runs = [
         run
         for file in sorted(chosen.results.glob("*/*/*/latest/results.jsonl"))
         for run in read_results(file)
     ]
     rows = build_frontier(runs, study_info(chosen.results))
-    PAGE.write_text(page(rows, runs, told), encoding="utf-8")
+    PAGE.write_text(page(rows, runs, content), encoding="utf-8")
     SHOWN_FILE.write_text(shown_of(rows, runs).model_dump_json(indent=1) + "\n", "utf-8")
     for row in rows:
         print(sentence(row))
-    print(f"{pace_words(told)}\nwritten: {PAGE.relative_to(ROOT)}")
-    sys.exit(any(row.breaks_promise for row in rows) or told["planted"] is None)
+    print(f"{pace_words(content)}\nwritten: {PAGE.relative_to(ROOT)}")
+    sys.exit(any(row.breaks_promise for row in rows) or content["planted"] is None)
 
 
 def measure(results: Path, cuts: int, repeats: int) -> None:
@@ -99,8 +99,8 @@ def measure(results: Path, cuts: int, repeats: int) -> None:
         run for file in sorted(results.glob("honest/*/*/latest/results.jsonl")) for run in read_results(file)
     ]
     made = sum(len(run.power_cuts.cuts) for run in honest if run.power_cuts)
-    told = {"seconds": honest_s, "cuts": made, "load": load, "planted": planted_cut()}
-    (results / "pace.json").write_text(json.dumps(told), "utf-8")
+    facts = {"seconds": honest_s, "cuts": made, "load": load, "planted": planted_cut()}
+    (results / "pace.json").write_text(json.dumps(facts), "utf-8")
 
 
 def run_study(engine: str, out: Path, placements: str, cuts: int, repeats: int, more: list[str]) -> None:
@@ -137,30 +137,30 @@ def study_info(results: Path) -> StudyInfo:
     return infos[0].model_copy(update={"placements": placements, "sweep": sweep})
 
 
-def pace_words(told: dict[str, Any]) -> str:
+def pace_words(facts: dict[str, Any]) -> str:
     """How long it took, and what became of the planted defect."""
-    seconds, cuts = told["seconds"], told["cuts"]
-    found = f"found by cut {told['planted']}" if told["planted"] else f"not found in {PLANTED_CUTS} cuts"
-    short = f"This is a shortened run, at a load average of {told['load']:.0f} on {os.cpu_count()} cores: "
+    seconds, cuts = facts["seconds"], facts["cuts"]
+    text = f"found by cut {facts['planted']}" if facts["planted"] else f"not found in {PLANTED_CUTS} cuts"
+    short = f"This is a shortened run, at a load average of {facts['load']:.0f} on {os.cpu_count()} cores: "
     note = f"{short}rates are too low and their ratios uncertain. " if cuts < FULL_CUTS else ""
     return (
         f"{note}{cuts:,} cuts on honest devices took {seconds / 60:.0f} min, {seconds / cuts:.1f} s each. "
-        f"A planted defect (a flush skipped for one file in {EVERY}, {ENGINE}) was {found}."
+        f"A planted defect (a flush skipped for one file in {EVERY}, {ENGINE}) was {text}."
     )
 
 
-def page(rows: list[CutRow], runs: list[RunResult], told: dict[str, Any]) -> str:
+def page(rows: list[CutRow], runs: list[RunResult], measured: dict[str, Any]) -> str:
     """docs/evidence/durability.md, with a chart for each engine beside it."""
-    parts = [HEAD, f"**{headline(rows)}** {pace_words(told)}\n"]
+    parts = [HEAD, f"**{headline(rows)}** {pace_words(measured)}\n"]
     for engine in dict.fromkeys(row.engine for row in rows):
         own = [row for row in rows if row.engine == engine]
         chart, words = PAGE.with_name(f"durability-{engine}.svg"), described_frontier(own)
         drawing = to_svg(frontier_chart(own, "all-consumer", WIDE), f"durability-{engine}", words)
         chart.write_text(drawing + "\n", encoding="utf-8")
-        said = "\n".join(f"- {sentence(row)}" for row in own)
+        text = "\n".join(f"- {sentence(row)}" for row in own)
         table = to_markdown([frontier_table(own, "all-consumer")])
         parts.append(
-            f"## {TITLES[engine]}\n\n![{engine}: rate against loss]({chart.name})\n\n{said}\n\n{table}"
+            f"## {TITLES[engine]}\n\n![{engine}: rate against loss]({chart.name})\n\n{text}\n\n{table}"
         )
     facts = "\n".join(f"- {name}: {'; '.join(facts_of(runs)[name])}" for name in SHOWN)
     checks = "\n".join(

@@ -91,7 +91,7 @@ def quiet_pair(target: _core.ProbeTarget, file: Path, title: str, seconds: float
         if pairs[-1].foreign_cores <= QUIET_CORES:
             break
         time.sleep(1)
-    return min(pairs, key=lambda one: one.foreign_cores)
+    return min(pairs, key=lambda pair: pair.foreign_cores)
 
 
 def pair(target: _core.ProbeTarget, file: Path, title: str, seconds: float, ours_first: bool) -> Pair:
@@ -136,16 +136,18 @@ def main() -> None:
     )
     failed = False
     for title, taken in pairs.items():
-        ratios = sorted(one.ratio for one in taken)
+        ratios = sorted(sample.ratio for sample in taken)
         ratio = statistics.median(ratios)
         missed = abs(ratio - 1) > BAR
         failed |= missed
-        ours, theirs = (statistics.median(getattr(one, who) for one in taken) for who in ("ours", "theirs"))
+        ours, theirs = (
+            statistics.median(getattr(sample, who) for sample in taken) for who in ("ours", "theirs")
+        )
         print(
             f"{title:18} {ours:9,.1f} MB/s   fio {theirs:9,.1f} MB/s   ratio {ratio:.3f} "
             f"({ratios[0]:.2f}–{ratios[-1]:.2f})   {'FAIL' if missed else 'pass'}"
         )
-    foreign = [one.foreign_cores for taken in pairs.values() for one in taken]
+    foreign = [sample.foreign_cores for taken in pairs.values() for sample in taken]
     noisy = sum(cores > QUIET_CORES for cores in foreign)
     print(f"other programs used {statistics.median(foreign):.2f} cores (median), {max(foreign):.2f} (most);")
     print(f"{noisy} of {len(foreign)} pairs were not quiet")

@@ -66,12 +66,12 @@ def _judged(path: Path) -> bool:
     chosen = sorted(random.Random(0).sample(range(len(scenarios)), LOOKED_AT_LONGER))
     begin_s = time.perf_counter()
     seeds = [
-        _rates(replayer, [SimulationRequest(scenarios[one], seed) for one in chosen])
+        _rates(replayer, [SimulationRequest(scenarios[number], seed) for number in chosen])
         for seed in range(1, SEEDS + 1)
     ]
     longer_s = time.perf_counter() - begin_s
     longer = [statistics.fmean(rates) for rates in zip(*seeds, strict=True)]
-    order, short = _order([quick[one] for one in chosen], longer)
+    order, short = _order([quick[number] for number in chosen], longer)
     work = replayer.work
     print(
         f"{path.name}: {work.sessions} clients, {work.span_s:.1f} s recorded"
@@ -91,7 +91,7 @@ def _judged(path: Path) -> bool:
 
 def _questions(replayer: Replayer) -> list[Scenario]:
     """Every placement of the busiest roles on the devices."""
-    busy = {one.role: one.busy_s for one in replayer.reproduce([0], SPAN_S).outcomes[0].io}
+    busy = {role_io.role: role_io.busy_s for role_io in replayer.reproduce([0], SPAN_S).outcomes[0].io}
     roles = sorted(replayer.work.footprints, key=lambda role: -busy.get(role, 0.0))[:ROLES]
     places = itertools.product(DEVICES, repeat=len(roles))
     return [Scenario(placement=dict(zip(map(str, roles), place, strict=True))) for place in places]
@@ -100,11 +100,13 @@ def _questions(replayer: Replayer) -> list[Scenario]:
 def _rates(replayer: Replayer, asked: Sequence[SimulationRequest]) -> list[float]:
     """Units of work a second."""
     outcomes = replayer.ask(asked)
-    assert all(isinstance(one, Outcome) for one in outcomes), "these devices are large enough for any example"
+    assert all(isinstance(outcome, Outcome) for outcome in outcomes), (
+        "these devices are large enough for any example"
+    )
     return [
-        (1.0 if replayer.work.once else one.transactions) / one.elapsed_s
-        for one in outcomes
-        if isinstance(one, Outcome)
+        (1.0 if replayer.work.once else outcome.transactions) / outcome.elapsed_s
+        for outcome in outcomes
+        if isinstance(outcome, Outcome)
     ]
 
 
@@ -115,8 +117,8 @@ def _order(quick: Sequence[float], longer: Sequence[float]) -> tuple[float, floa
         for a, b in itertools.combinations(range(len(longer)), 2)
         if max(longer[a], longer[b]) > APART * min(longer[a], longer[b])
     ]
-    first = sorted(range(len(quick)), key=lambda one: -quick[one])[:FIRST]
-    short = 1.0 - max(longer[one] for one in first) / max(longer)
+    first = sorted(range(len(quick)), key=lambda number: -quick[number])[:FIRST]
+    short = 1.0 - max(longer[number] for number in first) / max(longer)
     return statistics.fmean(pairs) if pairs else 1.0, short
 
 

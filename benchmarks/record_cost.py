@@ -147,11 +147,11 @@ def _judge_cost(engine: PostgresEngine, options: argparse.Namespace) -> int:
         time.sleep(2)
     cost_high = _told(slots, progress)
     _told_of_recordings(made)
-    told = [one.about for one in made]
-    events = sum(one["losses"]["recorded_events"] for one in told)
-    lost = sum(one["losses"]["lost_events"] for one in told)
-    traced_s = sum(burst["end_ns"] - burst["start_ns"] for one in told for burst in one["bursts"]) / 1e9
-    size = statistics.median(one.size_bytes for one in made) / 1e6 / options.seconds * 60
+    abouts = [recording.about for recording in made]
+    events = sum(about["losses"]["recorded_events"] for about in abouts)
+    lost = sum(about["losses"]["lost_events"] for about in abouts)
+    traced_s = sum(burst["end_ns"] - burst["start_ns"] for about in abouts for burst in about["bursts"]) / 1e9
+    size = statistics.median(recording.size_bytes for recording in made) / 1e6 / options.seconds * 60
     print(f"{events / traced_s:,.0f} events/s within bursts, {lost} lost")
     print(f"{size:.1f} MB a minute; bar {SIZE_BAR_MB_PER_MIN:g}")
     return int(cost_high > COST_BAR) + int(lost > 0) + int(size > SIZE_BAR_MB_PER_MIN)
@@ -193,10 +193,10 @@ def _run(session: Session) -> Callable[[float], None]:
 def _told(slots: list[Slot], progress: Progress) -> float:
     """Print the cost of each kind over the slot without a recorder; return a recording's upper end."""
     by_block: dict[int, dict[str, tuple[float, float]]] = {}
-    for one in slots:
-        done = progress.between(one.start_s, one.end_s)
-        figures = done / (one.end_s - one.start_s), one.cpu_s / done
-        by_block.setdefault(one.block, {})[one.kind] = figures
+    for slot in slots:
+        done = progress.between(slot.start_s, slot.end_s)
+        figures = done / (slot.end_s - slot.start_s), slot.cpu_s / done
+        by_block.setdefault(slot.block, {})[slot.kind] = figures
     rate, cpu_s = (statistics.median(block[ALONE][at] for block in by_block.values()) for at in (0, 1))
     print(f"without a recorder: {rate:,.0f} transactions/s, {cpu_s * 1e6:.0f} µs of the processor each")
     recorded_high = 0.0
@@ -215,16 +215,16 @@ def _told(slots: list[Slot], progress: Progress) -> float:
 
 def _cost(ratios: list[float]) -> tuple[float, float, float]:
     """Geometric mean of ratios less one, with the ends of its 95 % interval."""
-    found = estimate(ratios)
-    assert found is not None
-    return found.low - 1, found.value - 1, found.high - 1
+    cost = estimate(ratios)
+    assert cost is not None
+    return cost.low - 1, cost.value - 1, cost.high - 1
 
 
 def _told_of_recordings(made: list[Made]) -> None:
     for what in ("attaching", "decoding"):
-        took = [getattr(one, what) for one in made]
+        took = [getattr(recording, what) for recording in made]
         wall_s, own_s = (
-            statistics.median(getattr(one, name) for one in took) for name in ("wall_s", "cpu_s")
+            statistics.median(getattr(sample, name) for sample in took) for name in ("wall_s", "cpu_s")
         )
         print(f"{what}: {wall_s:.2f} s, once; {own_s:.2f} s of processor time")
 
@@ -241,15 +241,15 @@ def _judge_losses() -> int:
     callers = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
     try:
         rules = load("sqlite")
-        target = Target(lambda: [one.pid for one in callers], rules)
+        target = Target(lambda: [caller.pid for caller in callers], rules)
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "recording"
-            told = record_running(target, out, Schedule(5, duty=1.0), lambda _: None)
+            recorded = record_running(target, out, Schedule(5, duty=1.0), lambda _: None)
     finally:
-        for one in callers:
-            one.kill()
-            one.wait()
-    burst, losses = told["bursts"][0], told["losses"]
+        for caller in callers:
+            caller.kill()
+            caller.wait()
+    burst, losses = recorded["bursts"][0], recorded["losses"]
     rate = (losses["recorded_events"] + losses["lost_events"]) / (burst["end_ns"] - burst["start_ns"]) * 1e9
     print(f"{rate:,.0f} events/s (bar {RATE_BAR_PER_S:,}): {losses['lost_events']} lost")
     return int(losses["lost_events"] > 0 or rate < RATE_BAR_PER_S)

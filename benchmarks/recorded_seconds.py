@@ -58,7 +58,9 @@ def cut(recording: Path, bursts: int, out: Path) -> None:
 
 def rates(recording: Path) -> list[float | None]:
     """Rates that a recording predicts, in transactions a second."""
-    return [one.rate_per_s and one.rate_per_s.value for one in predict(recording, QUESTIONS)]
+    return [
+        prediction.rate_per_s and prediction.rate_per_s.value for prediction in predict(recording, QUESTIONS)
+    ]
 
 
 def main() -> int:
@@ -91,11 +93,11 @@ def main() -> int:
     print("| --- | --- | --- | --- | --- | --- |")
     for bursts in options.bursts:
         cells = [
-            f"{100 * np.nanquantile(one[bursts], q):.1f} %"
-            for one in (reproduced, predicted)
+            f"{100 * np.nanquantile(rates_of[bursts], q):.1f} %"
+            for rates_of in (reproduced, predicted)
             for q in (0.5, 0.9)
         ]
-        answered = sum(not math.isnan(one) for one in predicted[bursts])
+        answered = sum(not math.isnan(prediction) for prediction in predicted[bursts])
         print(f"| {bursts} | {' | '.join(cells)} | {answered} of {2 * used} |")
     return 0
 

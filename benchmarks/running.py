@@ -58,8 +58,8 @@ def recorded(engine: PostgresEngine, storage: Storage, clients: Clients, out: Pa
     with Session(target, out, Schedule(None, DUTY, 0.5), lambda _: None) as session:
         recording = RunRecording(session, whole=False)
         recording.begin()
-        told = json.loads(clients.run(None, seconds))
-        recording.end(told["elapsed_s"])
+        content = json.loads(clients.run(None, seconds))
+        recording.end(content["elapsed_s"])
         recording.finish(None)
 
 

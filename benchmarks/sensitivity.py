@@ -56,8 +56,10 @@ def main() -> int:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         judged = pool.map(lambda name: _scaled(options.folder, name), options.only)
         for name, scaled in zip(options.only, judged, strict=True):
-            errors = [f"{100 * (_error(one) - _error(whole)):+.1f}" if one else "fails" for one in scaled]
-            changes = [f"{100 * _change(one, whole):.1f} %" if one else "fails" for one in scaled]
+            errors = [
+                f"{100 * (_error(judged) - _error(whole)):+.1f}" if judged else "fails" for judged in scaled
+            ]
+            changes = [f"{100 * _change(judged, whole):.1f} %" if judged else "fails" for judged in scaled]
             print(f"| {' | '.join([f'`{name}`', *errors, *changes])} |", flush=True)
     return 0
 
@@ -78,14 +80,14 @@ def _scaled(folders: list[Path], name: str) -> list[Figures]:
 
 def _replayed(folders: list[Path], scaled: str | None) -> Figures:
     """Figures from a separate process, since the extension reads its environment once; none if it fails."""
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, __file__, *map(str, folders), "--replay"],
         env=os.environ | ({} if scaled is None else {VARIABLE: scaled}),
         check=scaled is None,
         capture_output=True,
         text=True,
     )
-    figures: Figures = json.loads(told.stdout) if told.returncode == 0 else {}
+    figures: Figures = json.loads(completed.stdout) if completed.returncode == 0 else {}
     return figures
 
 
@@ -125,11 +127,11 @@ def _error(figures: Figures) -> float:
 
 def _change(figures: Figures, whole: Figures) -> float:
     pairs = [
-        (one, other)
+        (figure, other)
         for path in figures.keys() & whole.keys()
-        for one, other in zip(figures[path][1], whole[path][1], strict=True)
+        for figure, other in zip(figures[path][1], whole[path][1], strict=True)
     ]
-    return fmean(abs(one - other) for one, other in pairs if one is not None and other is not None)
+    return fmean(abs(sample - other) for sample, other in pairs if sample is not None and other is not None)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Hand(threading.Thread):
         self._address = urlsplit(url)
         self._name, self._sliders, self._until, self._seen = f"hand-{number}", sliders, until, seen
         self._random = random.Random(number)
-        self._stops = {one["name"]: one["as_recorded"] for one in sliders}
+        self._stops = {slider["name"]: slider["as_recorded"] for slider in sliders}
 
     def run(self) -> None:
         """Drag until the time is over."""
@@ -74,7 +74,7 @@ class Hand(threading.Thread):
         self._stops[slider["name"]] = min(max(stop, 0), len(slider["stops"]) - 1)
 
     def _scenario(self) -> dict[str, Any]:
-        chosen = {one["name"]: one["stops"][self._stops[one["name"]]] for one in self._sliders}
+        chosen = {slider["name"]: slider["stops"][self._stops[slider["name"]]] for slider in self._sliders}
         moved = {name: value for name, value in chosen.items() if value is not None}
         return {"placement": {"log": self._random.choice((DEVICE, "recorded"))}, **moved}
 
@@ -159,9 +159,9 @@ def report(
     print(f"first answer: p50 {p50:.3f} s, p95 {p95:.3f} s (bar {FIRST_BAR_S:g} s), p99 {p99:.3f} s")
     if seen.last_s:
         print(f"final answer of {len(seen.last_s)} that rested: p50 {np.median(seen.last_s):.2f} s")
-    shown = ", ".join(f"{one / 1e6:.0f}" for one in memory)
+    shown = ", ".join(f"{bytes_used / 1e6:.0f}" for bytes_used in memory)
     print(f"resident memory, MB: {shown} (pages made, after {WARM_S:g} s, end)")
-    print(f"errors: {len(seen.errors)}{''.join(f'{chr(10)}  {one[:200]}' for one in seen.errors[:5])}")
+    print(f"errors: {len(seen.errors)}{''.join(f'{chr(10)}  {error[:200]}' for error in seen.errors[:5])}")
     print(f"status after SIGINT: {status}")
     flat = memory[-1] <= GROWTH_BAR * memory[1]
     return 0 if p95 < FIRST_BAR_S and flat and not seen.errors and status == 0 else 1

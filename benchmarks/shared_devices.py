@@ -61,15 +61,15 @@ class Row:
     @property
     def error(self) -> float:
         """Predicted over measured rate together, less 1."""
-        found = self.predicted.together.rate_per_s
-        assert found is not None
-        return found.value / self.together_per_s - 1
+        rate_per_s = self.predicted.together.rate_per_s
+        assert rate_per_s is not None
+        return rate_per_s.value / self.together_per_s - 1
 
     @property
     def covered(self) -> bool:
         """Whether the predicted interval contains the measured rate."""
-        found = self.predicted.together.rate_per_s
-        return found is not None and found.low <= self.together_per_s <= found.high
+        rate_per_s = self.predicted.together.rate_per_s
+        return rate_per_s is not None and rate_per_s.low <= self.together_per_s <= rate_per_s.high
 
 
 def main() -> int:
@@ -114,7 +114,7 @@ def _on_device(device: str, predictors: dict[str, Predictor], seconds: float, re
 def _measured(device: str, seconds: float, repeats: int) -> dict[tuple[str, ...], dict[str, float]]:
     """The median rate of each database of each set, and of each alone."""
     sets = [*SETS, *((case.name,) for case in DATABASES)]
-    found: dict[tuple[str, ...], list[dict[str, float]]] = {one: [] for one in sets}
+    measured: dict[tuple[str, ...], list[dict[str, float]]] = {table_set: [] for table_set in sets}
     with ExitStack() as undo:
         mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
         parts = [Partition(case.name, LOG_BYTES) for case in DATABASES]
@@ -128,22 +128,25 @@ def _measured(device: str, seconds: float, repeats: int) -> dict[tuple[str, ...]
             case.name: undo.enter_context(running(case, disk.mounts[case.name]))[2] for case in DATABASES
         }
         disk.set_timing(True)
-        order = [one for one in sets for _ in range(repeats)]
+        order = [table_set for table_set in sets for _ in range(repeats)]
         Random(1).shuffle(order)
-        for one in order:
-            found[one].append(_rates({name: clients[name] for name in one}, seconds))
+        for table_set in order:
+            measured[table_set].append(_rates({name: clients[name] for name in table_set}, seconds))
         disk.set_timing(False)
     return {
-        one: {name: statistics.median(rates[name] for rates in all_rates) for name in one}
-        for one, all_rates in found.items()
+        name: {name: statistics.median(rates[name] for rates in all_rates) for name in name}
+        for name, all_rates in measured.items()
     }
 
 
 def _rates(clients: dict[str, Clients], seconds: float) -> dict[str, float]:
     """Transactions a second of databases that run at once."""
     with ThreadPoolExecutor(len(clients)) as pool:
-        told = pool.map(lambda one: json.loads(one.run(None, seconds)), clients.values())
-        return {name: one["transactions"] / one["elapsed_s"] for name, one in zip(clients, told, strict=True)}
+        rates = pool.map(lambda client: json.loads(client.run(None, seconds)), clients.values())
+        return {
+            name: client["transactions"] / client["elapsed_s"]
+            for name, client in zip(clients, rates, strict=True)
+        }
 
 
 def _page(rows: Sequence[Row], options: argparse.Namespace, load: float) -> str:
@@ -171,9 +174,9 @@ def _page(rows: Sequence[Row], options: argparse.Namespace, load: float) -> str:
 
 
 def _line(row: Row) -> str:
-    found = row.predicted.together.rate_per_s
-    assert found is not None
-    predicted = f"{found.value:.0f} ({found.low:.0f} to {found.high:.0f})"
+    rate_per_s = row.predicted.together.rate_per_s
+    assert rate_per_s is not None
+    predicted = f"{rate_per_s.value:.0f} ({rate_per_s.low:.0f} to {rate_per_s.high:.0f})"
     cells = [
         row.device,
         len(row.databases),

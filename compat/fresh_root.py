@@ -69,10 +69,10 @@ def wheel_in(dist: Path) -> Path:
     Raises:
         SystemExit: if there is none, or more than one.
     """
-    found = list(dist.glob(f"tierwise-*_{platform.machine()}.whl"))
-    if len(found) != 1:
-        raise SystemExit(f"{dist} has {len(found)} wheels for {platform.machine()}: run 'make wheels'")
-    return found[0].resolve()
+    paths = list(dist.glob(f"tierwise-*_{platform.machine()}.whl"))
+    if len(paths) != 1:
+        raise SystemExit(f"{dist} has {len(paths)} wheels for {platform.machine()}: run 'make wheels'")
+    return paths[0].resolve()
 
 
 def run(suite: str, wheel: Path, steps: list[str], limit_s: str) -> int:
@@ -109,14 +109,14 @@ def _of_the_machine() -> dict[str, str]:
     """
     own = {name: value for name, value in os.environ.items() if name != "PIP_CONSTRAINT"}
     named = ("PIP_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-    found = {name: value for name, value in own.items() if name.upper().startswith(named)}
+    values = {name: value for name, value in own.items() if name.upper().startswith(named)}
     command = [sys.executable, "-m", "pip", "config", "list"]
     listed = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
     for line in listed.stdout.splitlines():
         key, _, value = line.partition("=")
         name = "PIP_" + key.rpartition(".")[2].upper().replace("-", "_")
-        found.setdefault(name, ast.literal_eval(value))
-    return found
+        values.setdefault(name, ast.literal_eval(value))
+    return values
 
 
 if __name__ == "__main__":

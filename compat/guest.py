@@ -37,11 +37,11 @@ def run(report: TextIO, module: str, function: str) -> None:
     command = [sys.executable, __file__, "--one", module, function]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
-        ok, said = done.returncode == 0, done.stdout + done.stderr
+        ok, output = done.returncode == 0, done.stdout + done.stderr
     except subprocess.TimeoutExpired as error:
-        ok, said = False, f"not done in {LIMIT_S} s; {error.stdout!r} {error.stderr!r}"
-    print(said, flush=True)
-    lines = said.strip().splitlines() or [""]
+        ok, output = False, f"not done in {LIMIT_S} s; {error.stdout!r} {error.stderr!r}"
+    print(output, flush=True)
+    lines = output.strip().splitlines() or [""]
     tell(
         report,
         f"{module}.{function}",

@@ -47,8 +47,8 @@ def newcomer() -> None:
 def predict() -> None:
     """The image without privileges answers as its user, who cannot change it."""
     steps = _answers(Path("/usr/local/bin/tierwise"))
-    said = run("runuser", "-u", USER, "--", "touch", "/opt/tierwise/changed", status=1)
-    assert "Permission denied" in said, said
+    completed = run("runuser", "-u", USER, "--", "touch", "/opt/tierwise/changed", status=1)
+    assert "Permission denied" in completed, completed
     print(
         f"predict: {_system()}: {', '.join(f'{name} {seconds:.1f} s' for name, seconds in steps.items())}; "
         f"/opt/tierwise has {_megabytes(Path('/opt/tierwise')):.0f} MB"

@@ -25,14 +25,14 @@ def boot(folder: Path, image: Path, limit_s: float, progress: ProgressCallback) 
     report.unlink(missing_ok=True)
     machine = subprocess.Popen(_command(folder, image, report), stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + limit_s
-    told = 0
+    bytes_read = 0
     try:
         while machine.poll() is None and time.monotonic() < deadline:
             time.sleep(1)
             lines = report.read_text("utf-8", "replace").split("\n")[:-1] if report.exists() else []
-            for line in lines[told:]:
+            for line in lines[bytes_read:]:
                 progress(line)
-            told = len(lines)
+            bytes_read = len(lines)
     finally:
         machine.kill()
         machine.wait()

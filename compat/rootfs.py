@@ -51,8 +51,8 @@ def guests() -> dict[str, Guest]:
     """Every guest by its name."""
     text = tomllib.loads((HERE / "guests.toml").read_text("utf-8"))
     return {
-        name: Guest(name, one["suite"], one["kernel"], [*text["packages"], *one.get("packages", [])])
-        for name, one in text["guests"].items()
+        name: Guest(name, guest["suite"], guest["kernel"], [*text["packages"], *guest.get("packages", [])])
+        for name, guest in text["guests"].items()
     }
 
 

@@ -49,7 +49,7 @@ def build_wheel() -> Path:
     subprocess.run(
         [maturin, "build", "--release", "--locked", "--quiet", "--out", out], cwd=PROJECT, check=True
     )
-    return max(out.glob("*.whl"), key=lambda one: one.stat().st_mtime)
+    return max(out.glob("*.whl"), key=lambda path: path.stat().st_mtime)
 
 
 def check(guest: Guest, wheel: Path, checks: list[str]) -> int:
@@ -77,9 +77,12 @@ def check(guest: Guest, wheel: Path, checks: list[str]) -> int:
 
 def print_line(guest: Guest, line: str) -> None:
     """Print one line of a guest's report."""
-    one = json.loads(line)
-    state = "ok" if one["ok"] else "FAILED"
-    print(f"{guest.name}: {state:7}{one['seconds']:6.0f} s  {one['check']}: {one['detail']}", flush=True)
+    content = json.loads(line)
+    state = "ok" if content["ok"] else "FAILED"
+    print(
+        f"{guest.name}: {state:7}{content['seconds']:6.0f} s  {content['check']}: {content['detail']}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

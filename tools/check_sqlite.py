@@ -35,8 +35,8 @@ def calls_to_files() -> Counter[str]:
         place.mkdir()
         trace = ["strace", "-f", "-y", "-e", f"trace={_CALLS}", "-o", str(log)]
         subprocess.run([*trace, sys.executable, "-c", _WORK, str(place)], check=True)
-        found = _CALL.findall(log.read_text("utf-8", "replace"))
-    return Counter(call for call, path in found if path.startswith(f"{place}/"))
+        matches = _CALL.findall(log.read_text("utf-8", "replace"))
+    return Counter(call for call, path in matches if path.startswith(f"{place}/"))
 
 
 def main() -> int:

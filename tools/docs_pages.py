@@ -47,8 +47,8 @@ def formats() -> str:
     for name, made in SCHEMAS.items():
         schema = made()
         lines += ["", f"## `{name}`", "", _paragraph(schema), *_fields(schema)]
-        for part, found in sorted(schema.get("$defs", {}).items()):
-            lines += ["", f"### {name}: {part}", "", _paragraph(found), *_fields(found)]
+        for part, part_schema in sorted(schema.get("$defs", {}).items()):
+            lines += ["", f"### {name}: {part}", "", _paragraph(part_schema), *_fields(part_schema)]
     return "\n".join(lines) + "\n"
 
 
@@ -65,7 +65,7 @@ def results() -> str:
 
 
 def _paragraph(schema: Mapping[str, Any]) -> str:
-    values = ", ".join(f"`{one}`" for one in schema.get("enum", []))
+    values = ", ".join(f"`{value}`" for value in schema.get("enum", []))
     return " ".join([*schema.get("description", "").split(), f"One of {values}." if values else ""])
 
 
@@ -84,9 +84,9 @@ def _type(field: Mapping[str, Any]) -> str:
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]
     if "anyOf" in field:
-        return " or ".join(_type(one) for one in field["anyOf"])
+        return " or ".join(_type(option) for option in field["anyOf"])
     if "enum" in field or "const" in field:
-        return " or ".join(f"`{one}`" for one in field.get("enum", [field.get("const")]))
+        return " or ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}))}"
     more = field.get("additionalProperties")

@@ -13,8 +13,8 @@ def lowest() -> list[str]:
     """Lines such as ``numpy==1.26``, of all dependencies and extras but those of developers."""
     project = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]
     listed = {*project["dependencies"], *project["optional-dependencies"]["all"]}
-    found = (re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", line) for line in sorted(listed))
-    return [f"{one[1]}=={one[2]}" for one in found if one]
+    matches = (re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", line) for line in sorted(listed))
+    return [f"{match[1]}=={match[2]}" for match in matches if match]
 
 
 if __name__ == "__main__":

@@ -66,8 +66,8 @@ def installed(directory: Path, wheel: Path, extra: str, at_lowest: bool) -> Path
 def size_mb(python: Path) -> float:
     """Size of what was installed, without pip itself."""
     (site,) = python.parents[1].glob("lib/python*/site-packages")
-    ours = [one for one in site.iterdir() if not one.name.startswith(_TOOLS)]
-    files = [file for one in ours for file in ([one] if one.is_file() else one.rglob("*"))]
+    ours = [path for path in site.iterdir() if not path.name.startswith(_TOOLS)]
+    files = [file for our in ours for file in ([our] if our.is_file() else our.rglob("*"))]
     return sum(file.stat().st_size for file in files if file.is_file()) / 1e6
 
 

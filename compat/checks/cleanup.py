@@ -17,8 +17,8 @@ def killed_study() -> None:
     file = folder / "study.toml"
     file.write_text(STUDY.format(engine="postgres", memory="256M", workload="single_commit"), "utf-8")
     study = ["study", "run", file, "--output", folder / "results"]
-    found = [_killed(study, "disk", wait_s) for wait_s in (0, 20)]
-    print(f"{found} things left by kill -9; clean left none")
+    killed = [_killed(study, "disk", wait_s) for wait_s in (0, 20)]
+    print(f"{killed} things left by kill -9; clean left none")
 
 
 def killed_recording() -> None:

@@ -55,14 +55,18 @@ def lvm() -> None:
         run("lvextend", "-q", "-L", "+200M", "compat/data")
         data = _mounted(undo, folder / "data", "ext4", "/dev/compat/data")
         log = _mounted(undo, folder / "log", "ext4", "/dev/compat/log")
-        found = _examine(folder, log, data)
-        assert found.kinds("data") == found.kinds("log") == ["ext4", "LVM volume", "loop"], found.devices
-        labels = {role: device["chain"][1]["label"] for role, device in found.devices.items()}
+        recorded = _examine(folder, log, data)
+        assert recorded.kinds("data") == recorded.kinds("log") == ["ext4", "LVM volume", "loop"], (
+            recorded.devices
+        )
+        labels = {role: device["chain"][1]["label"] for role, device in recorded.devices.items()}
         assert labels == {"log": "compat-log", "data": "compat-data"}, labels
-        assert found.devices["log"]["shared"] == found.devices["data"]["shared"], found.devices
-        assert found.devices["log"]["first_sector"] > found.devices["data"]["first_sector"], found.devices
-        _require_requests(found)
-    print(f"two volumes share a disk; writes named {found.writes}")
+        assert recorded.devices["log"]["shared"] == recorded.devices["data"]["shared"], recorded.devices
+        assert recorded.devices["log"]["first_sector"] > recorded.devices["data"]["first_sector"], (
+            recorded.devices
+        )
+        _require_requests(recorded)
+    print(f"two volumes share a disk; writes named {recorded.writes}")
 
 
 def striped() -> None:
@@ -75,12 +79,12 @@ def striped() -> None:
         run("lvcreate", "-q", "-y", "-L", "100M", "-n", "log", "compat", disks[1])
         data = _mounted(undo, folder / "data", "ext4", "/dev/compat/data")
         log = _mounted(undo, folder / "log", "ext4", "/dev/compat/log")
-        found = _examine(folder, log, data)
-        assert found.kinds("data") == ["ext4", "LVM volume", "loop", "ext4", "loop"], found.devices
-        assert found.devices["log"]["shared"] == found.devices["data"]["shared"], found.devices
-        assert found.writes.get("log", 0) > 0 and "data" not in found.writes, found.writes
-        assert "requests for data are not recorded: the kernel tells none to LVM volume" in found.warnings
-    print(found.warnings.splitlines()[0])
+        recorded = _examine(folder, log, data)
+        assert recorded.kinds("data") == ["ext4", "LVM volume", "loop", "ext4", "loop"], recorded.devices
+        assert recorded.devices["log"]["shared"] == recorded.devices["data"]["shared"], recorded.devices
+        assert recorded.writes.get("log", 0) > 0 and "data" not in recorded.writes, recorded.writes
+        assert "requests for data are not recorded: the kernel tells none to LVM volume" in recorded.warnings
+    print(recorded.warnings.splitlines()[0])
 
 
 def crypt() -> None:
@@ -94,12 +98,12 @@ def crypt() -> None:
         undo(lambda: run("cryptsetup", "close", "compat-luks"))
         log = _mounted(undo, folder / "log", "ext4", "/dev/mapper/compat-luks")
         data = _mounted(undo, folder / "data", "xfs", other)
-        found = _examine(folder, log, data)
-        assert found.kinds("log") == ["ext4", "dm-crypt", "loop"], found.devices
-        assert found.kinds("data") == ["xfs", "loop"], found.devices
-        assert found.devices["log"]["shared"] != found.devices["data"]["shared"], found.devices
-        _require_requests(found)
-    print(f"writes named {found.writes}")
+        recorded = _examine(folder, log, data)
+        assert recorded.kinds("log") == ["ext4", "dm-crypt", "loop"], recorded.devices
+        assert recorded.kinds("data") == ["xfs", "loop"], recorded.devices
+        assert recorded.devices["log"]["shared"] != recorded.devices["data"]["shared"], recorded.devices
+        _require_requests(recorded)
+    print(f"writes named {recorded.writes}")
 
 
 def md() -> None:
@@ -109,13 +113,13 @@ def md() -> None:
         run("mdadm", "--create", "/dev/md127", *options, *disks)
         undo(lambda: run("mdadm", "--stop", "/dev/md127"))
         mount = _mounted(undo, folder / "mount", "xfs", "/dev/md127")
-        found = _examine(folder, mount, mount)
-        assert found.kinds("log") == ["xfs", "md raid1", "loop", "ext4", "loop"], found.devices
-        assert found.devices["log"] == found.devices["data"], found.devices
-        assert "are not recorded: the kernel tells none to md raid1" in found.warnings, found.warnings
-        said = _probed(mount)
-        assert "2 physical devices lie under" in said, said
-    print(said.strip().splitlines()[0])
+        recorded = _examine(folder, mount, mount)
+        assert recorded.kinds("log") == ["xfs", "md raid1", "loop", "ext4", "loop"], recorded.devices
+        assert recorded.devices["log"] == recorded.devices["data"], recorded.devices
+        assert "are not recorded: the kernel tells none to md raid1" in recorded.warnings, recorded.warnings
+        probed = _probed(mount)
+        assert "2 physical devices lie under" in probed, probed
+    print(probed.strip().splitlines()[0])
 
 
 def btrfs() -> None:
@@ -126,12 +130,12 @@ def btrfs() -> None:
         run("mount", disks[0], folder / "mount")
         undo(lambda: run("umount", folder / "mount"))
         run("btrfs", "subvolume", "create", folder / "mount" / "log")
-        found = _examine(folder, folder / "mount" / "log", folder / "mount")
-        assert found.kinds("log") == ["btrfs", "loop", "ext4", "loop"], found.devices
-        assert found.devices["log"] == found.devices["data"], found.devices
-        assert "are not recorded: the kernel tells none to btrfs" in found.warnings, found.warnings
+        recorded = _examine(folder, folder / "mount" / "log", folder / "mount")
+        assert recorded.kinds("log") == ["btrfs", "loop", "ext4", "loop"], recorded.devices
+        assert recorded.devices["log"] == recorded.devices["data"], recorded.devices
+        assert "are not recorded: the kernel tells none to btrfs" in recorded.warnings, recorded.warnings
         assert "2 physical devices lie under" in _probed(folder / "mount")
-    print(found.warnings.splitlines()[0])
+    print(recorded.warnings.splitlines()[0])
 
 
 def bind_mounts() -> None:
@@ -143,11 +147,11 @@ def bind_mounts() -> None:
                 place.mkdir()
             run("mount", "--bind", volume / name, folder / name)
             undo(lambda name=name: run("umount", folder / name))
-        found = _examine(folder, folder / "log", folder / "data")
-        assert found.devices["log"] == found.devices["data"], found.devices
-        assert set(found.devices["log"]["roles"]) == {"log", "data"}, found.devices
-        _require_requests(found)
-    print(f"writes named {found.writes}")
+        recorded = _examine(folder, folder / "log", folder / "data")
+        assert recorded.devices["log"] == recorded.devices["data"], recorded.devices
+        assert set(recorded.devices["log"]["roles"]) == {"log", "data"}, recorded.devices
+        _require_requests(recorded)
+    print(f"writes named {recorded.writes}")
 
 
 def _examine(folder: Path, log: Path, data: Path) -> Found:
@@ -155,9 +159,9 @@ def _examine(folder: Path, log: Path, data: Path) -> Found:
     recording, redacted = folder / "of", folder / "redacted"
     work = ["python3", "-c", _COMMITS, log / "app.db-wal", data / "app.db"]
     tierwise("record", "-o", recording, "--rules", "sqlite", "--", *work, status=None)
-    told = about(recording)
-    devices = {role: device for device in told["devices"] for role in device["roles"]}
-    assert set(devices) >= {"log", "data"}, told["devices"]
+    about_recording = about(recording)
+    devices = {role: device for device in about_recording["devices"] for role in device["roles"]}
+    assert set(devices) >= {"log", "data"}, about_recording["devices"]
     shown = tierwise("profile", recording, "--no-savings")
     for role in ("log", "data"):
         for link in devices[role]["chain"]:
@@ -167,13 +171,13 @@ def _examine(folder: Path, log: Path, data: Path) -> Found:
     for name in ("compat-", '"dm-0', '"loop0', '"md127', folder.name):
         assert name not in text, f"{name} is in: {text}"
     assert devices["log"]["chain"][0]["kind"] in _probed(log), "probe does not show the chain"
-    return Found(devices, dict(query(recording, _WRITES)), "\n".join(told["warnings"]))
+    return Found(devices, dict(query(recording, _WRITES)), "\n".join(about_recording["warnings"]))
 
 
-def _require_requests(found: Found) -> None:
+def _require_requests(content: Found) -> None:
     for role in ("log", "data"):
-        assert found.writes.get(role, 0) > 10, f"{role}: {found.writes}; {found.warnings}"
-    assert "requests" not in found.warnings, found.warnings
+        assert content.writes.get(role, 0) > 10, f"{role}: {content.writes}; {content.warnings}"
+    assert "requests" not in content.warnings, content.warnings
 
 
 def _probed(mount: Path) -> str:

@@ -33,10 +33,10 @@ def _use(file_system: str, size: str) -> None:
         assert groups(), "no group"
         _keep_in_memory(mount)
         _write(lost, flush=False)
-        said = tierwise("disk", "cut", "compat")
+        output = tierwise("disk", "cut", "compat")
         assert kept.read_bytes() == bytes(1 << 20), "what was flushed is gone"
         assert not lost.exists() or lost.stat().st_size == 0, (
-            f"what was not flushed survived: {lost.stat()}; {said}; {run('dmesg')[-3000:]}"
+            f"what was not flushed survived: {lost.stat()}; {output}; {run('dmesg')[-3000:]}"
         )
     finally:
         tierwise("disk", "down", "compat")
@@ -73,12 +73,12 @@ def dies() -> None:
     mount = work_folder("disk-dies")
     tierwise("disk", "up", "dying", "--profile", "ssd-sata-dc", "--size", "128M", "--mount", mount)
     tierwise("disk", "fail", "dying")
-    said = tierwise("disk", "list")
-    assert "dying" in said, said
+    output = tierwise("disk", "list")
+    assert "dying" in output, output
     tierwise("disk", "down", "dying")
     run("sync")
     assert not left_behind(), left_behind()
-    print(said.strip().splitlines()[-1])
+    print(output.strip().splitlines()[-1])
 
 
 CHECKS = [ext4, xfs, dies]

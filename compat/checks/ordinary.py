@@ -9,36 +9,36 @@ from checks.tools import RECORDINGS, tierwise
 
 def doctor_as_root() -> None:
     """All capabilities are available, with control groups of version 2."""
-    found = {
+    checks = {
         check["name"]: check
         for check in json.loads(tierwise("doctor", "--format", "json", status=None))["checks"]
     }
-    missing = [name for name, check in found.items() if not check["ok"]]
+    missing = [name for name, check in checks.items() if not check["ok"]]
     assert not missing, missing
     for name in ("memory cgroup", "block I/O cgroup"):
-        assert found[name]["detail"] == "version 2", found[name]
-    print(", ".join(f"{name}: {check['detail']}" for name, check in found.items()))
+        assert checks[name]["detail"] == "version 2", checks[name]
+    print(", ".join(f"{name}: {check['detail']}" for name, check in checks.items()))
 
 
 def doctor_as_user() -> None:
     """An ordinary user gets the list, too."""
-    found = {
+    checks = {
         check["name"]: check
         for check in json.loads(tierwise("doctor", "--format", "json", user="dba", status=None))["checks"]
     }
-    assert not found["root"]["ok"] and found["root"]["fix"], found["root"]
-    print(f"{len(found)} lines")
+    assert not checks["root"]["ok"] and checks["root"]["fix"], checks["root"]
+    print(f"{len(checks)} lines")
 
 
 def commands_of_a_user() -> None:
     """Commands that need no root work without it."""
-    said = [
+    sentences = [
         tierwise(*words, user="dba")
         for words in (["study", "list"], ["device", "list"], ["workload", "list"])
     ]
     simulate = ["device", "simulate", "hdd-7k2", "--preset", "randread-4k", "--count", "200"]
-    said.append(tierwise(*simulate, user="dba"))
-    print(f"{sum(len(text.splitlines()) for text in said)} lines")
+    sentences.append(tierwise(*simulate, user="dba"))
+    print(f"{sum(len(text.splitlines()) for text in sentences)} lines")
 
 
 def recording_of_a_user() -> None:
@@ -53,7 +53,7 @@ def recording_of_a_user() -> None:
 
 def root_is_asked_for() -> None:
     """Commands that need root say so in one line."""
-    said = tierwise(
+    output = tierwise(
         "disk",
         "up",
         "d",
@@ -66,8 +66,8 @@ def root_is_asked_for() -> None:
         user="dba",
         status=3,
     )
-    assert "root" in said, said
-    print(said.strip().splitlines()[-1])
+    assert "root" in output, output
+    print(output.strip().splitlines()[-1])
 
 
 CHECKS = [doctor_as_root, doctor_as_user, commands_of_a_user, recording_of_a_user, root_is_asked_for]

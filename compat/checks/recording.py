@@ -42,14 +42,14 @@ def on_an_emulated_disk() -> None:
     finally:
         tierwise("disk", "down", "pg")
     assert not left_behind(), left_behind()
-    found = about(folder / "of")
-    served_ns = sum(burst["storage_cpu"]["server_ns"] for burst in found["bursts"])
-    length_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in found["bursts"])
-    assert served_ns > 0, found["bursts"]
-    assert any(device["profile"] for device in found["devices"]), found["devices"]
-    share = found["foreign_cpu_share"]
-    said = _use(folder / "of", str(mount))
-    print(f"disk's server {served_ns / length_ns:.0%} of a core, other programs {share:.0%} of all; {said}")
+    about_recording = about(folder / "of")
+    served_ns = sum(burst["storage_cpu"]["server_ns"] for burst in about_recording["bursts"])
+    length_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in about_recording["bursts"])
+    assert served_ns > 0, about_recording["bursts"]
+    assert any(device["profile"] for device in about_recording["devices"]), about_recording["devices"]
+    share = about_recording["foreign_cpu_share"]
+    use = _use(folder / "of", str(mount))
+    print(f"disk's server {served_ns / length_ns:.0%} of a core, other programs {share:.0%} of all; {use}")
 
 
 def _record(unit: str, recording: Path) -> None:
@@ -70,16 +70,17 @@ def _use(recording: Path, below: str) -> str:
     counted = f"SELECT role, count(*) FROM files WHERE starts_with(path, '{below}') GROUP BY role"
     roles = dict(query(recording, counted))
     assert {"log", "data"} <= set(roles), roles
-    found = about(recording)
-    assert found["losses"]["lost_events"] == 0, found["losses"]
+    about_recording = about(recording)
+    assert about_recording["losses"]["lost_events"] == 0, about_recording["losses"]
     questions = (
         ["profile"],
         ["predict", "--place", "log=nvme-dc"],
         ["advise", "--devices", "nvme-dc,hdd-7k2"],
     )
-    said = [tierwise(command, recording, *rest, status=None) for command, *rest in questions]
-    first = " / ".join(text.strip().splitlines()[0] for text in said)
-    seen = f"{found['losses']['recorded_events']} events, {found['transactions']} transactions"
+    output = [tierwise(command, recording, *rest, status=None) for command, *rest in questions]
+    first = " / ".join(text.strip().splitlines()[0] for text in output)
+    events = about_recording["losses"]["recorded_events"]
+    seen = f"{events} events, {about_recording['transactions']} transactions"
     return f"{roles}; {seen}; {first}"
 
 

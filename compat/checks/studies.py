@@ -32,13 +32,13 @@ def _study(engine: str, memory: str) -> str:
     file = folder / "study.toml"
     workload = "simple_objects" if engine == "rocksdb" else "single_commit"
     file.write_text(STUDY.format(engine=engine, memory=memory, workload=workload), "utf-8")
-    said = tierwise("study", "run", file, "--output", folder / "results", status=None)
+    output = tierwise("study", "run", file, "--output", folder / "results", status=None)
     assert not left_behind(), left_behind()
-    for found in folder.glob("results/**/results.jsonl"):
-        (line,) = found.read_text("utf-8").splitlines()
+    for path in folder.glob("results/**/results.jsonl"):
+        (line,) = path.read_text("utf-8").splitlines()
         result = json.loads(line)
         return f"{result['status']}: {' '.join(result['problems'])}"
-    return said
+    return output
 
 
 def _runs(engine: str, memory: str) -> None:

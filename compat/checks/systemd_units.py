@@ -40,7 +40,7 @@ def _recorded(place: Path, properties: list[str], *, by_engine: bool) -> None:
         who = ["--engine", "postgres"] if by_engine else ["--pid", str(pid)]
         tierwise("record", "-o", folder / "of", *who, "--duration", "20s", "--duty", "1/2", status=None)
     assert not left_behind(), left_behind()
-    told = about(folder / "of")
+    about_recording = about(folder / "of")
     files = query(folder / "of", _FILES)
     outside = [path for path, *_ in files if not Path(path).is_relative_to(place)]
     assert files and not outside, outside
@@ -49,11 +49,13 @@ def _recorded(place: Path, properties: list[str], *, by_engine: bool) -> None:
     spaces = [row for row in files if row[1] == "data" and row[0].startswith(f"{place}/space/PG_")]
     assert spaces, "no table in the tablespace"
     (held,) = {row[2] for row in files}
-    device = told["devices"][held]
+    device = about_recording["devices"][held]
     source = run("findmnt", "--noheadings", "--output", "MAJ:MIN", "--target", "/var/lib").strip()
     assert f"{device['major']}:{device['minor']}" == source, (device, source)
-    assert told["data_directory_bytes"] > 30 << 20, told["data_directory_bytes"]
-    print(f"{len(files)} files, {sizes}, {told['data_directory_bytes']} bytes, on {device['name']}")
+    assert about_recording["data_directory_bytes"] > 30 << 20, about_recording["data_directory_bytes"]
+    print(
+        f"{len(files)} files, {sizes}, {about_recording['data_directory_bytes']} bytes, on {device['name']}"
+    )
 
 
 @contextlib.contextmanager
@@ -65,7 +67,7 @@ def _server(place: Path, properties: list[str]) -> Iterator[int]:
     programs = postgres_programs()
     run(programs / "initdb", "-D", PLACE / "data", "-A", "trust", "--no-sync", user="postgres")
     common = ["User=postgres", "ProtectSystem=strict", "PrivateTmp=yes", "ProtectHome=yes", "Type=exec"]
-    options = [word for one in (*common, *properties) for word in ("-p", one)]
+    options = [word for option in (*common, *properties) for word in ("-p", option)]
     server = [programs / "postgres", "-D", place / "data", "-k", "/tmp", "-c", "listen_addresses="]
     try:
         run("systemd-run", f"--unit={UNIT}", "--collect", *options, *server)

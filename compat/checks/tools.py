@@ -30,10 +30,10 @@ def run(*command: str | Path, user: str | None = None, status: int | None = 0) -
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, cwd="/", stdin=subprocess.DEVNULL
     )
-    said = done.stdout + done.stderr
-    assert status in (None, done.returncode), f"{' '.join(words)}: exit status {done.returncode}: {said}"
-    assert "Traceback" not in said, f"{' '.join(words)}: {said}"
-    return said
+    output = done.stdout + done.stderr
+    assert status in (None, done.returncode), f"{' '.join(words)}: exit status {done.returncode}: {output}"
+    assert "Traceback" not in output, f"{' '.join(words)}: {output}"
+    return output
 
 
 def tierwise(*arguments: str | Path, user: str | None = None, status: int | None = 0) -> str:
@@ -66,14 +66,14 @@ def left_behind() -> list[str]:
     In the root of an image, the machine's ledger is a mount too.
     """
     mounts = [line for line in run("mount").splitlines() if " on /run/tierwise type " not in line]
-    found = [line for line in mounts if "tierwise" in line or str(WORK) in line]
-    found += [line for line in run("losetup", "--list", "--noheadings").splitlines() if "tierwise" in line]
-    found += [str(group) for group in groups()]
-    found += [str(entry) for entry in Path("/run/tierwise").glob("*.json")]
-    found += subprocess.run(
+    lines = [line for line in mounts if "tierwise" in line or str(WORK) in line]
+    lines += [line for line in run("losetup", "--list", "--noheadings").splitlines() if "tierwise" in line]
+    lines += [str(group) for group in groups()]
+    lines += [str(entry) for entry in Path("/run/tierwise").glob("*.json")]
+    lines += subprocess.run(
         ["pgrep", "-a", "-u", "tierwise"], capture_output=True, text=True, check=False
     ).stdout.splitlines()
-    return found
+    return lines
 
 
 def work_folder(name: str) -> Path:

@@ -36,14 +36,14 @@ PYTHON = Path(sys.executable)
 def everyones(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory for what hides modules; databases run as another user."""
     directory = tmp_path_factory.mktemp("hidden")
-    for one in (directory, *directory.parents[:2]):
-        one.chmod(0o755)
+    for parent in (directory, *directory.parents[:2]):
+        parent.chmod(0o755)
     return directory
 
 
 def missing(directory: Path, *installed: str) -> dict[str, str]:
     """Modules of tierwise that cannot be imported with some extras -> the module that they lack."""
-    found = subprocess.run(
+    completed = subprocess.run(
         [PYTHON, "-c", _IMPORT_ALL],
         env=environment(directory, installed),
         capture_output=True,
@@ -51,7 +51,7 @@ def missing(directory: Path, *installed: str) -> dict[str, str]:
         check=True,
         timeout=120,
     )
-    return dict(line.split() for line in found.stdout.splitlines())
+    return dict(line.split() for line in completed.stdout.splitlines())
 
 
 def test_every_module_declares_what_it_imports(everyones: Path) -> None:

@@ -85,14 +85,14 @@ def test_it_is_one_small_file_that_runs_without_any_other(program: Path, tmp_pat
     if os.geteuid() != 0:
         pytest.skip("only root may change the root directory")
     shutil.copy(program, tmp_path / "tierwise-record")
-    told = subprocess.run(
+    completed = subprocess.run(
         [shutil.which("chroot") or "chroot", tmp_path, "/tierwise-record", "--help"],
         env={},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "--data-dir" in told.stdout
+    assert "--data-dir" in completed.stdout
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_what_cannot_be_recorded_is_refused_in_two_lines(
     arguments: str, says: str, program: Path, possible: None, tmp_path: Path
 ) -> None:
     command: list[str | Path] = [program, "-o", tmp_path / "out", *arguments.format(own=os.getpid()).split()]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert told.returncode in (1, 2)
-    assert says in told.stderr.splitlines()[0]
-    assert told.stderr.splitlines()[1].startswith("fix: ")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode in (1, 2)
+    assert says in completed.stderr.splitlines()[0]
+    assert completed.stderr.splitlines()[1].startswith("fix: ")
     assert not list(tmp_path.iterdir())
     assert not ledger.entries()
 
@@ -121,8 +121,10 @@ def test_only_root_may_record(program: Path, open_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may become another user")
     copy = shutil.copy(program, open_path)
-    told = subprocess.run([copy, "-o", "/out", "--pid", "1"], user=65534, capture_output=True, check=False)
-    assert b"only root may read the kernel's tracepoints" in told.stderr
+    completed = subprocess.run(
+        [copy, "-o", "/out", "--pid", "1"], user=65534, capture_output=True, check=False
+    )
+    assert b"only root may read the kernel's tracepoints" in completed.stderr
 
 
 def test_ctrl_c_keeps_the_recording_of_whoever_called_sudo_without_a_temporary_directory(
@@ -146,19 +148,19 @@ def test_ctrl_c_keeps_the_recording_of_whoever_called_sudo_without_a_temporary_d
             [*command, "--duty=1/2", "--burst=0.3"], env={**os.environ, **environment}, stderr=subprocess.PIPE
         )
         assert recorder.stderr
-        told = []
+        lines = []
         for line in recorder.stderr:
-            told.append(line.decode())
-            if "in the last burst" in told[-1]:
+            lines.append(line.decode())
+            if "in the last burst" in lines[-1]:
                 break
         recorder.send_signal(signal.SIGINT)
-        told += recorder.stderr.read().decode().splitlines()
+        lines += recorder.stderr.read().decode().splitlines()
         assert recorder.wait(timeout=60) == 0
-        assert "will take about" in told[1], told
+        assert "will take about" in lines[1], lines
         about = Recording.open(out, whole=True).about
         assert about.losses.recorded_events > 0 and about.duration_s < 60
-        status = [out.stat(), (out / "about.json").stat()]
-        assert [(one.st_uid, one.st_gid, one.st_mode & 0o777) for one in status] == [
+        statuses = [out.stat(), (out / "about.json").stat()]
+        assert [(status.st_uid, status.st_gid, status.st_mode & 0o777) for status in statuses] == [
             (65534, 65533, 0o700),
             (65534, 65533, 0o600),
         ]
@@ -235,10 +237,12 @@ def test_it_records_as_tierwise_record_does_and_gives_its_answers(pair: tuple[Pa
     assert {roles[path] for path in both} >= {"log", "data"}
     if max(static.foreign_cpu_share, ours.foreign_cpu_share) > MOST_FOREIGN_CPU_SHARE:
         pytest.skip("other programs use the processors: recordings of this moment answer nothing")
-    found = [Predictor.open(path) for path in pair]
-    rates = [_rate_span(predictor, about) for predictor, about in zip(found, (static, ours), strict=True)]
+    predictors = [Predictor.open(path) for path in pair]
+    rates = [
+        _rate_span(predictor, about) for predictor, about in zip(predictors, (static, ours), strict=True)
+    ]
     assert max(low for low, _ in rates) <= min(high for _, high in rates) * (1 + ALIKE), rates
-    assert_answers_alike(*found)
+    assert_answers_alike(*predictors)
 
 
 def assert_described_alike(static: About, ours: About) -> None:
@@ -255,15 +259,15 @@ def assert_described_alike(static: About, ours: About) -> None:
 
 def assert_answers_alike(static: Predictor, ours: Predictor) -> None:
     assert static.run.unit == ours.run.unit == "transactions"
-    for one, other in zip(static.predict(SCENARIOS), ours.predict(SCENARIOS), strict=True):
-        assert one.rate_per_s and other.rate_per_s
+    for prediction, other in zip(static.predict(SCENARIOS), ours.predict(SCENARIOS), strict=True):
+        assert prediction.rate_per_s and other.rate_per_s
         changes = (
-            one.rate_per_s.value / static.run.rate_per_s,
+            prediction.rate_per_s.value / static.run.rate_per_s,
             other.rate_per_s.value / ours.run.rate_per_s,
         )
-        assert changes[0] == pytest.approx(changes[1], rel=2 * ALIKE), one.scenario
-        assert one.rate_per_s.low <= other.rate_per_s.high
-        assert other.rate_per_s.low <= one.rate_per_s.high
+        assert changes[0] == pytest.approx(changes[1], rel=2 * ALIKE), prediction.scenario
+        assert prediction.rate_per_s.low <= other.rate_per_s.high
+        assert other.rate_per_s.low <= prediction.rate_per_s.high
 
 
 def _rate_span(predictor: Predictor, about: About) -> tuple[float, float]:

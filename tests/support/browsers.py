@@ -40,7 +40,7 @@ def chromium() -> Iterator[Any]:
 
 def until(browser: Any, condition: str) -> Any:
     """Wait until an expression is true in the page."""
-    return wait.WebDriverWait(browser, 60).until(lambda one: one.execute_script(f"return {condition}"))
+    return wait.WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(f"return {condition}"))
 
 
 def show(browser: Any, page: Path, width_px: int = 1280, dark: bool = False, fragment: str = "") -> None:
@@ -56,8 +56,8 @@ def show(browser: Any, page: Path, width_px: int = 1280, dark: bool = False, fra
 
 def placement(browser: Any) -> dict[str, str]:
     """The placement that the explorer shows."""
-    found: dict[str, str] = browser.execute_script("return tierwise.explorer.placement()")
-    return found
+    measured: dict[str, str] = browser.execute_script("return tierwise.explorer.placement()")
+    return measured
 
 
 def tile(browser: Any, name: str) -> str:
@@ -72,9 +72,9 @@ def card(browser: Any, role: str) -> Any:
 
 def column(browser: Any, device: int) -> Any:
     """The column of a device, scrolled into view; 0 is where the files are."""
-    found = browser.find_element("css selector", f"[data-device='{device}']")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
-    return found
+    element = browser.find_element("css selector", f"[data-device='{device}']")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    return element
 
 
 def show_file(browser: Any, page: Path, width_px: int, dark: bool = False) -> None:

@@ -34,7 +34,7 @@ def tierwise(*arguments: str | Path, **environment: str) -> Finished:
         for name, value in environment.items():
             patch.setenv(name, value)
         try:
-            cli.main([str(one) for one in arguments])
+            cli.main([str(argument) for argument in arguments])
             status = 0
         except SystemExit as ended:
             status = int(ended.code or 0)

@@ -15,10 +15,10 @@ NAME = f"test-{os.getpid()}"
 def traces(name: str, mount_dir: Path) -> list[str]:
     """Everything of a disk that is still on the machine."""
     home = home_of(name)
-    found = [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(mount_dir)]
-    found += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(home)]
-    found += [f"loop {device}" for device in loop.attached_below(home)]
-    found += [f"server {pid}" for pid in find(config_file(home))]
-    found += [f"file {path}" for path in (home, mount_dir) if path.exists()]
-    found += [f"entry {entry.name}" for entry in ledger.entries("disk") if entry.name == name]
-    return found + [f"group {path}" for path in cgroups.ROOT.glob(f"*/tierwise/{name}")]
+    texts = [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(mount_dir)]
+    texts += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(home)]
+    texts += [f"loop {device}" for device in loop.attached_below(home)]
+    texts += [f"server {pid}" for pid in find(config_file(home))]
+    texts += [f"file {path}" for path in (home, mount_dir) if path.exists()]
+    texts += [f"entry {entry.name}" for entry in ledger.entries("disk") if entry.name == name]
+    return texts + [f"group {path}" for path in cgroups.ROOT.glob(f"*/tierwise/{name}")]

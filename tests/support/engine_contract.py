@@ -155,8 +155,8 @@ class Load:
 
     def lap(self, name: str, transactions: int = 1, cap_s: float | None = None) -> dict[str, Any]:
         report = self.clients.run(transactions, transaction=name, cap_s=cap_s)
-        told: dict[str, Any] = json.loads(report)
-        return told
+        facts: dict[str, Any] = json.loads(report)
+        return facts
 
     def __enter__(self) -> Load:
         return self

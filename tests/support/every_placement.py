@@ -31,7 +31,7 @@ def everything() -> list[dict[Role, str]]:
 def costs() -> dict[frozenset[tuple[Role, str]], float]:
     """Cost of every placement, with the wear of its devices at the recorded rate."""
     of = Costs.of(predictor())
-    return {frozenset(one.items()): of.cost_per_month(one) for one in everything()}
+    return {frozenset(placement.items()): of.cost_per_month(placement) for placement in everything()}
 
 
 def cost(placement: dict[Role, str]) -> float:

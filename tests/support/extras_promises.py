@@ -56,7 +56,7 @@ def written(tmp: Path, arguments: list[str]) -> list[str]:
     own.mkdir(mode=0o755, exist_ok=True)
     for engine in PROMISES:
         (tmp / f"{engine}.toml").write_text(_STUDY.format(engine=engine, own=own))
-    return [one.format(tmp=tmp, recording=RECORDING) for one in arguments]
+    return [argument.format(tmp=tmp, recording=RECORDING) for argument in arguments]
 
 
 def run(

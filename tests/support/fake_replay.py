@@ -45,7 +45,7 @@ class FakeReplay:
 
     def work(self) -> str:
         rate = 1e6 / service_us(dict.fromkeys(REQUESTS, "recorded"), self.sessions)
-        said = {
+        work = {
             "cores": 2,
             "memory_bytes": 8 * GB,
             "sessions": self.sessions,
@@ -61,7 +61,7 @@ class FakeReplay:
             "memory_reason": "it was taken in bursts",
             "limits": ["reads through mmap are invisible"],
         }
-        return json.dumps(said | self.more)
+        return json.dumps(work | self.more)
 
     def reproduce(self, options: str, threads: int) -> str:
         seeds = json.loads(options)["seeds"]
@@ -75,9 +75,9 @@ class FakeReplay:
         return json.dumps(
             [
                 {"refused": {"message": "no replica was recorded", "fix": "leave it out"}}
-                if one.get("commits", {}).get("without_replica")
-                else {"outcome": self._outcome(one, profiles, self.misses[one["misses"]])}
-                for one in scenarios
+                if scenario.get("commits", {}).get("without_replica")
+                else {"outcome": self._outcome(scenario, profiles, self.misses[scenario["misses"]])}
+                for scenario in scenarios
             ]
         )
 
@@ -115,7 +115,7 @@ def _io(role: str, requests: float) -> dict[str, Any]:
 
 def about(**changes: Any) -> About:
     """What the fake's recording says of itself."""
-    said: dict[str, Any] = {
+    about: dict[str, Any] = {
         "version": 1,
         "started_at": "2026-11-21T12:00:00Z",
         "tierwise": "0.1.0",
@@ -133,7 +133,7 @@ def about(**changes: Any) -> About:
         "checks": [],
         "warnings": [],
     }
-    return About.model_validate(said | changes)
+    return About.model_validate(about | changes)
 
 
 def predictor(

@@ -30,16 +30,16 @@ class FakeTables(FakeReplay):
     ) -> dict[str, Any]:
         placed = dict(scenario["placement"])
         place = placed.pop("selected", None)
-        found = super()._outcome(scenario | {"placement": placed}, profiles, factor)
+        outcome = super()._outcome(scenario | {"placement": placed}, profiles, factor)
         device = profiles[place["profile"]].name if place else "recorded"
         takes_us = 0.0 if device == NO_TIME else SERVICE_US.get(device, 1000.0)
-        each_us = found["elapsed_s"] * 1e6 / found["transactions"]
+        each_us = outcome["elapsed_s"] * 1e6 / outcome["transactions"]
         faster_us = self.requests * (SERVICE_US["recorded"] - takes_us) / self.sessions / factor
-        transactions = round(found["elapsed_s"] * 1e6 / (each_us - faster_us))
-        latency = dict.fromkeys(found["latency"], (each_us - faster_us) * self.sessions)
-        io = [*found["io"], _io("selected", self.requests * transactions)]
+        transactions = round(outcome["elapsed_s"] * 1e6 / (each_us - faster_us))
+        latency = dict.fromkeys(outcome["latency"], (each_us - faster_us) * self.sessions)
+        io = [*outcome["io"], _io("selected", self.requests * transactions)]
         more = {"turns": 3 * transactions, "transactions": transactions, "latency": latency, "io": io}
-        return found | more
+        return outcome | more
 
 
 class _Recorded:

@@ -46,7 +46,7 @@ def recorded(verdict: Verdict | None = None) -> FleetOption:
 
 def database(name: str, *options: FleetOption, warnings: Sequence[str] = ()) -> DatabaseOptions:
     """A database with its recorded placement and some others."""
-    first = [] if any(not one.placement for one in options) else [recorded()]
+    first = [] if any(not option.placement for option in options) else [recorded()]
     return DatabaseOptions(
         name=name,
         uri=f"recordings/{name}",
@@ -59,7 +59,7 @@ def database(name: str, *options: FleetOption, warnings: Sequence[str] = ()) -> 
 
 
 def advised(
-    *found: DatabaseOptions | LeftOutRecording,
+    *outcomes: DatabaseOptions | LeftOutRecording,
     budget: str | None = None,
     weights: Weights | None = None,
     frozen: Sequence[str] = (),
@@ -68,12 +68,16 @@ def advised(
     """The advice for some databases, from few draws."""
     limit = None if budget is None else parse_monthly(budget, "--budget", "USD")
     options = AdviceOptions(["nvme-dc", "gp3"], limit, terms=Terms())
-    return best_moves(found, options, weights or Weights(), frozen=frozen, draws=draws)
+    return best_moves(outcomes, options, weights or Weights(), frozen=frozen, draws=draws)
 
 
 def chosen(advice: FleetAdvice) -> dict[str, list[str]]:
     """Database -> the roles that its option moves, of those that move any."""
-    return {one.name: list(one.option.placement) for one in advice.databases if one.option.placement}
+    return {
+        database.name: list(database.option.placement)
+        for database in advice.databases
+        if database.option.placement
+    }
 
 
 def write_recordings(folder: Path) -> Path:

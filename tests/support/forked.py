@@ -73,7 +73,7 @@ class Ended:
 
 def command(*arguments: str | Path, within_s: float = 30.0) -> Ended:
     """Run a command as the command line runs it."""
-    return forked(lambda: cli.main([str(one) for one in arguments]), within_s=within_s)
+    return forked(lambda: cli.main([str(argument) for argument in arguments]), within_s=within_s)
 
 
 def forked(work: Callable[[], object], *, within_s: float = 30.0) -> Ended:
@@ -87,8 +87,8 @@ def forked(work: Callable[[], object], *, within_s: float = 30.0) -> Ended:
         if module is not None:
             cloudpickle.unregister_pickle_by_value(module)
     _server().send((asked, within_s))
-    found: Ended = _server().recv()
-    return found
+    ended: Ended = _server().recv()
+    return ended
 
 
 @cache
@@ -126,15 +126,15 @@ def _fork(asked: bytes, within_s: float) -> Ended:
         _work(asked, writer)
     os.close(writer)
     try:
-        said = _said_by(reader, child, time.monotonic() + within_s)
+        fork = _said_by(reader, child, time.monotonic() + within_s)
     finally:
         os.close(reader)
         _, status, used = os.wait4(child, 0)
     cpu_s = used.ru_utime + used.ru_stime
-    if said is None:
+    if fork is None:
         return Ended(None, cpu_s=cpu_s)
     code = os.waitstatus_to_exitcode(status)
-    return Ended(code, **json.loads(said or b"{}"), cpu_s=cpu_s)
+    return Ended(code, **json.loads(fork or b"{}"), cpu_s=cpu_s)
 
 
 @cache
@@ -150,7 +150,7 @@ def _import_all() -> None:
 def _work(asked: bytes, writer: int) -> None:
     """Call the function and say how it went; this process has no other purpose."""
     status, printed, before_bytes = 0, io.StringIO(), _resident_bytes("self")
-    said: dict[str, object] = {}
+    content: dict[str, object] = {}
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             try:
@@ -162,27 +162,29 @@ def _work(asked: bytes, writer: int) -> None:
             except SystemExit as error:
                 status = error.code if isinstance(error.code, int) else 0
             except TierwiseError as error:
-                said["refused"] = str(error)
+                content["refused"] = str(error)
             except BaseException:
                 frames = traceback.extract_tb(sys.exc_info()[2])[-4:]
-                where = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
-                said["defect"] = f"{traceback.format_exc().strip().splitlines()[-1]} | {where}"
-        said["printed"] = printed.getvalue()
-        said["taken_bytes"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before_bytes
+                where = " < ".join(
+                    f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames)
+                )
+                content["defect"] = f"{traceback.format_exc().strip().splitlines()[-1]} | {where}"
+        content["printed"] = printed.getvalue()
+        content["taken_bytes"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before_bytes
         with os.fdopen(writer, "wb") as pipe:
-            pipe.write(json.dumps(said).encode())
+            pipe.write(json.dumps(content).encode())
     finally:
         os._exit(status)
 
 
 def _said_by(reader: int, child: int, until_s: float) -> bytes | None:
     """What a process says until it ends; ``None`` if it was killed because it takes too long."""
-    said = b""
+    output = b""
     while time.monotonic() < until_s:
         if select.select([reader], [], [], 0.1)[0]:
             if not (more := os.read(reader, 1 << 16)):
-                return said
-            said += more
+                return output
+            output += more
         if (taken_bytes := _resident_bytes(child)) > MOST_TAKEN_BYTES:
             os.kill(child, signal.SIGKILL)
             return json.dumps({"taken_bytes": taken_bytes}).encode()

@@ -34,7 +34,7 @@ def lab(home: Path, run_dirs: dict[str, Path], **environment: str) -> Iterator[L
         undo.enter_context(_process([sys.executable, "-m", *command, "--scheduler-file", str(file)], home))
         _await(file.exists)
         port = json.loads(file.read_text())["address"].rpartition(":")[2]
-        found = Lab(f"tcp://127.0.0.1:{port}")
+        lab = Lab(f"tcp://127.0.0.1:{port}")
         for name, run_dir in run_dirs.items():
             holder = undo.enter_context(_process(["unshare", "--net", "sleep", "1000"], home))
             here, there = _joined(holder.pid)
@@ -43,8 +43,8 @@ def lab(home: Path, run_dirs: dict[str, Path], **environment: str) -> Iterator[L
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", *own, *lab_options]
             variables = {"TIERWISE_RUN_DIR": str(run_dir), **environment}
             enter = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
-            found.workers[name] = undo.enter_context(_process([*enter, *worker], home, **variables))
-        yield found
+            lab.workers[name] = undo.enter_context(_process([*enter, *worker], home, **variables))
+        yield lab
 
 
 def _joined(pid: int) -> tuple[str, str]:

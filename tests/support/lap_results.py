@@ -121,9 +121,9 @@ def lap_runs(
     for repeat in range(1, repeats + 1):
         for placement, laps in times_s.items():
             noisy = {name: t * float(np.exp(noise * rng.standard_normal())) for name, t in laps.items()}
-            one = lap_run(placement, noisy, repeat, len(runs) + 1, cap_s)
-            name = "-".join([one.run_id, *(setting or {}).values()])
-            runs.append(one.model_copy(update={"setting": dict(setting or {}), "run_id": name}))
+            run = lap_run(placement, noisy, repeat, len(runs) + 1, cap_s)
+            name = "-".join([run.run_id, *(setting or {}).values()])
+            runs.append(run.model_copy(update={"setting": dict(setting or {}), "run_id": name}))
     return runs
 
 

@@ -170,15 +170,17 @@ def attempt(kind: Kind, seed: int) -> str | None:
         return ended.defect or _defect(ended)
     if "\n" in ended.refused:
         return f"more than one line: {ended.refused}"
-    if any(unicodedata.category(one) in _COMMANDS and one not in _KEPT for one in ended.printed):
+    if any(
+        unicodedata.category(character) in _COMMANDS and character not in _KEPT for character in ended.printed
+    ):
         return f"prints what a terminal obeys: {ascii(ended.printed)[-200:]}"
     return f"took {ended.cpu_s:.1f} s" if ended.cpu_s > LONGEST_S else None
 
 
 def _defect(ended: Ended) -> str:
     """The end of the traceback that a defect leaves in a file, which is removed."""
-    if found := re.search(r"details are in (\S+)", ended.printed):
-        file = Path(found[1])
+    if match := re.search(r"details are in (\S+)", ended.printed):
+        file = Path(match[1])
         lines = file.read_text("utf-8").strip().splitlines()
         file.unlink()
         places = [line.strip() for line in lines if line.strip().startswith("File ")][-3:]
@@ -195,7 +197,7 @@ def main() -> None:
     parser.add_argument("--kind", help="only this kind")
     arguments = parser.parse_args()
     kinds = RECORDING_KINDS if arguments.recordings else KINDS
-    kinds = [one for one in kinds if arguments.kind in (None, one.name)]
+    kinds = [kind for kind in kinds if arguments.kind in (None, kind.name)]
     failures: Counter[str] = Counter()
     began_s = time.monotonic()
     for number in range(arguments.count):

@@ -42,7 +42,7 @@ class Kind:
 
 def command(*arguments: str | Path) -> Callable[[], object]:
     """A command, run as the command line runs it."""
-    return lambda: cli.main([str(one) for one in arguments])
+    return lambda: cli.main([str(argument) for argument in arguments])
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
@@ -75,9 +75,9 @@ def _change_number(content: bytearray, draw: random.Random) -> None:
         content[at : at + 1] = draw.choice([b"-1", b"0", b"99999999999999999999", b"nan", b"0.5", b'"x"'])
 
 
-def with_other_values(found: Any, draw: random.Random) -> Any:
+def with_other_values(content: Any, draw: random.Random) -> Any:
     """A JSON value in which one to three values are others, are missing, or are there many times."""
-    changed = copy.deepcopy(found)
+    changed = copy.deepcopy(content)
     for _ in range(draw.randint(1, 3)):
         places = list(_places(changed))
         if not places:
@@ -99,16 +99,16 @@ def with_other_values(found: Any, draw: random.Random) -> Any:
     return changed
 
 
-def _places(found: Any) -> Any:
-    keys = found if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ()
+def _places(content: Any) -> Any:
+    keys = content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ()
     for key in list(keys):
-        yield found, key
-        yield from _places(found[key])
+        yield content, key
+        yield from _places(content[key])
 
 
-def as_json(found: Any, draw: random.Random) -> bytes:
+def as_json(fields: Any, draw: random.Random) -> bytes:
     """JSON text, sometimes nested deeper than any parser goes, or with a key twice."""
-    content = json.dumps(found).encode().replace(json.dumps(_DIGITS).encode(), b"9" * 5000)
+    content = json.dumps(fields).encode().replace(json.dumps(_DIGITS).encode(), b"9" * 5000)
     if draw.random() < 0.05:
         content = content.replace(b":", b":" + b"[" * draw.choice([50, 127, 5000]), 1)
     if draw.random() < 0.05:
@@ -123,9 +123,9 @@ def replace_by_no_file(path: Path, draw: random.Random) -> None:
         case 0:
             os.mkfifo(path)
         case 1:
-            with socket.socket(socket.AF_UNIX) as one:
+            with socket.socket(socket.AF_UNIX) as unix_socket:
                 if len(str(path)) < 100:
-                    one.bind(str(path))
+                    unix_socket.bind(str(path))
         case 2:
             path.mkdir()
         case 3:

@@ -103,7 +103,7 @@ def _bytes(folder: Path, draw: random.Random) -> Callable[[], object]:
     """Changed bytes; ``about.json`` often vouches for them."""
     source = draw.random() < 0.1
     path = copied(EXAMPLE, folder / "r") if source else small_recording(folder / "r")
-    name = draw.choice([*(f"{one}.parquet" for one in _TABLES), "about.json"])
+    name = draw.choice([*(f"{table}.parquet" for table in _TABLES), "about.json"])
     content = mutated((path / name).read_bytes(), draw)
     (path / name).write_bytes(content)
     if name != "about.json" and draw.random() < 0.75:
@@ -111,9 +111,9 @@ def _bytes(folder: Path, draw: random.Random) -> Callable[[], object]:
     return any_command(path, draw)
 
 
-def _vouch(path: Path, table: str, content: bytes, said: dict[str, int]) -> None:
+def _vouch(path: Path, table: str, content: bytes, declared: dict[str, int]) -> None:
     about = json.loads((path / "about.json").read_bytes())
-    about["tables"][table] |= vouched(content, said)
+    about["tables"][table] |= vouched(content, declared)
     (path / "about.json").write_text(json.dumps(about))
 
 
@@ -121,9 +121,9 @@ def _lies(folder: Path, draw: random.Random) -> Callable[[], object]:
     """Tables that lie about themselves."""
     path = small_recording(folder / "r")
     for table in draw.sample(_TABLES, draw.choice([1, 1, 1, 2])):
-        content, said = lying(table, draw)
+        content, declared = lying(table, draw)
         (path / f"{table}.parquet").write_bytes(content)
-        _vouch(path, table, content, said)
+        _vouch(path, table, content, declared)
     return any_command(path, draw)
 
 
@@ -156,7 +156,7 @@ def _rows(folder: Path, draw: random.Random) -> Callable[[], object]:
 def _no_files(folder: Path, draw: random.Random) -> Callable[[], object]:
     """Pipes, sockets, directories, links and holes in place of files."""
     path = small_recording(folder / "r")
-    for name in draw.sample(sorted(one.name for one in path.iterdir()), draw.choice([1, 1, 2])):
+    for name in draw.sample(sorted(path.name for path in path.iterdir()), draw.choice([1, 1, 2])):
         replace_by_no_file(path / name, draw)
     if draw.random() < 0.2:
         replace_by_no_file(path / draw.choice(["observation.json", "other", "\x1b[31m"]), draw)
@@ -171,7 +171,7 @@ def _observed() -> bytes:
         {"event": "active", "wait_class": "cpu", "role": None, "sessions": 0.5},
         {"event": "IO:DataFileRead", "wait_class": "data_read", "role": "data", "sessions": 0.7},
     ]
-    found = {
+    observed = {
         "schema": "observation", "schema_version": 1, "started_at": "2026-11-25T10:00:00+00:00",
         "tierwise": "0.1.0", "engine": "postgres", "engine_version": "18.6", "duration_s": 60.0,
         "ticks": 600, "rate_hz": 10.0, "cores": 2, "running": 0.5, "counted_s": 60.0, "page_bytes": 8192,
@@ -179,7 +179,7 @@ def _observed() -> bytes:
         "sizes": {"data": 1 << 30, "log": 1 << 28}, "devices": {"log": "hdd-7k2", "data": "hdd-7k2"},
         "limits": ["no root"],
     }  # fmt: skip
-    return json.dumps(found).encode()
+    return json.dumps(observed).encode()
 
 
 def _observation(folder: Path, draw: random.Random) -> Callable[[], object]:
@@ -199,18 +199,18 @@ def _observation(folder: Path, draw: random.Random) -> Callable[[], object]:
 def _day(folder: Path, draw: random.Random) -> Callable[[], object]:
     path = folder / "day"
     for number in range(draw.randint(1, 4)):
-        one = small_recording(path / f"{number}")
-        about = json.loads((one / "about.json").read_bytes())
+        recording = small_recording(path / f"{number}")
+        about = json.loads((recording / "about.json").read_bytes())
         about["started_at"] = f"2026-11-21T{10 + number}:00:00Z"
         match draw.randrange(5):
             case 0:
                 about = with_other_values(about, draw)
             case 1:
-                replace_by_no_file(one / draw.choice(["about.json", "states.parquet"]), draw)
+                replace_by_no_file(recording / draw.choice(["about.json", "states.parquet"]), draw)
                 continue
             case 2:
                 (path / f"link{number}").symlink_to(EXAMPLE)
-        (one / "about.json").write_bytes(as_json(about, draw))
+        (recording / "about.json").write_bytes(as_json(about, draw))
     return any_command(path, draw)
 
 

@@ -29,10 +29,10 @@ Stated = dict[str, int]
 
 def honest(name: str, rows: Sequence[tuple[Any, ...]] | None = None) -> list[Column]:
     """The columns of a table of ``ONE_COMMIT``."""
-    found = ONE_COMMIT[name] if rows is None else rows
+    columns_of_rows = ONE_COMMIT[name] if rows is None else rows
     columns = []
-    for number, (column, kind) in enumerate(one.split() for one in COLUMNS[name].split(", ")):
-        cells = [row[number] for row in found]
+    for number, (column, kind) in enumerate(value.split() for value in COLUMNS[name].split(", ")):
+        cells = [row[number] for row in columns_of_rows]
         optional = any(cell is None for cell in cells) or (not cells and column in OPTIONAL)
         columns.append(_column(column, kind, cells, optional))
     return columns
@@ -63,18 +63,18 @@ def lying(name: str, draw: random.Random) -> tuple[bytes, Stated]:
     """A table with one to three lies, and what ``about.json`` should say of it."""
     columns, rows = honest(name), len(ONE_COMMIT[name])
     stated: dict[str, Any] = {}
-    said: Stated = {"rows": rows}
+    declared: Stated = {"rows": rows}
     for _ in range(draw.randint(1, 3)):
         lie = draw.choice(LIES)
         number = draw.randrange(len(columns))
-        columns[number] = lie(columns[number], rows, draw, stated, said)
+        columns[number] = lie(columns[number], rows, draw, stated, declared)
     content = forge.file(columns, rows, **stated)
-    return content, said
+    return content, declared
 
 
-def vouched(content: bytes, said: Stated) -> Stated:
+def vouched(content: bytes, declared: Stated) -> Stated:
     """What ``about.json`` says of a table, so that the decoder has to cope with it."""
-    return {"size_bytes": len(content), "crc32": zlib.crc32(content), **said}
+    return {"size_bytes": len(content), "crc32": zlib.crc32(content), **declared}
 
 
 Lie = Callable[[Column, int, random.Random, dict[str, Any], Stated], Column]
@@ -84,33 +84,39 @@ def _paged(column: Column, change: Callable[[Page], Page]) -> Column:
     return replace(column, pages=[change(page) for page in column.pages])
 
 
-def _rows(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _rows(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated) -> Column:
     many = draw.choice(HUGE)
     for key in draw.sample(["rows", "group_rows", "said"], draw.randint(1, 3)):
         if key == "said":
-            said["rows"] = many
+            declared["rows"] = many
         else:
             stated[key] = many
     return _paged(column, lambda page: replace(page, values=many)) if draw.random() < 0.5 else column
 
 
-def _values(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _values(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     return _paged(column, lambda page: replace(page, values=draw.choice(HUGE)))
 
 
-def _sizes(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _sizes(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     key = draw.choice(["plain_bytes", "compressed_bytes"])
     codec = draw.choice([forge.UNCOMPRESSED, forge.ZSTD])
     return replace(_paged(column, lambda page: replace(page, **{key: draw.choice(HUGE)})), codec=codec)
 
 
-def _metadata(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _metadata(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     key = draw.choice(["type", "values", "plain", "packed", "data", "dictionary", "codec"])
     small = key in ("type", "codec")
     return replace(column, stated={key: draw.randrange(-1, 12) if small else draw.choice([*HUGE, 4, 100])})
 
 
-def _bomb(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _bomb(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated) -> Column:
     size_bytes = draw.choice([1 << 24, (1 << 24) + 1, 1 << 28, 1 << 30])
     page = Page(
         bomb(size_bytes), rows, plain_bytes=draw.choice([size_bytes, size_bytes % (1 << 24), 1 << 24])
@@ -121,7 +127,7 @@ def _bomb(column: Column, rows: int, draw: random.Random, stated: dict[str, Any]
 
 
 def _dictionary(
-    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
 ) -> Column:
     body = draw.choice([forge.texts([b"x" * (15 << 20)]), forge.numbers([7] * 3), b"", forge.texts([b"log"])])
     many = draw.choice([1, 1, 2, *HUGE])
@@ -129,27 +135,27 @@ def _dictionary(
     runs = draw.choice([rows, *HUGE[:4]])
     first = Page(body, many, kind=forge.DICTIONARY_PAGE)
     data = Page(forge.dictionary_indices(index, runs, draw.choice([0, 1, 8, 32, 33])), rows, forge.DICTIONARY)
-    said["rows"] = draw.choice([rows, rows, 500_000])
+    declared["rows"] = draw.choice([rows, rows, 500_000])
     return replace(column, pages=[first] * draw.choice([1, 1, 2]) + [data])
 
 
 def _differences(
-    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
 ) -> Column:
     encoding = draw.choice([forge.DELTA, forge.DELTA_LENGTHS, forge.DELTA_TEXTS])
     blocks = draw.choice([b"", bytes(5) * 20, b"\0" + bytes([255] * 4) + bytes(500)])
-    one = forge.deltas(
+    deltas = forge.deltas(
         draw.choice([rows, *HUGE]),
         blocks,
         draw.choice([128, 0, 1 << 20, 1 << 62]),
         draw.choice([4, 0, 1, 1 << 40]),
         draw.choice([0, 1, 1 << 40, -5]),
     )
-    return replace(column, pages=[Page(one * draw.choice([1, 2]) + b"x" * 40, rows, encoding)])
+    return replace(column, pages=[Page(deltas * draw.choice([1, 2]) + b"x" * 40, rows, encoding)])
 
 
 def _shared_beginnings(
-    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
 ) -> Column:
     """Each text but the first is the one before it and nothing more."""
     length = draw.choice([1 << 12, 1 << 20, 7 << 20, 9 << 20])
@@ -169,12 +175,18 @@ def _delta_sequence(values: Sequence[int]) -> bytes:
     return forge.deltas(len(values), block, first=values[0])
 
 
-def _texts(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
-    one = draw.choice([*ESCAPES, b"\xff\xfe", b"x" * (8 << 10), b"x" * (1 << 20), b"", b"=1+1", b"../../etc"])
-    return replace(column, pages=[Page(forge.texts([one] * rows), rows)])
+def _texts(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
+    choice = draw.choice(
+        [*ESCAPES, b"\xff\xfe", b"x" * (8 << 10), b"x" * (1 << 20), b"", b"=1+1", b"../../etc"]
+    )
+    return replace(column, pages=[Page(forge.texts([choice] * rows), rows)])
 
 
-def _schema(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _schema(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     leaf = [(1, INT64), (3, 0), (4, b"a")]
     stated["schema"] = draw.choice(
         [
@@ -189,25 +201,31 @@ def _schema(column: Column, rows: int, draw: random.Random, stated: dict[str, An
     return column
 
 
-def _lists(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _lists(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     stated[draw.choice(["group_list", "column_list"])] = draw.choice([0, 1 << 20, 1 << 31, 1 << 62])
     return column
 
 
-def _groups(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _groups(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     stated["groups"] = draw.choice([0, 2, 500])
     stated["group_rows"] = draw.choice([0, rows, 1 << 20])
-    said["rows"] = stated["groups"] * draw.choice([0, rows])
+    declared["rows"] = stated["groups"] * draw.choice([0, rows])
     return column
 
 
-def _end(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _end(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated) -> Column:
     stated["footer"] = draw.choice([0, 1, 1 << 20, (1 << 20) + 1, (1 << 31) - 1, (1 << 32) - 1])
     stated["tail"] = draw.choice([b"PAR1", b"PARE", b"PAR2", b""])
     return column
 
 
-def _header(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _header(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     more = draw.choice(
         [
             [(15, b"x" * 70_000)],
@@ -221,7 +239,7 @@ def _header(column: Column, rows: int, draw: random.Random, stated: dict[str, An
 
 
 def _version_2(
-    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
 ) -> Column:
     lengths = [draw.choice([0, 1, 1 << 30, -1]) for _ in range(2)]
     return replace(
@@ -233,10 +251,12 @@ def _version_2(
     )
 
 
-def _regular(column: Column, rows: int, draw: random.Random, stated: dict[str, Any], said: Stated) -> Column:
+def _regular(
+    column: Column, rows: int, draw: random.Random, stated: dict[str, Any], declared: Stated
+) -> Column:
     """As many rows as any file may state, all the same."""
     many = draw.choice([500_000, 524_288, 524_289])
-    stated["rows"] = stated["group_rows"] = said["rows"] = many
+    stated["rows"] = stated["group_rows"] = declared["rows"] = many
     data = Page(forge.dictionary_indices(0, many), many, forge.DICTIONARY)
     return replace(column, pages=[Page(forge.numbers([1]), 1, kind=forge.DICTIONARY_PAGE), data])
 

@@ -40,33 +40,35 @@ def requirements(*extras: str) -> list[Requirement]:
 
 def brought(wanted: Iterable[Requirement]) -> set[str]:
     """Names of the distributions that come with some requirements, themselves included."""
-    found: set[str] = set()
-    ahead = [(one, extra) for one in wanted for extra in ("", *one.extras)]
+    brought: set[str] = set()
+    ahead = [(requirement, extra) for requirement in wanted for extra in ("", *requirement.extras)]
     seen: set[tuple[str, str]] = set()
     while ahead:
-        one, extra = ahead.pop()
-        name = canonicalize_name(one.name)
+        extras, extra = ahead.pop()
+        name = canonicalize_name(extras.name)
         if (name, extra) in seen:
             continue
         seen.add((name, extra))
-        found.add(name)
+        brought.add(name)
         ahead += [(other, own) for other in _required(name, extra) for own in ("", *other.extras)]
-    return found
+    return brought
 
 
 def _required(name: str, extra: str) -> Iterator[Requirement]:
     for line in metadata.requires(name) or []:
-        one = Requirement(line)
-        if one.marker is None or one.marker.evaluate({"extra": extra}):
-            yield one
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            yield requirement
 
 
 @cache
 def _modules() -> dict[str, set[str]]:
     """Top-level module -> distributions that contain it."""
-    found = metadata.packages_distributions()
+    distributions = metadata.packages_distributions()
     return {
-        module: set(map(canonicalize_name, names)) for module, names in found.items() if module != "tierwise"
+        module: set(map(canonicalize_name, names))
+        for module, names in distributions.items()
+        if module != "tierwise"
     }
 
 

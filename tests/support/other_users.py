@@ -58,7 +58,7 @@ class Place:
         """Whether the victim is as it was made."""
         status = [path.stat() for path in (self.victim, self.secret)]
         return (
-            [(one.st_uid, one.st_mode & 0o7777) for one in status] == [(0, 0o700), (0, 0o600)]
+            [(status.st_uid, status.st_mode & 0o7777) for status in status] == [(0, 0o700), (0, 0o600)]
             and self.secret.read_text() == "secret"
             and [path.name for path in self.victim.iterdir()] == ["secret"]
         )
@@ -70,14 +70,14 @@ def place() -> Iterator[Place]:
     with tempfile.TemporaryDirectory(prefix="tierwise-open-") as made:
         home = Path(made)
         home.chmod(0o755)
-        found = Place(home / "own", home / "theirs", home / "victim")
-        for folder in (found.own, found.theirs):
+        place = Place(home / "own", home / "theirs", home / "victim")
+        for folder in (place.own, place.theirs):
             folder.mkdir(mode=0o755)
-        found.victim.mkdir(mode=0o700)
-        found.secret.write_text("secret")
-        found.secret.chmod(0o600)
-        give(found.theirs)
-        yield found
+        place.victim.mkdir(mode=0o700)
+        place.secret.write_text("secret")
+        place.secret.chmod(0o600)
+        give(place.theirs)
+        yield place
 
 
 def give(path: Path) -> None:

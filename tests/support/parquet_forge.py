@@ -78,7 +78,7 @@ def _encoded(value: object) -> bytes:
             many = len(value.values) if value.stated is None else value.stated
             kind = _kind(value.values[0]) if value.values else 12
             head = bytes([many << 4 | kind]) if 0 <= many < 15 else bytes([0xF0 | kind]) + varint(many)
-            return head + b"".join(_encoded(one) for one in value.values)
+            return head + b"".join(_encoded(value) for value in value.values)
         case _:
             return structure(value)  # type: ignore[arg-type]
 
@@ -140,12 +140,12 @@ def numbers(values: Sequence[int]) -> bytes:
 
 def texts(values: Sequence[bytes]) -> bytes:
     """A plain page of texts."""
-    return b"".join(struct.pack("<I", len(one)) + one for one in values)
+    return b"".join(struct.pack("<I", len(value)) + value for value in values)
 
 
 def levels(present: Sequence[bool]) -> bytes:
     """Definition levels, each in a run of its own, with their length."""
-    runs = b"".join(varint(1 << 1) + bytes([one]) for one in present)
+    runs = b"".join(varint(1 << 1) + bytes([level]) for level in present)
     return struct.pack("<I", len(runs)) + runs
 
 
@@ -177,7 +177,7 @@ def file(columns: Sequence[Column], own_rows: int, **stated: object) -> bytes:
         chunks.append(_chunk(column, start, len(content) - start))
     schema = stated.get("schema") or [
         [(4, b"recording"), (5, len(columns))],
-        *[[(1, one.kind), (3, int(one.optional)), (4, one.name.encode())] for one in columns],
+        *[[(1, column.kind), (3, int(column.optional)), (4, column.name.encode())] for column in columns],
     ]
     group_rows = stated.get("group_rows", own_rows)
     group = [
@@ -201,7 +201,7 @@ def file(columns: Sequence[Column], own_rows: int, **stated: object) -> bytes:
 
 
 def _chunk(column: Column, start: int, length: int) -> Fields:
-    found = {
+    metadata = {
         "type": column.kind,
         "values": sum(page.values for page in column.pages if page.kind != DICTIONARY_PAGE),
         "plain": length,
@@ -210,14 +210,14 @@ def _chunk(column: Column, start: int, length: int) -> Fields:
     } | column.stated
     encodings = Listed([PLAIN, RLE])
     own = [
-        (1, found["type"]),
+        (1, metadata["type"]),
         (2, encodings),
         (3, Listed([column.name.encode()])),
-        (4, found.get("codec", column.codec)),
-        (5, Wide(found["values"])),
-        (6, Wide(found["plain"])),
-        (7, Wide(found["packed"])),
-        (9, Wide(found["data"])),
-        *([(11, Wide(found["dictionary"]))] if "dictionary" in found else []),
+        (4, metadata.get("codec", column.codec)),
+        (5, Wide(metadata["values"])),
+        (6, Wide(metadata["plain"])),
+        (7, Wide(metadata["packed"])),
+        (9, Wide(metadata["data"])),
+        *([(11, Wide(metadata["dictionary"]))] if "dictionary" in metadata else []),
     ]
     return [(2, Wide(start)), (3, own)]

@@ -39,12 +39,12 @@ def module_graph(source: Path) -> Graph:
 def circles(graph: Graph) -> list[set[str]]:
     """Sets of files each of which uses all others of its set, directly or through them; largest first."""
     reached = {name: _reachable(graph, name) for name in graph}
-    found: list[set[str]] = []
+    circles: list[set[str]] = []
     for name in graph:
         circle = {other for other in reached[name] if name in reached[other]}
-        if len(circle) > 1 and circle not in found:
-            found.append(circle)
-    return sorted(found, key=len, reverse=True)
+        if len(circle) > 1 and circle not in circles:
+            circles.append(circle)
+    return sorted(circles, key=len, reverse=True)
 
 
 def _reachable(graph: Graph, start: str) -> set[str]:

@@ -14,9 +14,9 @@ from tierwise.cli import app
 
 @cache
 def schema(name: str) -> Draft202012Validator:
-    found = json.loads(CliRunner().invoke(app, ["schema", name]).stdout)
-    Draft202012Validator.check_schema(found)
-    return Draft202012Validator(found)
+    content = json.loads(CliRunner().invoke(app, ["schema", name]).stdout)
+    Draft202012Validator.check_schema(content)
+    return Draft202012Validator(content)
 
 
 def problems(name: str, value: Any) -> list[str]:

@@ -32,11 +32,13 @@ class Witness:
         return self
 
     def __exit__(self, *_: object) -> None:
-        told, _ = self._process.communicate("end\n")
-        self.late_share = float(told)
+        output, _ = self._process.communicate("end\n")
+        self.late_share = float(output)
 
     def disturbed(self) -> bool:
         """Whether the machine was; says so on the standard output."""
-        found = self.late_share > DISTURBED_SHARE
-        print(f"{self.late_share:.1%} of wake-ups late: the machine was {'disturbed' if found else 'quiet'}")
-        return found
+        disturbed = self.late_share > DISTURBED_SHARE
+        print(
+            f"{self.late_share:.1%} of wake-ups late: the machine was {'disturbed' if disturbed else 'quiet'}"
+        )
+        return disturbed

@@ -122,7 +122,7 @@ class Advice(Record):
     @property
     def instead(self) -> SettingMove | None:
         """The setting that the decision recommends in place of its option."""
-        return next((one for one in self.settings if one.setting == self.decision.setting), None)
+        return next((move for move in self.settings if move.setting == self.decision.setting), None)
 
 
 def advise(
@@ -176,8 +176,8 @@ def advise(
     tried = with_placement(predictor, tried, decision.option.placement, recorded)
     memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))
     ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
-    options = [decision.option, *(one for one in (search.best, fastest, simpler, reaching) if one)]
-    answers = [*(one.prediction for one in options), *(move.prediction for move in ladder)]
+    options = [decision.option, *(option for option in (search.best, fastest, simpler, reaching) if option)]
+    answers = [*(option.prediction for option in options), *(move.prediction for move in ladder)]
     judged = usability(predictor)
     priced = [*names, *(volume.device for volume in costs.volumes)]
     return Advice(
@@ -218,32 +218,46 @@ def advise(
             *billing_notes(names, terms, costs.volumes),
             *machine_notes(instances, predictor.work.cores),
         ],
-        warnings=_merged(judged, _cautions(recorded.warnings, [(one, one.warnings) for one in answers])),
-        cross_checks=_cautions(recorded.cross_checks, [(one, one.cross_checks) for one in answers]),
+        warnings=_merged(
+            judged,
+            _cautions(recorded.warnings, [(prediction, prediction.warnings) for prediction in answers]),
+        ),
+        cross_checks=_cautions(
+            recorded.cross_checks, [(prediction, prediction.cross_checks) for prediction in answers]
+        ),
     )
 
 
 def _merged(judged: Usability, cautions: Sequence[Caution]) -> list[Caution]:
     """The remarks on the recording, then the warnings; a warning that only repeats a remark is left out."""
-    said = [
-        Caution(text=f"{one.reason}: {one.fix}", placements=[]) for one in judged.remarks if not one.blocks
+    cautions_of_all = [
+        Caution(text=f"{remark.reason}: {remark.fix}", placements=[])
+        for remark in judged.remarks
+        if not remark.blocks
     ]
     reasons = tuple(judged.reasons)
-    return [*said, *(one for one in cautions if not (reasons and one.text.startswith(reasons)))]
+    return [
+        *cautions_of_all,
+        *(caution for caution in cautions if not (reasons and caution.text.startswith(reasons))),
+    ]
 
 
-def _cautions(of_all: Sequence[str], said: Sequence[tuple[Prediction, Sequence[str]]]) -> list[Caution]:
+def _cautions(of_all: Sequence[str], texts_of: Sequence[tuple[Prediction, Sequence[str]]]) -> list[Caution]:
     """Each sentence once with its placements, in order; those of the recording hold for all."""
-    found: dict[str, list[dict[Role, str]]] = {text: [] for text in of_all}
-    moved = {frozenset(one.scenario.placement.items()) for one, _ in said if one.scenario.placement}
-    for answer, sentences in said:
+    placements: dict[str, list[dict[Role, str]]] = {text: [] for text in of_all}
+    moved = {
+        frozenset(prediction.scenario.placement.items())
+        for prediction, _ in texts_of
+        if prediction.scenario.placement
+    }
+    for answer, sentences in texts_of:
         for text in sentences:
-            places = found.setdefault(text, [])
+            places = placements.setdefault(text, [])
             if text not in of_all and placement_of(answer) not in places:
                 places.append(placement_of(answer))
     return [
         Caution(text=text, placements=[] if len(places) >= len(moved) else places)
-        for text, places in found.items()
+        for text, places in placements.items()
     ]
 
 

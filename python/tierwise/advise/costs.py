@@ -56,7 +56,7 @@ class Bill:
     @property
     def new_per_month(self) -> float:
         """Of the devices that it adds."""
-        return sum(one.per_month for one in self.devices)
+        return sum(device.per_month for device in self.devices)
 
     @property
     def cost_per_month(self) -> float:
@@ -212,7 +212,7 @@ class Costs:
                 )
             again = self._purchases(device, written_bytes_per_s) - 1.0
             bought = [part for part in parts if part.what == "purchase"] if again > 0 else []
-            parts += [bill_part("replacement", one.quantity * again, one.price_each) for one in bought]
+            parts += [bill_part("replacement", part.quantity * again, part.price_each) for part in bought]
             total = sum(part.per_month for part in parts)
             self._known[key] = DeviceBill(device=device, per_month=total, parts=parts)
         return self._known[key]

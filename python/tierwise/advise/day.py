@@ -65,20 +65,20 @@ def advise_day(day: Timeline, ask: Ask) -> DayAdvice:
             asked[name] = ask(name)
         except TierwiseError as error:
             asked[name] = error
-    errors = [one for one in asked.values() if isinstance(one, TierwiseError)]
+    errors = [error for error in asked.values() if isinstance(error, TierwiseError)]
     if len(errors) == len(asked):
         raise errors[0]
     answers = [_answer(load, name, asked[name]) for load, name in day.chosen.items()]
-    given = [one for one in answers if one.advice]
+    given = [answer for answer in answers if answer.advice]
     return DayAdvice(
         day=day,
         answers=answers,
-        same_first_move=all(one.first_move == given[0].first_move for one in given),
-        same_best=all(one.best == given[0].best for one in given),
+        same_first_move=all(answer.first_move == given[0].first_move for answer in given),
+        same_best=all(answer.best == given[0].best for answer in given),
     )
 
 
-def _answer(load: Load, name: str, found: Advice | TierwiseError) -> LoadAdvice:
-    if isinstance(found, TierwiseError):
-        return LoadAdvice(load=load, recording=name, advice=None, refused=found.message)
-    return LoadAdvice(load=load, recording=name, advice=found)
+def _answer(load: Load, name: str, advice: Advice | TierwiseError) -> LoadAdvice:
+    if isinstance(advice, TierwiseError):
+        return LoadAdvice(load=load, recording=name, advice=None, refused=advice.message)
+    return LoadAdvice(load=load, recording=name, advice=advice)

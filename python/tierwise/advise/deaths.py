@@ -66,7 +66,7 @@ class ShownDeaths(Record):
 
 def deaths_shown(engine: str, roles: Collection[Role]) -> dict[Role, str]:
     """What the death of the device of each role did to an engine in a study, or ``not tested``."""
-    known = {(one.engine, one.role): one.words for one in shipped_deaths().deaths}
+    known = {(death.engine, death.role): death.words for death in shipped_deaths().deaths}
     return {role: known.get((engine, role), NOT_TESTED) for role in roles}
 
 

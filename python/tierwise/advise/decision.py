@@ -110,7 +110,7 @@ def _time(recorded: Prediction, run: RecordedRun) -> list[TimeShare]:
     for part, share in recorded.shares.items():
         name = _PARTS.get(part, part)
         shares[name] = shares.get(name, 0.0) + share
-    ordered = sorted(shares.items(), key=lambda one: one[1], reverse=True)
+    ordered = sorted(shares.items(), key=lambda pair: pair[1], reverse=True)
     return [
         TimeShare(
             part=part,
@@ -135,8 +135,8 @@ def _remedy(part: str, run: RecordedRun) -> str:
 
 def remedy(part: str, engine: str) -> str:
     """What shortens a part of the time; empty if nothing is known."""
-    said = _remedies().get(part, {})
-    return said.get(engine, said.get("any", ""))
+    remedies = _remedies().get(part, {})
+    return remedies.get(engine, remedies.get("any", ""))
 
 
 @lru_cache(maxsize=1)

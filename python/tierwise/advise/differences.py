@@ -34,19 +34,19 @@ def conditions(forecast: Forecast, after: After) -> list[Difference]:
     scenario, before, now = forecast.prediction.scenario, forecast.run, after.run
     clients, cores = scenario.clients or before.clients, scenario.cores or before.cores
     memory_bytes = scenario.memory_bytes or before.memory_bytes
-    found = []
+    differences = []
     if scenario.rate_per_s is not None:
         if abs(now.rate_per_s / scenario.rate_per_s - 1) > CHANCE:
             asked = {"rate_per_s": scenario.rate_per_s}
-            found.append(_undone("arrivals", scenario.rate_per_s, now.rate_per_s, after, asked))
+            differences.append(_undone("arrivals", scenario.rate_per_s, now.rate_per_s, after, asked))
     elif clients != now.clients:
-        found.append(_undone("clients", clients, now.clients, after, {"clients": clients}))
+        differences.append(_undone("clients", clients, now.clients, after, {"clients": clients}))
     if cores != now.cores:
-        found.append(_undone("cores", cores, now.cores, after, {"cores": cores}))
+        differences.append(_undone("cores", cores, now.cores, after, {"cores": cores}))
     if abs(memory_bytes / now.memory_bytes - 1) > _MEMORY_SHARE:
         asked_bytes = {"memory_bytes": memory_bytes}
-        found.append(_undone("memory", memory_bytes, now.memory_bytes, after, asked_bytes))
-    return found
+        differences.append(_undone("memory", memory_bytes, now.memory_bytes, after, asked_bytes))
+    return differences
 
 
 def misplaced(forecast: Forecast, after: After) -> list[Difference]:
@@ -65,7 +65,8 @@ def misplaced(forecast: Forecast, after: After) -> list[Difference]:
         return []
     after.without(placement=after.placement)
     slowest = max(
-        after.role_times(), key=lambda one: _time_lost(one, after.predictor.as_recorded.io[one.role])
+        after.role_times(),
+        key=lambda role_time: _time_lost(role_time, after.predictor.as_recorded.io[role_time.role]),
     )
     return [
         Difference(
@@ -85,7 +86,7 @@ def other_devices(forecast: Forecast, undone: Prediction | None) -> list[Differe
     Both sides are under the conditions of the forecast. No replay can undo it, because the forecast's file
     does not hold the device before.
     """
-    found = []
+    differences = []
     for role, load in forecast.prediction.io.items():
         now = undone.io.get(role) if undone else None
         if load.device != RECORDED or now is None or max(load.busy_share, now.busy_share) < _LEAST_BUSY:
@@ -95,22 +96,22 @@ def other_devices(forecast: Forecast, undone: Prediction | None) -> list[Differe
             difference = Difference(
                 kind="device", role=role, predicted=before_us, measured=now_us, rate_per_s=None, closes=None
             )
-            found.append(difference)
-    return found
+            differences.append(difference)
+    return differences
 
 
 def work_changes(forecast: Forecast, now: RecordedRun, undone: Prediction | None) -> list[WorkChange]:
     """How a transaction's work differs; both sides are replayed under the conditions of the forecast."""
     before = forecast.run
-    found = []
+    changes = []
     if before.requests_per_transaction and now.requests_per_transaction:
         pair = before.requests_per_transaction, now.requests_per_transaction
-        found.append(_change("requests", None, *pair))
+        changes.append(_change("requests", None, *pair))
     if before.cpu_us and now.cpu_us:
-        found.append(_change("processor time", None, before.cpu_us, now.cpu_us))
+        changes.append(_change("processor time", None, before.cpu_us, now.cpu_us))
     if undone is not None and not undone.once:
-        found += _requests(forecast.prediction, undone)
-    return [one for one in found if one is not None]
+        changes += _requests(forecast.prediction, undone)
+    return [change for change in changes if change is not None]
 
 
 def _undone(kind: Kind, predicted: float, measured: float, after: After, asked: dict[str, Any]) -> Difference:
@@ -127,7 +128,7 @@ def _undone(kind: Kind, predicted: float, measured: float, after: After, asked: 
 def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Iterator[Difference]:
     """A line for each role that lies elsewhere."""
     placed = forecast.prediction.scenario.devices_of(after.run.footprints)
-    disks = {role: one for one in after.predictor.about.devices for role in one.roles}
+    disks = {role: device for device in after.predictor.about.devices for role in device.roles}
     for role, device in placed.items():
         held = after.run.devices.get(role, RECORDED)
         expected = model_of(device, forecast.run.devices.get(role, RECORDED))

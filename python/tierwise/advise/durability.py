@@ -73,7 +73,7 @@ class Durability(Record):
         """What the studies found, or ``not tested``."""
         if not self.cuts:
             return NOT_TESTED
-        names = ", ".join(dict.fromkeys(f"{one.engine} {one.durability}" for one in self.cuts))
+        names = ", ".join(dict.fromkeys(f"{cut.engine} {cut.durability}" for cut in self.cuts))
         return (
             f"{self.harmed_of_made} power cuts lost an acknowledged commit or damaged the database ({names})"
         )
@@ -81,7 +81,7 @@ class Durability(Record):
     @property
     def harmed_of_made(self) -> str:
         """``0 of 50``: the power cuts that did harm, of all."""
-        return f"{sum(one.harmed for one in self.cuts)} of {sum(one.cuts for one in self.cuts)}"
+        return f"{sum(cut.harmed for cut in self.cuts)} of {sum(cut.cuts for cut in self.cuts)}"
 
 
 def durability(placement: Mapping[Role, str], engine: str | None = None) -> list[Durability]:
@@ -138,9 +138,9 @@ def _durability(device: str, roles: list[Role], engine: str | None) -> Durabilit
         fact=_fact(profile),
         source=_source(profile),
         cuts=[
-            one
-            for one in shown_cuts().cuts
-            if profile.name in one.profiles and one.durable and not one.lies and engine in (None, one.engine)
+            cut
+            for cut in shown_cuts().cuts
+            if profile.name in cut.profiles and cut.durable and not cut.lies and engine in (None, cut.engine)
         ],
     )
 

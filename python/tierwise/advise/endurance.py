@@ -60,10 +60,10 @@ def predicted_writes(prediction: Prediction) -> dict[Role, float]:
 
 def written_by_device(placement: Mapping[Role, str], written: Mapping[Role, float]) -> dict[str, float]:
     """Bytes a second that are written to each device of a placement."""
-    found: dict[str, float] = {}
+    written_bytes: dict[str, float] = {}
     for role, device in placement.items():
-        found[device] = found.get(device, 0.0) + written.get(role, 0.0)
-    return found
+        written_bytes[device] = written_bytes.get(device, 0.0) + written.get(role, 0.0)
+    return written_bytes
 
 
 def lifetime_months(device: str, written_bytes_per_s: float) -> float | None:

@@ -35,14 +35,14 @@ def filling(option: Option, spaces: Mapping[Role, RoleSpace]) -> list[Filling]:
     """
     speedup = option.prediction.speedup
     faster = speedup.value if speedup else 1.0
-    found = []
+    filling = []
     for role, device in {**option.placement, **option.taken_along}.items():
         space = spaces.get(role)
         if space is None or not space.unlimited or space.grows_bytes_per_s <= 0:
             continue
         free_bytes = max(_capacity_bytes(option, device) - option.size_bytes[device], 0)
         free_bytes += space.size_bytes - space.now_bytes
-        found.append(
+        filling.append(
             Filling(
                 role=role,
                 device=device,
@@ -51,7 +51,7 @@ def filling(option: Option, spaces: Mapping[Role, RoleSpace]) -> list[Filling]:
                 full_after_s=free_bytes / (space.grows_bytes_per_s * faster),
             )
         )
-    return found
+    return filling
 
 
 def _capacity_bytes(option: Option, device: str) -> int:

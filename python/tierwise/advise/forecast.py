@@ -61,19 +61,25 @@ def choose(
     file = forecasts[0].file
     if placement is not None:
         named = Scenario(placement=dict(placement))
-        found = [one for one in forecasts if one.placement == named.devices_of(one.run.footprints)]
-        if not found:
+        matching = [
+            forecast
+            for forecast in forecasts
+            if forecast.placement == named.devices_of(forecast.run.footprints)
+        ]
+        if not matching:
             raise TierwiseError(
                 f"--place: {file} predicts no such placement", f"name one of: {_names(forecasts)}"
             )
-        return found[0]
+        return matching[0]
     emulated = any(model != RECORDED for model in models.values())
-    fitting = [(fit, one) for one in forecasts if emulated and (fit := one.fits(models)) is not None]
+    fitting = [
+        (fit, forecast) for forecast in forecasts if emulated and (fit := forecast.fits(models)) is not None
+    ]
     if not fitting and not forecasts[0].label and len(forecasts) > 1:
         raise TierwiseError(
             f"{file} has {len(forecasts)} predictions", f"choose with --place: {_names(forecasts)}"
         )
-    return max(fitting, key=lambda one: one[0])[1] if fitting else forecasts[0]
+    return max(fitting, key=lambda pair: pair[0])[1] if fitting else forecasts[0]
 
 
 def model_of(device: str, recorded: str) -> str:
@@ -82,6 +88,6 @@ def model_of(device: str, recorded: str) -> str:
 
 
 def _names(forecasts: Sequence[Forecast]) -> str:
-    placements = [one.prediction.scenario.placement for one in forecasts]
-    listed = [",".join(f"{role}={device}" for role, device in one.items()) for one in placements]
-    return "; ".join(dict.fromkeys(one for one in listed if one))
+    placements = [forecast.prediction.scenario.placement for forecast in forecasts]
+    listed = [",".join(f"{role}={device}" for role, device in placement.items()) for placement in placements]
+    return "; ".join(dict.fromkeys(text for text in listed if text))

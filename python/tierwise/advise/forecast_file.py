@@ -34,78 +34,94 @@ def read_forecasts(path: Path, named: Mapping[str, str] | None = None) -> list[F
         TierwiseError: naming the file, if it is none of these, of another version, damaged or without an
             answered prediction; or if it names a file as a device that the user does not name.
     """
-    own = {_file_of(one) for one in (named or {}).values() if profiles.is_path(one)}
-    found = _parsed(path)
+    own = {_file_of(device) for device in (named or {}).values() if profiles.is_path(device)}
+    content = _parsed(path)
     try:
         forecasts = [
-            Forecast(file=path.name, label=label, run=_run(run), prediction=_prediction(one, path, own))
-            for label, run, one in _listed(found)
+            Forecast(
+                file=path.name, label=label, run=_run(run), prediction=_prediction(prediction, path, own)
+            )
+            for label, run, prediction in _listed(content)
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TierwiseError(f"{path}: not as tierwise prints it ({_first_line(error)})", _FIX) from None
-    answered = [one for one in forecasts if one.prediction.refused is None and one.prediction.rate_per_s]
+    answered = [
+        forecast
+        for forecast in forecasts
+        if forecast.prediction.refused is None and forecast.prediction.rate_per_s
+    ]
     if not answered:
         raise TierwiseError(f"{path}: it holds no prediction that was answered", _FIX)
     return answered
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    found = parse_json(read_text(path, _FIX), str(path), _FIX)
-    kind = found.get("schema") if isinstance(found, dict) else None
+    content = parse_json(read_text(path, _FIX), str(path), _FIX)
+    kind = content.get("schema") if isinstance(content, dict) else None
     if kind not in KINDS:
         raise TierwiseError(f"{path}: neither advice nor a prediction", _FIX)
-    version = found.get("schema_version")
+    version = content.get("schema_version")
     if version != SCHEMA_VERSION:
         raise TierwiseError(
             f"{path}: version {version} of {kind}, not {SCHEMA_VERSION}", "use the tierwise that wrote it"
         )
-    return dict(found)
+    return dict(content)
 
 
-def _listed(found: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _listed(content: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Label, run and prediction; a label is empty where the file recommends none of several."""
-    match found["schema"]:
+    match content["schema"]:
         case "prediction":
-            yield from (("", found["recorded"], one) for one in found["predictions"])
+            yield from (("", content["recorded"], prediction) for prediction in content["predictions"])
         case "ranking":
-            for number, one in enumerate(found["ranking"]["closer"], start=1):
-                yield f"rank {number}", found["recorded"], one
+            for number, prediction in enumerate(content["ranking"]["closer"], start=1):
+                yield f"rank {number}", content["recorded"], prediction
         case "advice":
-            for label, one in _of_advice(found["advice"]):
-                yield label, found["recorded"], one
+            for label, prediction in _of_advice(content["advice"]):
+                yield label, content["recorded"], prediction
         case _:
-            answers = {one["load"]: one["advice"] for one in found["day_advice"]["answers"]}
+            answers = {answer["load"]: answer["advice"] for answer in content["day_advice"]["answers"]}
             for load, name in _LOADS.items():
                 if advice := answers.get(load):
-                    yield from ((f"{label} {name}", advice["run"], one) for label, one in _of_advice(advice))
+                    yield from (
+                        (f"{label} {name}", advice["run"], prediction)
+                        for label, prediction in _of_advice(advice)
+                    )
 
 
 def _of_advice(advice: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     decided = advice["decision"]["option"]
     named = (("the best placement", advice["best"]), ("the placement for the goal", advice["reaching"]))
     options = [(label, option) for label, option in named if option]
-    options.sort(key=lambda one: one[1]["placement"] != decided["placement"])  # the recommended one first
+    options.sort(
+        key=lambda option: option[1]["placement"] != decided["placement"]
+    )  # the recommended one first
     yield from ((label, option["prediction"]) for label, option in options)
     rungs = list(enumerate(advice["ladder"], start=1))
-    yield from ((f"step {number} of the ladder", one["prediction"]) for number, one in reversed(rungs))
-    yield from (("a single move", one["prediction"]) for one in advice["moves"])
+    yield from ((f"step {number} of the ladder", rung["prediction"]) for number, rung in reversed(rungs))
+    yield from (("a single move", move["prediction"]) for move in advice["moves"])
 
 
-def _run(found: Any) -> RecordedRun:
+def _run(content: Any) -> RecordedRun:
     """A run whose clients, cores and memory can be asked for in a scenario."""
-    run = RecordedRun.model_validate_json(json.dumps(found), strict=True)
+    run = RecordedRun.model_validate_json(json.dumps(content), strict=True)
     Scenario(clients=run.clients, cores=run.cores, memory_bytes=run.memory_bytes)
     return run
 
 
-def _prediction(found: Any, path: Path, own: set[str]) -> Prediction:
+def _prediction(content: Any, path: Path, own: set[str]) -> Prediction:
     """A prediction of the file. A scenario opens the files of its devices, so their names come first."""
-    for device in found["scenario"]["placement"].values():
+    for device in content["scenario"]["placement"].values():
         if profiles.is_path(device) and _file_of(device) not in own:
             raise TierwiseError(f"{path} names the file {device!r} as a device", "name it too, with --place")
-    made = Prediction.model_validate_json(json.dumps(found), strict=True)
-    figures = [one for one in (made.rate_per_s, made.elapsed_s, made.p50_us, made.p99_us) if one]
-    numbers = [*made.seed_rates_per_s, *(end for one in figures for end in (one.low, one.value, one.high))]
+    made = Prediction.model_validate_json(json.dumps(content), strict=True)
+    figures = [
+        estimate for estimate in (made.rate_per_s, made.elapsed_s, made.p50_us, made.p99_us) if estimate
+    ]
+    numbers = [
+        *made.seed_rates_per_s,
+        *(end for estimate in figures for end in (estimate.low, estimate.value, estimate.high)),
+    ]
     if made.refused is None and (not made.seed_rates_per_s or min(numbers) <= 0):
         raise ValueError("a figure that is not above 0")
     return made

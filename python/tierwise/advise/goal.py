@@ -74,7 +74,7 @@ class Goal(Record):
         if figure is None:
             return "missed"
         if self.what == "tps":
-            reached = [one >= self.bound for one in (figure.low, figure.value, figure.high)]
+            reached = [end >= self.bound for end in (figure.low, figure.value, figure.high)]
         else:
-            reached = [one <= self.bound for one in (figure.high, figure.value, figure.low)]
+            reached = [end <= self.bound for end in (figure.high, figure.value, figure.low)]
         return VERDICTS[sum(reached)]

@@ -99,7 +99,7 @@ class Growing(Record):
     @property
     def first(self) -> GrowthLimit | None:
         """The limit that is reached first; ``None`` if none is."""
-        return next((one for one in self.limits if one.factor is not None), None)
+        return next((limit for limit in self.limits if limit.factor is not None), None)
 
 
 def parse_factor(text: str) -> float:
@@ -151,7 +151,7 @@ def growing(
             "--grow needs transactions at a rate: the recording shows none, or work that is done once",
             "record clients that go on, with --dsn where their transactions cannot be told",
         )
-    return _Search(predictor, factor, devices, terms, machine, instances).found()
+    return _Search(predictor, factor, devices, terms, machine, instances).growth()
 
 
 class _Search:
@@ -179,7 +179,7 @@ class _Search:
         ]
         self._placed = placed
 
-    def found(self) -> Growing:
+    def growth(self) -> Growing:
         cases: dict[str, _Case] = {"all": _Case({}, self._cores, self._machine)}
         for number, roles in enumerate(self._busy):
             cases[f"device {number}"] = self._alone(roles)
@@ -197,8 +197,8 @@ class _Search:
         if factors["locks"] is not None:
             limits.append(GrowthLimit(what="locks", factor=factors["locks"]))
         limits += [*self._space(), *self._wear()]
-        limits.sort(key=lambda one: math.inf if one.factor is None else one.factor)
-        first = next((one for one in limits if one.factor is not None), None)
+        limits.sort(key=lambda limit: math.inf if limit.factor is None else limit.factor)
+        first = next((limit for limit in limits if limit.factor is not None), None)
         return Growing(
             factor=self._factor,
             rate_per_s=self._predictor.run.rate_per_s,
@@ -219,11 +219,11 @@ class _Search:
         """The least factor at which each case saturates, by bisection; ``None`` if it keeps up."""
         names = list(cases)
         at_ends = self._saturated([(cases[name], factor) for name in names for factor in (1.0, self._factor)])
-        found: dict[str, float | None] = {}
+        limits: dict[str, float | None] = {}
         between: dict[str, tuple[float, float]] = {}
         for number, name in enumerate(names):
             now, then = at_ends[2 * number : 2 * number + 2]
-            found[name] = 1.0 if now else None
+            limits[name] = 1.0 if now else None
             if then and not now:
                 between[name] = (1.0, self._factor)
         for _ in range(_HALVINGS if between else 0):
@@ -232,13 +232,13 @@ class _Search:
             for (name, factor), over in zip(middle.items(), answers, strict=True):
                 low, high = between[name]
                 between[name] = (low, factor) if over else (factor, high)
-        return {**found, **{name: high for name, (_, high) in between.items()}}
+        return {**limits, **{name: high for name, (_, high) in between.items()}}
 
     def _saturated(self, asked: Sequence[tuple[_Case, float]]) -> list[bool]:
         """Whether more transactions arrive than complete; a refused case counts as such."""
         predictor = self._predictor
         scenarios = [self._scenario(case, factor) for case, factor in asked]
-        answers = predictor.replayer.ask([SimulationRequest(one, 0) for one in scenarios])
+        answers = predictor.replayer.ask([SimulationRequest(scenario, 0) for scenario in scenarios])
         return [
             isinstance(answer, Refusal) or is_saturated(scenario.rate_per_s, answer)
             for scenario, answer in zip(scenarios, answers, strict=True)
@@ -263,12 +263,12 @@ class _Search:
         """The limit of the machine, if it is not that of a device behind it."""
         if factor is None:
             return []
-        first = min((one.factor for one in limits if one.factor is not None), default=math.inf)
+        first = min((limit.factor for limit in limits if limit.factor is not None), default=math.inf)
         return [GrowthLimit(what="machine", factor=factor)] if factor * _ALIKE < first else []
 
     def _space(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
         """When the files fill their device: all grow but the log, which settings limit; less what moved."""
-        found = []
+        limits = []
         devices: dict[int, tuple[set[Role], int]] = {}
         for device in self._predictor.about.devices:
             roles, size = devices.get(device.shared, (set(), 0))
@@ -277,28 +277,28 @@ class _Search:
             spaces = [
                 space for role, space in self._costs.spaces.items() if role in roles and role not in moved
             ]
-            fixed = sum(one.size_bytes for one in spaces if one.role is Role.LOG)
-            files = sum(one.now_bytes for one in spaces if one.role is not Role.LOG)
+            fixed = sum(space.size_bytes for space in spaces if space.role is Role.LOG)
+            files = sum(space.now_bytes for space in spaces if space.role is not Role.LOG)
             if files <= 0 or size_bytes <= 0:
                 continue
-            held = [one.role for one in spaces]
-            found.append(self._limit("space", held, (size_bytes - fixed) / files))
-        return found
+            held = [space.role for space in spaces]
+            limits.append(self._limit("space", held, (size_bytes - fixed) / files))
+        return limits
 
     def _wear(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
         """When writes wear a recorded drive out within its service life; less what moved."""
         run, months = self._predictor.run, self._terms.years * _MONTHS_PER_YEAR
-        said = self._terms.recorded_on
-        known = {role: said.get(role, said.get(EVERYTHING)) for role in run.footprints}
+        devices = self._terms.recorded_on
+        known = {role: devices.get(role, devices.get(EVERYTHING)) for role in run.footprints}
         named = {role: device for role, device in known.items() if device} or recorded_profiles(run)
         named = {role: device for role, device in named.items() if role not in moved}
         now = {role: load.written_bytes_per_s for role, load in self._predictor.as_recorded.io.items()}
-        found = []
+        limits = []
         for device, written in written_by_device(named, now).items():
             if lasts := lifetime_months(device, written):
                 roles = [role for role, name in named.items() if name == device]
-                found.append(self._limit("wear", roles, lasts / months))
-        return found
+                limits.append(self._limit("wear", roles, lasts / months))
+        return limits
 
     def _limit(self, what: What, roles: list[Role], factor: float) -> GrowthLimit:
         return GrowthLimit(
@@ -310,7 +310,9 @@ class _Search:
             case "cores":
                 return self._more_cores()
             case "machine":
-                return self._machine_for(lambda one: self._keeps_up(_Case({}, self._many, self._on(one))))
+                return self._machine_for(
+                    lambda instance: self._keeps_up(_Case({}, self._many, self._on(instance)))
+                )
             case "locks":
                 return GrowthAnswer()
             case _:
@@ -327,8 +329,8 @@ class _Search:
                 high = middle
             else:
                 low = middle
-        found = self._machine_for(lambda one: (one.vcpus or 0) >= high)
-        return found.model_copy(update={"cores": high})
+        machine = self._machine_for(lambda instance: (instance.vcpus or 0) >= high)
+        return machine.model_copy(update={"cores": high})
 
     def _machine_for(self, suffices: Callable[[Instance], bool]) -> GrowthAnswer:
         """The cheapest other machine that suffices."""
@@ -336,11 +338,11 @@ class _Search:
             return GrowthAnswer()
         now, *others = self._instances
         currency = self._costs.currency
-        priced = [(rent_difference(now, one, currency), one) for one in others or larger(now)]
-        priced.sort(key=lambda one: math.inf if one[0] is None else one[0])
-        for cost, one in priced:
-            if suffices(one):
-                return GrowthAnswer(instance=one.name, cost_per_month=cost)
+        priced = [(rent_difference(now, instance, currency), instance) for instance in others or larger(now)]
+        priced.sort(key=lambda pair: math.inf if pair[0] is None else pair[0])
+        for cost, instance in priced:
+            if suffices(instance):
+                return GrowthAnswer(instance=instance.name, cost_per_month=cost)
         return GrowthAnswer()
 
     def _on(self, instance: Instance) -> Scenario:
@@ -360,7 +362,7 @@ class _Search:
             }
             if placement and self._costs.fits(placement) and self._relieves(first, placement):
                 tried.append((self._costs.cost_per_month(placement), placement))
-        tried.sort(key=lambda one: (one[0], len(one[1])))
+        tried.sort(key=lambda attempt: (attempt[0], len(attempt[1])))
         for start in range(0, min(len(tried), _MOST_ANSWERS), _BATCH):
             batch = tried[start : start + _BATCH]
             cases = [
@@ -375,7 +377,7 @@ class _Search:
     def _relieves(self, first: GrowthLimit, placement: Mapping[Role, str]) -> bool:
         """Whether the files that stay are few enough for the space, or the endurance, of their device."""
         left = {"space": self._space, "wear": self._wear}.get(first.what, lambda _: [])(placement.keys())
-        return all(one.factor is None or not set(one.roles) & set(first.roles) for one in left)
+        return all(limit.factor is None or not set(limit.roles) & set(first.roles) for limit in left)
 
     def _keeps_up(self, case: _Case) -> bool:
         return not self._saturated([(case, self._factor)])[0]

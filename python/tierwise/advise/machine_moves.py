@@ -64,23 +64,23 @@ def machine_moves(
     if not instances:
         return []
     now, *others = instances
-    machines = [one for one in others or larger(now) if one.name != now.name]
-    alone = [staying.scenario.model_copy(update={"instance": one}) for one in machines]
-    moved: list[Scenario] = [] if option.stays else [asking(one, option.placement) for one in alone]
+    machines = [other for other in others or larger(now) if other.name != now.name]
+    alone = [staying.scenario.model_copy(update={"instance": machine}) for machine in machines]
+    moved: list[Scenario] = [] if option.stays else [asking(scenario, option.placement) for scenario in alone]
     answers = predictor.predict([*alone, *moved])
     both: Sequence[Prediction | None] = answers[len(alone) :] or [None] * len(alone)
     return [
         MachineMove(
-            instance=one.name,
-            vcpus=one.vcpus,
-            memory_gib=one.memory_gib,
+            instance=machine.name,
+            vcpus=machine.vcpus,
+            memory_gib=machine.memory_gib,
             prediction=answer,
             gain_per_s=answer.rate_per_s.value - staying.rate_per_s.value,
-            cost_per_month=rent_difference(now, one, currency),
+            cost_per_month=rent_difference(now, machine, currency),
             with_moves=beside if beside and beside.rate_per_s else None,
             worthwhile=is_told(answer, staying),
         )
-        for one, answer, beside in zip(machines, answers, both, strict=False)
+        for machine, answer, beside in zip(machines, answers, both, strict=False)
         if answer.rate_per_s and staying.rate_per_s
     ]
 

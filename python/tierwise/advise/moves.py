@@ -79,7 +79,7 @@ def single_moves(
         for device in devices
         if held.get(unit[0]) != device
     ]
-    tried = [one for one in tried if costs.allows(one[2], budget_per_month)]
+    tried = [step for step in tried if costs.allows(step[2], budget_per_month)]
     answers = predictor.predict([asking(before.scenario, placement) for *_, placement in tried])
     sizes = costs.needed_bytes
     moves = [
@@ -127,8 +127,8 @@ def _move(what: tuple[Unit, str, int], before: Prediction, after: Prediction, co
     if step is None or after.rate_per_s is None or before.rate_per_s is None:
         return None
     gain = after.rate_per_s.value - before.rate_per_s.value
-    cost, cost_before = (costs.cost_per_month(placement_of(one)) for one in (after, before))
-    told = not within_margin(step) and (bool(placement_of(before)) or after.faster)
+    cost, cost_before = (costs.cost_per_month(placement_of(option)) for option in (after, before))
+    distinct = not within_margin(step) and (bool(placement_of(before)) or after.faster)
     return Move(
         role=role,
         along=along,
@@ -140,7 +140,7 @@ def _move(what: tuple[Unit, str, int], before: Prediction, after: Prediction, co
         cost_per_month=cost - cost_before,
         gain_per_gb=gain / (size_bytes / _GB) if size_bytes else None,
         gain_per_cost=gain / (cost - cost_before) if cost > cost_before else None,
-        worthwhile=told and not lengthens_median(after, before),
+        worthwhile=distinct and not lengthens_median(after, before),
     )
 
 

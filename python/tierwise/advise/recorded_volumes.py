@@ -45,7 +45,7 @@ def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]
         TierwiseError: two names for one recorded device.
     """
     known = recorded_profiles(predictor.run)
-    found = []
+    volumes = []
     for roles, size_bytes in _devices(predictor.about, predictor.work.footprints):
         name = _name_of(roles, terms.recorded_on, known)
         if name is None or name in terms.have:
@@ -54,8 +54,8 @@ def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]
         price = terms.prices.of(profile.member or profile)
         rent = cost_per_month(profile, terms.prices, size_bytes, terms.years)
         if price and price.rented and rent:
-            found.append(RecordedVolume(name, frozenset(roles), rent))
-    return found
+            volumes.append(RecordedVolume(name, frozenset(roles), rent))
+    return volumes
 
 
 def recorded_profiles(run: RecordedRun) -> dict[Role, str]:
@@ -77,25 +77,25 @@ def _devices(about: About, footprints: Mapping[Role, int]) -> list[tuple[set[Rol
     groups: dict[int, list[int]] = {}
     for number, device in enumerate(about.devices):
         groups.setdefault(device.shared, []).append(number)
-    found = []
+    devices = []
     for numbers in groups.values():
         parts = [about.devices[number] for number in numbers]
         roles = {role for part in parts for role in part.roles if role in footprints}
         if roles and not any(part.mount in _KEPT for part in parts):
-            found.append((roles, sum(part.sectors for part in parts) * SECTOR_BYTES))
-    return found
+            devices.append((roles, sum(part.sectors for part in parts) * SECTOR_BYTES))
+    return devices
 
 
 def _name_of(
     roles: Collection[Role], recorded_on: Mapping[str, str], known: Mapping[Role, str]
 ) -> str | None:
     """The name of the device of these roles; ``None`` if it has none."""
-    said = {name for role in roles if (name := recorded_on.get(role, recorded_on.get(EVERYTHING)))}
-    names = said or {known[role] for role in roles if role in known}
-    if len(said) > 1:
+    devices = {name for role in roles if (name := recorded_on.get(role, recorded_on.get(EVERYTHING)))}
+    names = devices or {known[role] for role in roles if role in known}
+    if len(devices) > 1:
         raise TierwiseError(
             f"--recorded-on: {', '.join(sorted(roles))} were recorded on one device, not on "
-            f"{' and '.join(sorted(said))}",
+            f"{' and '.join(sorted(devices))}",
             "give these roles one device",
         )
     return min(names, default=None)

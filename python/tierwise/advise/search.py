@@ -82,8 +82,8 @@ class Search:
             cost=self._cost_per_month,
             closer=0,
         )
-        priced = [(self._cost_per_month(one), one) for one in self.ranking.ranked]
-        self._priced = [one for one in priced if budget_per_month is None or one[0] <= budget_per_month]
+        priced = [(self._cost_per_month(ranked), ranked) for ranked in self.ranking.ranked]
+        self._priced = [pair for pair in priced if budget_per_month is None or pair[0] <= budget_per_month]
 
     @cached_property
     def fastest(self) -> Option | None:
@@ -102,8 +102,8 @@ class Search:
 
     def simpler(self) -> Option | None:
         """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
-        found = self._as_good(self._simplest_first, self._lasting)
-        return found if found and len(found.placement) < len(self.best.placement) else None
+        option = self._as_good(self._simplest_first, self._lasting)
+        return option if option and len(option.placement) < len(self.best.placement) else None
 
     def may_be_recommended(self, option: Option) -> bool:
         """Whether it is predicted to lengthen no median latency and to lower no rate, if it saves money."""
@@ -115,17 +115,19 @@ class Search:
 
         Without one: the closest whose interval holds the goal. ``None`` if every interval lies beyond it.
         """
-        near = sorted((one for one in self._priced if goal.near(one[1])), key=self._cheapest_first)
+        near = sorted(
+            (candidate for candidate in self._priced if goal.near(candidate[1])), key=self._cheapest_first
+        )
         closest = sorted(self._priced, key=lambda priced: goal.distance(priced[1]))[:_AT_THE_TOP]
-        found: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
+        by_verdict: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
         for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *closest]):
             verdict = goal.verdict(option.prediction)
             if verdict == "reached":
                 return option
-            found[verdict].append(option)
-        if found["likely reached"]:
-            return found["likely reached"][0]
-        return min(found["likely missed"], key=lambda option: _miss(goal, option), default=None)
+            by_verdict[verdict].append(option)
+        if by_verdict["likely reached"]:
+            return by_verdict["likely reached"][0]
+        return min(by_verdict["likely missed"], key=lambda option: _miss(goal, option), default=None)
 
     def front(self, goal: Goal | None = None) -> list[Option]:
         """The fastest placement for each amount of money, by the first look, predicted with intervals.
@@ -134,7 +136,9 @@ class Search:
         """
         options = self._options(_rising(self._priced))
         if goal is not None:
-            options += self._options(_rising([one for one in self._priced if goal.near(one[1])]))
+            options += self._options(
+                _rising([candidate for candidate in self._priced if goal.near(candidate[1])])
+            )
             reaching = self.cheapest(goal)
             options += [reaching] if reaching else []
         return list({id(option): option for option in options}.values())
@@ -151,8 +155,8 @@ class Search:
             if device in self._considered - self._used
         ]
 
-    def _cost_per_month(self, one: Ranked) -> float:
-        return self._costs.cost_per_month(one.placement)
+    def _cost_per_month(self, ranked: Ranked) -> float:
+        return self._costs.cost_per_month(ranked.placement)
 
     def _keep(self, placement: dict[Role, str]) -> bool:
         self._considered |= set(placement.values()) - {RECORDED}
@@ -173,7 +177,11 @@ class Search:
         if fastest is None:
             return None
         top = among[0][1].rate_per_s
-        close = [one for one in among if one[1].rate_per_s * MARGIN * _CHANCE >= top or not _moves(one[1])]
+        close = [
+            candidate
+            for candidate in among
+            if candidate[1].rate_per_s * MARGIN * _CHANCE >= top or not _moves(candidate[1])
+        ]
         options = self._in_batches(sorted(close, key=key)[:_TRIED])
         return recommended(
             options, lambda option: self.may_be_recommended(option) and option.as_good_as(fastest)
@@ -186,21 +194,25 @@ class Search:
         if now.once or now.p50_us is None:
             return self._priced
         most_us = now.p50_us.value * (1 + CHANCE) * _CHANCE
-        return [one for one in self._priced if one[1].p50_us <= most_us or not _moves(one[1])]
+        return [
+            candidate
+            for candidate in self._priced
+            if candidate[1].p50_us <= most_us or not _moves(candidate[1])
+        ]
 
     @cached_property
     def _lasting(self) -> list[Priced]:
         """Those that keep each file which must last where it does; all, if none of these helps."""
         if self._costs.rebuildable:
             return self._recommendable
-        found = [one for one in self._recommendable if not lost_at_stop(one[1].placement)]
-        fastest = self._fastest_to_recommend(found)
+        lasting = [candidate for candidate in self._recommendable if not lost_at_stop(candidate[1].placement)]
+        fastest = self._fastest_to_recommend(lasting)
         helps = fastest is not None and not self.staying.as_good_as(fastest)
-        return found if helps else self._recommendable
+        return lasting if helps else self._recommendable
 
     def _fastest_to_recommend(self, among: Sequence[Priced]) -> Option | None:
         """The fastest option of those that may be recommended."""
-        tops = [one for one in self._options(among[:_AT_THE_TOP]) if self.may_be_recommended(one)]
+        tops = [option for option in self._options(among[:_AT_THE_TOP]) if self.may_be_recommended(option)]
         if tops:
             return max(tops, key=lambda option: _rate(option.prediction))
         others = self._in_batches(among[_AT_THE_TOP:_TRIED])
@@ -228,8 +240,8 @@ class Search:
     def _options(self, priced: Sequence[Priced]) -> list[Option]:
         """Options with intervals, in the same order, each predicted once; refused ones are left out."""
         places = [
-            {role: device for role, device in one.placement.items() if device != RECORDED}
-            for _, one in priced
+            {role: device for role, device in ranked.placement.items() if device != RECORDED}
+            for _, ranked in priced
         ]
         keys = [tuple(sorted(place.items())) for place in places]
         new = [key for key in keys if key not in self._predicted]
@@ -249,19 +261,22 @@ def staying(predictor: Predictor, machine: Scenario) -> Prediction:
     """
     if not machine.changes:
         return predictor.as_recorded
-    found = predictor.predict([machine])[0]
-    if found.refused:
-        raise TierwiseError(found.refused.message, found.refused.fix)
-    return found
+    prediction = predictor.predict([machine])[0]
+    if prediction.refused:
+        raise TierwiseError(prediction.refused.message, prediction.refused.fix)
+    return prediction
 
 
 def _rising(priced: Sequence[Priced]) -> list[Priced]:
     """Placements that are faster than every cheaper one, the cheapest first."""
-    found: list[Priced] = []
-    for one in sorted(priced, key=lambda one: price_order(one[0], _moves(one[1]), one[1].rate_per_s)[1:]):
-        if not found or one[1].rate_per_s > found[-1][1].rate_per_s:
-            found.append(one)
-    return found
+    front: list[Priced] = []
+    for candidate in sorted(
+        priced,
+        key=lambda candidate: price_order(candidate[0], _moves(candidate[1]), candidate[1].rate_per_s)[1:],
+    ):
+        if not front or candidate[1].rate_per_s > front[-1][1].rate_per_s:
+            front.append(candidate)
+    return front
 
 
 def _rate(prediction: Prediction) -> float:

@@ -67,9 +67,9 @@ def setting_moves(predictor: Predictor, staying: Prediction | None = None) -> li
     """
     tried = settings.advised(predictor.about)
     recorded = staying or predictor.as_recorded
-    asked = [recorded.scenario.model_copy(update={"settings": [one.text]}) for one in tried]
+    asked = [recorded.scenario.model_copy(update={"settings": [setting.text]}) for setting in tried]
     answers = predictor.predict(asked)
-    moves = [_move(one, answer, recorded) for one, answer in zip(tried, answers, strict=True)]
+    moves = [_move(setting, answer, recorded) for setting, answer in zip(tried, answers, strict=True)]
     return sorted((move for move in moves if move), key=lambda move: move.gain_per_s, reverse=True)
 
 
@@ -91,7 +91,7 @@ def with_placement(
         return list(moves)
     places = {role.value: device for role, device in placement.items()}
     asked = [{"placement": places, "settings": [move.setting]} for move in moves]
-    answers = predictor.predict([staying.scenario.model_copy(update=one) for one in asked])
+    answers = predictor.predict([staying.scenario.model_copy(update=change) for change in asked])
     return [
         move.model_copy(update={"with_move": answer}) for move, answer in zip(moves, answers, strict=True)
     ]
@@ -129,25 +129,25 @@ def _reaches(move: SettingMove, option: Option) -> bool:
     return option.stays or step is None or step.value <= MARGIN
 
 
-def _move(one: ChosenSetting, answer: Prediction, recorded: Prediction) -> SettingMove | None:
+def _move(setting: ChosenSetting, answer: Prediction, recorded: Prediction) -> SettingMove | None:
     if answer.rate_per_s is None or recorded.rate_per_s is None:
         return None
     return SettingMove(
-        setting=one.text,
+        setting=setting.text,
         prediction=answer,
         gain_per_s=answer.rate_per_s.value - recorded.rate_per_s.value,
-        loses=one.loses,
-        loses_s=one.loses_s,
-        there=one.there,
-        back=one.setting.back,
-        note=one.setting.note,
-        restart=one.setting.restart,
-        source=one.setting.source,
+        loses=setting.loses,
+        loses_s=setting.loses_s,
+        there=setting.there,
+        back=setting.setting.back,
+        note=setting.setting.note,
+        restart=setting.setting.restart,
+        source=setting.setting.source,
         measured=_measured(
             [
                 cut
                 for cut in shown_cuts().cuts
-                if (cut.engine, cut.durability) == (one.engine, one.setting.cuts) and not cut.lies
+                if (cut.engine, cut.durability) == (setting.engine, setting.setting.cuts) and not cut.lies
             ]
         ),
         worthwhile=is_told(answer, recorded),
@@ -155,7 +155,7 @@ def _move(one: ChosenSetting, answer: Prediction, recorded: Prediction) -> Setti
 
 
 def _measured(cuts: Sequence[ShownCuts]) -> MeasuredHarm | None:
-    harmed, made = sum(one.harmed for one in cuts), sum(one.cuts for one in cuts)
+    harmed, made = sum(cut.harmed for cut in cuts), sum(cut.cuts for cut in cuts)
     if made == 0:
         return None
     low, high = share_interval(harmed, made)

@@ -27,12 +27,12 @@ class UsedPrice(Record):
 
 def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> list[UsedPrice]:
     """Source and date of the price of each device that is not owned; of an array, those of its members."""
-    found: dict[str, UsedPrice] = {}
+    prices: dict[str, UsedPrice] = {}
     for name in devices:
         profile = resolve(name).profile
         while (price := terms.prices.of(profile)) is None and profile.member:
             profile = profile.member
-        if price is None or name in terms.have or profile.name in found:
+        if price is None or name in terms.have or profile.name in prices:
             continue
         if isinstance(price, ListedPrice):
             used = UsedPrice(
@@ -45,8 +45,8 @@ def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> l
         else:
             source = profile.sources.get("price", f"[price] of {profile.file}")
             used = UsedPrice(device=profile.name, source=source, date=None, stale=False, checked=True)
-        found[profile.name] = used
-    return list(found.values())
+        prices[profile.name] = used
+    return list(prices.values())
 
 
 def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[RecordedVolume]) -> list[str]:

@@ -60,13 +60,13 @@ def role_spaces(
         footprints: bytes of the files that were touched, by role.
         written: bytes a second that the load writes, by role.
     """
-    found = {}
+    spaces = {}
     for role, touched in footprints.items():
         now = max(touched, about.role_bytes.get(role, 0))
         grows = _grows_bytes_per_s(role, about, (written or {}).get(role, 0.0))
         parts, unlimited = _grows_to(role, about, grows)
         needed = max(now, sum(part.size_bytes for part in parts))
-        found[role] = RoleSpace(
+        spaces[role] = RoleSpace(
             role=role,
             size_bytes=needed,
             now_bytes=now,
@@ -74,7 +74,7 @@ def role_spaces(
             grows_bytes_per_s=grows,
             unlimited=unlimited,
         )
-    return found
+    return spaces
 
 
 def _grows_bytes_per_s(role: Role, about: About, written_bytes_per_s: float) -> float:

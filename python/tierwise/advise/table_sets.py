@@ -27,18 +27,18 @@ class Plan:
     alone: list[Places]
 
 
-def plan_sets(found: Relations, most_bytes: float, alone: bool) -> Plan:
+def plan_sets(relations: Relations, most_bytes: float, alone: bool) -> Plan:
     """The questions about a device with some space, and about single tables if these are asked ``alone``.
 
     Args:
-        found: tables and indexes of the recording.
+        relations: tables and indexes of the recording.
         most_bytes: of recorded files that may go to the device.
         alone: whether to ask about single ones too.
     """
-    sizes, values = [row.size_bytes for row in found.used], _values(found)
+    sizes, values = [row.size_bytes for row in relations.used], _values(relations)
     fitting = [place for place, size in enumerate(sizes) if size <= most_bytes]
     fronts = best_sets([(sizes[place], values[place]) for place in fitting], most_bytes)
-    sets = [tuple(sorted(fitting[one] for one in front)) for front in fronts]
+    sets = [tuple(sorted(fitting[place] for place in front)) for front in fronts]
     chosen = _spread(_distinct(sets, values))
     chosen.sort(key=lambda places: sum(sizes[place] for place in places))
     return Plan(chosen, [(place,) for place in fitting[:MOST_ALONE]] if alone else [])
@@ -53,24 +53,24 @@ def best_sets(items: Sequence[tuple[int, float]], capacity: float | None) -> lis
     """
     kept: list[tuple[int, float, Places]] = [(0, 0.0, ())]
     for place, (size, value) in enumerate(items):
-        more = [(one[0] + size, one[1] + value, (*one[2], place)) for one in kept]
+        more = [(subset[0] + size, subset[1] + value, (*subset[2], place)) for subset in kept]
         both = sorted(
-            kept + [one for one in more if capacity is None or one[0] <= capacity],
-            key=lambda one: (one[0], -one[1]),
+            kept + [subset for subset in more if capacity is None or subset[0] <= capacity],
+            key=lambda subset: (subset[0], -subset[1]),
         )
         kept = []
-        for one in both:
-            if not kept or one[1] > kept[-1][1]:
-                kept.append(one)
+        for subset in both:
+            if not kept or subset[1] > kept[-1][1]:
+                kept.append(subset)
         kept = kept[:: -(-len(kept) // _MOST_COMBINATIONS)]
     return [places for _, _, places in kept if places]
 
 
-def _values(found: Relations) -> list[float]:
+def _values(relations: Relations) -> list[float]:
     """The value of each used table or index, in seconds of sessions' waits."""
-    waited_s = sum(row.waited_s for row in found.used)
-    device_s = sum(row.device_s for row in found.used) or 1.0
-    return [row.waited_s + row.device_s / device_s * (waited_s - row.waited_s) for row in found.used]
+    waited_s = sum(row.waited_s for row in relations.used)
+    device_s = sum(row.device_s for row in relations.used) or 1.0
+    return [row.waited_s + row.device_s / device_s * (waited_s - row.waited_s) for row in relations.used]
 
 
 def _distinct(sets: Sequence[Places], values: Sequence[float]) -> list[Places]:

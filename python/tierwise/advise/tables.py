@@ -129,20 +129,20 @@ def advise_tables(
         TierwiseError: an observation; no table has a name, was used, or fits a device; an unknown device, or
             one without a price.
     """
-    found = predictor.relations
-    if found is None:
+    relations = predictor.relations
+    if relations is None:
         raise TierwiseError("an observation does not tell tables apart", "record with tierwise record")
-    found.require_names()
-    if not found.used:
+    relations.require_names()
+    if not relations.used:
         why = "no table or index was read or written while the database was recorded"
         raise TierwiseError(why, "record under load")
     terms = terms or Terms()
     costs = Costs.of(predictor, terms)
     names = list(dict.fromkeys(resolve(name).name for name in devices))
-    plans = {name: plan_sets(found, _space(costs, name, terms, capacity_bytes), alone) for name in names}
+    plans = {name: plan_sets(relations, _space(costs, name, terms, capacity_bytes), alone) for name in names}
     if not any(plan.sets for plan in plans.values()):
         raise TierwiseError("no table or index that was used fits the device", "give a larger --capacity")
-    asked = _asked(predictor, found, costs, plans)
+    asked = _asked(predictor, relations, costs, plans)
     answers = [
         DeviceTables(
             device=name,
@@ -152,12 +152,12 @@ def advise_tables(
         )
         for name, plan in plans.items()
     ]
-    waited_s = sum(row.waited_s for row in found.used)
-    predictions = [one.prediction for one in asked.sets.values()]
+    waited_s = sum(row.waited_s for row in relations.used)
+    predictions = [table_set.prediction for table_set in asked.sets.values()]
     return TableAdvice(
         capacity_bytes=capacity_bytes,
         currency=costs.currency,
-        total_bytes=sum(row.size_bytes for row in found.rows),
+        total_bytes=sum(row.size_bytes for row in relations.rows),
         rows=[
             TableRow(
                 name=row.relation.label,
@@ -168,11 +168,11 @@ def advise_tables(
                 wait_share=row.waited_s / waited_s if waited_s else 0.0,
                 at_most=asked.at_most.get(place),
             )
-            for place, row in enumerate(found.used)
+            for place, row in enumerate(relations.used)
         ],
         devices=_ranked(answers),
         prices=used_prices(names, terms, datetime.date.today()),
-        warnings=list(dict.fromkeys(text for one in predictions for text in one.warnings)),
+        warnings=list(dict.fromkeys(text for prediction in predictions for text in prediction.warnings)),
     )
 
 
@@ -209,7 +209,7 @@ def _space(costs: Costs, device: str, terms: Terms, capacity_bytes: int | None) 
     return most if capacity_bytes is None else min(most, capacity_bytes / terms.room)
 
 
-def _asked(predictor: Predictor, found: Relations, costs: Costs, plans: Mapping[str, Plan]) -> _Answers:
+def _asked(predictor: Predictor, relations: Relations, costs: Costs, plans: Mapping[str, Plan]) -> _Answers:
     """Every question: all devices of one set together, since each set is a recording of its own in memory."""
     wanted: dict[Places, list[str]] = {}
     for device, plan in plans.items():
@@ -218,7 +218,7 @@ def _asked(predictor: Predictor, found: Relations, costs: Costs, plans: Mapping[
     bare = {place for plan in plans.values() for (place,) in plan.alone}
     answers = _Answers()
     for places, devices in wanted.items():
-        rows = [found.used[place] for place in places]
+        rows = [relations.used[place] for place in places]
         patterns = [row.relation.pattern for row in rows]
         no_time = [NO_TIME] if len(places) == 1 and places[0] in bare else []
         scenarios = [Scenario(placement=dict.fromkeys(patterns, name)) for name in [*devices, *no_time]]
@@ -255,16 +255,16 @@ def _set(
 
 def _best(sets: Sequence[TableSet], recorded: Prediction) -> int | None:
     """The smallest set with enough of the highest gain, if it is told from the recorded run."""
-    most = max((one.gain for one in sets), default=0.0)
-    for place, one in enumerate(sets):
-        if one.gain >= ENOUGH * most and is_told(one.prediction, recorded):
+    most = max((table_set.gain for table_set in sets), default=0.0)
+    for place, table_set in enumerate(sets):
+        if table_set.gain >= ENOUGH * most and is_told(table_set.prediction, recorded):
             return place
     return None
 
 
 def _ranked(answers: Sequence[DeviceTables]) -> list[DeviceTables]:
     """As ``TableAdvice.devices`` says."""
-    speedups = [1 + one.recommended.gain if one.recommended else 0.0 for one in answers]
+    speedups = [1 + answer.recommended.gain if answer.recommended else 0.0 for answer in answers]
 
     def rank(place: int) -> tuple[bool, float]:
         best, behind = answers[place].recommended, speedups[place] * MARGIN < max(speedups)

@@ -113,17 +113,19 @@ def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
     differences = [*conditions(forecast, after), *misplaced(forecast, after)]
     undone = after.undone
     differences += [
-        one for one in other_devices(forecast, undone) if one.role not in {each.role for each in differences}
+        device
+        for device in other_devices(forecast, undone)
+        if device.role not in {each.role for each in differences}
     ]
     judged = usability(predictor)
-    differences.sort(key=lambda one: -(one.closes or 0.0))
+    differences.sort(key=lambda difference: -(difference.closes or 0.0))
     rate = forecast.prediction.rate_per_s
     return Verification(
         forecast=forecast,
         after=predictor.run,
         chance=chance,
         figures=figures,
-        inside=all(one.inside for one in figures),
+        inside=all(figure.inside for figure in figures),
         differences=differences,
         undone_per_s=undone.rate_per_s if undone else None,
         explained=bool(
@@ -147,13 +149,15 @@ def _chance(predictor: Predictor) -> float:
 def _figures(forecast: Forecast, predictor: Predictor, chance: float) -> list[VerifiedFigure]:
     prediction, run, seen = forecast.prediction, predictor.run, predictor.work.observed
     if prediction.once:
-        return [one for one in [_figure("time", prediction.elapsed_s, run.duration_s, chance)] if one]
-    found = [
+        return [
+            figure for figure in [_figure("time", prediction.elapsed_s, run.duration_s, chance)] if figure
+        ]
+    figures = [
         _figure("rate", prediction.rate_per_s, run.rate_per_s, chance),
         _figure("p50", prediction.p50_us, seen.p50_us, chance),
         _figure("p99", prediction.p99_us, seen.p99_us, chance),
     ]
-    return [one for one in found if one]
+    return [figure for figure in figures if figure]
 
 
 def _figure(

@@ -39,14 +39,14 @@ def device(name_or_path: str | Path) -> Device:
 
 def devices() -> Rows[DeviceSummary]:
     """The device profiles that ship with tierwise, with figures found by simulating each."""
-    found = summarize([profiles.load(name) for name in profiles.names()])
+    summaries = summarize([profiles.load(name) for name in profiles.names()])
     rows = [
         {
-            "device": one.name,
-            "kind": one.kind,
-            "capacity_bytes": one.capacity_bytes,
-            **one.figures.model_dump(),
+            "device": summary.name,
+            "kind": summary.kind,
+            "capacity_bytes": summary.capacity_bytes,
+            **summary.figures.model_dump(),
         }
-        for one in found
+        for summary in summaries
     ]
-    return Rows(found, devices_document(found), "devices", rows)
+    return Rows(summaries, devices_document(summaries), "devices", rows)

@@ -58,8 +58,8 @@ def verify(
         TierwiseError: as ``tierwise verify``.
     """
     wanted = parse_place(place) if isinstance(place, str) else place
-    found = verify_forecast(Path(forecast), Path(recording), wanted)
-    return View(found, verification_document(found), "verification")
+    verification = verify_forecast(Path(forecast), Path(recording), wanted)
+    return View(verification, verification_document(verification), "verification")
 
 
 _LONGEST = "24h"
@@ -111,8 +111,8 @@ def _wait_for_attachment(process: Process, output: Path, log: IO[bytes]) -> None
 
 def _error(log: IO[bytes]) -> TierwiseError:
     log.seek(max(0, log.seek(0, os.SEEK_END) - _MOST_BYTES))
-    said = log.read().decode("utf-8", "replace")
-    line = next((line for line in reversed(said.splitlines()) if line.startswith("tierwise: ")), said.strip())
+    text = log.read().decode("utf-8", "replace")
+    line = next((line for line in reversed(text.splitlines()) if line.startswith("tierwise: ")), text.strip())
     message, _, fix = line.removeprefix("tierwise: ").rpartition(": ")
     return TierwiseError(message or fix, fix if message else "run tierwise doctor")
 
@@ -166,8 +166,8 @@ class RecordedRun:
         if isinstance(self._source, Observation):
             raise TierwiseError(f"{self._path} is an observation, which has no tables", "use a recording")
         connection = self._source.connect()
-        found = {name: TableView(connection.table(name)) for name in TABLES}
-        return {**found, "requests": found["blocks"]}
+        views = {name: TableView(connection.table(name)) for name in TABLES}
+        return {**views, "requests": views["blocks"]}
 
     @property
     def usability(self) -> Usability:
@@ -176,11 +176,11 @@ class RecordedRun:
 
     def breakdown(self) -> View[Breakdown]:
         """Where the time went, by class of threads and by role."""
-        found = self._source.break_down()
+        breakdown = self._source.break_down()
         if isinstance(self._source, Observation):
-            return View(found, observation_document(self._source), "profile")
-        document = profile_document(found, Savings(), self.warnings, self.info.devices)
-        return View(found, document, "profile")
+            return View(breakdown, observation_document(self._source), "profile")
+        document = profile_document(breakdown, Savings(), self.warnings, self.info.devices)
+        return View(breakdown, document, "profile")
 
     def predict(self, place: Place | None = None, **machine: Any) -> Prediction:
         """Predict the recorded work on another machine.
@@ -344,9 +344,9 @@ class RecordedDay:
         Raises:
             KeyError: if there is none of that name.
         """
-        names = {one.path.name: one for one in self._day.recordings}
-        found = self._day.recordings[which] if isinstance(which, int) else names[which]
-        return RecordedRun(found.path, fresh=self._fresh)
+        names = {recording.path.name: recording for recording in self._day.recordings}
+        recording = self._day.recordings[which] if isinstance(which, int) else names[which]
+        return RecordedRun(recording.path, fresh=self._fresh)
 
     @property
     def warnings(self) -> list[str]:
@@ -361,8 +361,8 @@ class RecordedDay:
         self, devices: Sequence[str], budget: str | None = None, goal: str | None = None
     ) -> View[DayAdvice]:
         """Advise for the peak, the mean and the worst hour; see :meth:`RecordedRun.advise`."""
-        found = advise_day(self._timeline, lambda name: self[name].advise(devices, budget, goal).data)
-        return View(found, day_advice_document(found), "advice")
+        advice = advise_day(self._timeline, lambda name: self[name].advise(devices, budget, goal).data)
+        return View(advice, day_advice_document(advice), "advice")
 
     @cached_property
     def _timeline(self) -> Timeline:
@@ -371,5 +371,5 @@ class RecordedDay:
 
 def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun | RecordedDay:
     """Open the recording in a folder, or the day of recordings in it; see :class:`RecordedRun`."""
-    found = Path(path)
-    return RecordedDay(found, fresh=fresh) if Day.is_at(found) else RecordedRun(found, fresh=fresh)
+    resolved = Path(path)
+    return RecordedDay(resolved, fresh=fresh) if Day.is_at(resolved) else RecordedRun(resolved, fresh=fresh)

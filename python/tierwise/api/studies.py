@@ -99,8 +99,8 @@ def load_study(name_or_path: str | Path) -> Study:
 
 def open_results(directory: str | Path) -> Results:
     """The results of a study that ran."""
-    found = Path(directory)
-    return Results(latest_in(found) or found)
+    resolved = Path(directory)
+    return Results(latest_in(resolved) or resolved)
 
 
 class _Observer:

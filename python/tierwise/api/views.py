@@ -39,8 +39,10 @@ class View(Generic[T]):
 
     def _page(self) -> Page:
         """A page with the headlines first, then the rest."""
-        header = [one for one in self._document if isinstance(one, Text) and one.tone is Tone.HEADLINE]
-        rest = [one for one in self._document if one not in header]
+        header = [
+            block for block in self._document if isinstance(block, Text) and block.tone is Tone.HEADLINE
+        ]
+        rest = [block for block in self._document if block not in header]
         return Page(self._title, header, [Section("", rest)])
 
     def to_html(self, path: str | Path) -> None:
@@ -97,8 +99,8 @@ class TableView:
 
     def __getattr__(self, name: str) -> Any:
         """Delegate to the relation (``filter``, ``aggregate``, ``fetchall``); relations become views."""
-        found = getattr(self.relation, name)
-        return _viewed(found) if callable(found) else found
+        attribute = getattr(self.relation, name)
+        return _viewed(attribute) if callable(attribute) else attribute
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -116,15 +118,15 @@ class TableView:
         """The first rows in a notebook."""
         from tierwise.report.document import table
 
-        found = table(self.relation.columns, [])
+        grid = table(self.relation.columns, [])
         for row in self.relation.limit(20).fetchall():
-            found.add(*map(str, row))
-        return str(to_html([found]))
+            grid.add(*map(str, row))
+        return str(to_html([grid]))
 
 
 def _viewed(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
-        found = method(*arguments, **named)
-        return TableView(found) if isinstance(found, type(method.__self__)) else found  # type: ignore[attr-defined]
+        result = method(*arguments, **named)
+        return TableView(result) if isinstance(result, type(method.__self__)) else result  # type: ignore[attr-defined]
 
     return call

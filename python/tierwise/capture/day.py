@@ -102,26 +102,26 @@ class DayRecorder:
         out = self._out / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         try:
             self._follow_restart()
-            told = self._recorded(out)
+            recorded = self._recorded(out)
         except TierwiseError as error:
             if self._attempts == 1:
                 raise
             self._note(f"no recording: {error.message}")
             return
-        if not told["bursts"]:
+        if not recorded["bursts"]:
             remove_recording(out)
             self._note("no recording: it ended before its first burst")
             return
         size_bytes = sum(file.stat().st_size for file in out.iterdir())
-        one = Taken.of(told, size_bytes, time.process_time() - cpu_s)
-        if self._plan.is_exceeded_by([*self.taken, one]):
+        taken = Taken.of(recorded, size_bytes, time.process_time() - cpu_s)
+        if self._plan.is_exceeded_by([*self.taken, taken]):
             remove_recording(out)
             self._end_for_size(size_bytes)
             return
-        self.taken.append(one)
+        self.taken.append(taken)
         self._note(
-            f"{out.name}: {told['duration_s']:.1f} s, {len(told['bursts'])} bursts, "
-            f"{told['losses']['recorded_events']:,} events, {told['losses']['lost_events']:,} lost, "
+            f"{out.name}: {recorded['duration_s']:.1f} s, {len(recorded['bursts'])} bursts, "
+            f"{recorded['losses']['recorded_events']:,} events, {recorded['losses']['lost_events']:,} lost, "
             f"{size_bytes / 1e6:.2f} MB"
         )
         if not self._over:
@@ -131,10 +131,10 @@ class DayRecorder:
         """After a restart, go on with the process that has its program, user and working directory."""
         if self._identity is not None and self._identity.alive:
             return
-        found = [pid for pid in _core.first_processes([self._program]) if _place_of(pid) == self._place]
-        if len(found) != 1:
+        pids = [pid for pid in _core.first_processes([self._program]) if _place_of(pid) == self._place]
+        if len(pids) != 1:
             raise TierwiseError(f"the database ({self._program}) does not run", "start it")
-        self._pid, self._identity = found[0], ledger.Identity.of(found[0])
+        self._pid, self._identity = pids[0], ledger.Identity.of(pids[0])
         self._note(f"the database was restarted; it is now process {self._pid}")
 
     def _recorded(self, out: Path) -> dict[str, Any]:

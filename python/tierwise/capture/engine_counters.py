@@ -170,8 +170,8 @@ def _numbers_inside(pids: Iterable[int]) -> set[int]:
     numbers = set()
     for status in (status for pid in pids for status in Path(f"/proc/{pid}/task").glob("*/status")):
         with suppress(OSError):
-            if found := _NUMBER_INSIDE.search(status.read_text("utf-8", "replace")):
-                numbers.add(int(found[1]))
+            if match := _NUMBER_INSIDE.search(status.read_text("utf-8", "replace")):
+                numbers.add(int(match[1]))
     return numbers
 
 

@@ -146,7 +146,9 @@ class MysqlSession:
         """Counters of the server; after :meth:`watch`, those of an observation too."""
         status = dict(self._rows(_STATUS))
         innodb = self._innodb_transactions()
-        counts = {name: sum(int(status.get(one, 0)) for one in parts) for name, parts in self._counts.items()}
+        counts = {
+            name: sum(int(status.get(part, 0)) for part in parts) for name, parts in self._counts.items()
+        }
         counts["page_hits"] = max(0, counts["page_hits"] - counts["page_reads"])
         if _FLUSH_COUNT not in status:
             counts.pop("log_flushes", None)

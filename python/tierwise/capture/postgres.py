@@ -241,11 +241,11 @@ class PostgresSession:
     def sizes(self) -> dict[Role, int]:
         """Bytes of files by role: of the connected database by kind, of other databases as data."""
         try:
-            ((found, elsewhere, others),) = self._rows(_SIZES)
+            ((relations, elsewhere, others),) = self._rows(_SIZES)
         except UnreadableError as error:
             self.limits.append(f"the sizes of files are not known: {error.reason}")
             return {}
-        sizes = {Role(role): int(size) for role, size in found.items() if size}
+        sizes = {Role(role): int(size) for role, size in relations.items() if size}
         if elsewhere:
             sizes[Role.DATA] = sizes.get(Role.DATA, 0) + int(elsewhere)
             self.limits.append(
@@ -258,11 +258,11 @@ class PostgresSession:
 
         Those of another database than the connected one have its name.
         """
-        found = [_relation(row, "") for row in self._rows(_RELATIONS)]
+        relations = [_relation(row, "") for row in self._rows(_RELATIONS)]
         for (database,) in self._rows(_DATABASES_HELD):
             with suppress(UnreadableError), closing(PostgresSession(self._dsn, str(database))) as other:
-                found += [_relation(row, str(database)) for row in other._rows(_RELATIONS)]
-        return found
+                relations += [_relation(row, str(database)) for row in other._rows(_RELATIONS)]
+        return relations
 
     def second(self) -> PostgresSession:
         """Another session, perhaps of another server if the DSN leads to several."""
@@ -335,15 +335,15 @@ def _relation(row: Sequence[Any], database: str) -> dict[str, Any]:
 
 
 def _state(state: str | None, event_type: str | None, event: str | None) -> State:
-    found = classify(state, event_type, event)
-    if found == "client":
-        return State("Client:ClientRead", found, None)
-    if found == "cpu":
-        return State("active", found, None)
+    wait = classify(state, event_type, event)
+    if wait == "client":
+        return State("Client:ClientRead", wait, None)
+    if wait == "cpu":
+        return State("active", wait, None)
     name = (event or "").lower()
     if name == "syncrep":  # for a standby and its network: not for a device of this server
         return State(f"{event_type}:{event}", "other", None)
-    return State(f"{event_type}:{event}", found, _role(found, name))
+    return State(f"{event_type}:{event}", wait, _role(wait, name))
 
 
 def _role(wait_class: WaitClass, event: str) -> Role | None:

@@ -192,31 +192,31 @@ class Session:
         self._say("decoding")
         if self._counters is not None:
             self._counters.read_relations()
-        told = self._told(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
-        made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
+        counted = self._summary(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
+        made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(counted)))
         self._finished = True
         return made
 
     def snapshot(self, directory: Path) -> None:
         """Write the data so far as a separate recording; call between two windows."""
-        self._recorder.snapshot(json.dumps(self._told(None, self.elapsed_s)), directory)
+        self._recorder.snapshot(json.dumps(self._summary(None, self.elapsed_s)), directory)
 
-    def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
+    def _summary(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
         """The recording's description, without the facts from the bursts."""
-        told = self._about | {"duration_s": elapsed_s, "transactions": transactions}
+        about = self._about | {"duration_s": elapsed_s, "transactions": transactions}
         if self._full_after_s is not None:
             ended = f"recording ended early, after {self._full_after_s:,.0f} s"
             limit_mb = self._schedule.limit_bytes / 1e6
-            told["warnings"] = [*told["warnings"], f"{ended}, at its limit of {limit_mb:,.0f} MB"]
+            about["warnings"] = [*about["warnings"], f"{ended}, at its limit of {limit_mb:,.0f} MB"]
         if self._counters is None:
-            return told
-        return told | {
-            "engine_version": self._counters.version or told["engine_version"],
-            "settings": {**told["settings"], **self._counters.settings},
+            return about
+        return about | {
+            "engine_version": self._counters.version or about["engine_version"],
+            "settings": {**about["settings"], **self._counters.settings},
             "counters": self._counters.counts,
             "relations": self._counters.relations,
             "transactions": self._counters.transactions,
-            "warnings": [*told["warnings"], *self._counters.warnings],
+            "warnings": [*about["warnings"], *self._counters.warnings],
         }
 
     def __enter__(self) -> Self:
@@ -351,7 +351,7 @@ def record_command(
             finally:
                 ended.set()
                 looking.join()
-            told = session.finish()
+            summary = session.finish()
         talked_to.refuse(command[0], out)
         status = process.wait()
     except BaseException:
@@ -359,7 +359,7 @@ def record_command(
         raise
     if status != 0:
         raise TierwiseError(f"{command[0]} ended with status {status}", "see what it wrote above")
-    return told
+    return summary
 
 
 def _stop_with(process: processes.Process, session: Session) -> None:
@@ -403,10 +403,10 @@ def record_running(
         is_server = pids and first_process_of(pids[0]) is not None
         if not is_server:
             talked_to.look()
-        told = session.finish()
+        summary = session.finish()
     if not is_server:
         talked_to.refuse(f"process {pids[0]}" if pids else "the process", out)
-    return told
+    return summary
 
 
 def _is_enough(session: Session, enough: Enough, beside: Path, progress: ProgressCallback) -> bool:

@@ -102,12 +102,12 @@ class Taken:
     cpu_s: float
 
     @classmethod
-    def of(cls, told: dict[str, Any], size_bytes: int, cpu_s: float) -> Taken:
+    def of(cls, recorded: dict[str, Any], size_bytes: int, cpu_s: float) -> Taken:
         """A recording by its description."""
-        cost = told["cost"]
+        cost = recorded["cost"]
         return cls(
             size_bytes=size_bytes,
-            recorded_s=sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"]) / 1e9,
+            recorded_s=sum(burst["end_ns"] - burst["start_ns"] for burst in recorded["bursts"]) / 1e9,
             rate_ratio=cost["rate_ratio"] if cost["rate_ratio_low"] > 0 else None,
             cpu_ratio=cost["cpu_ratio"] if cost["cpu_ratio_low"] > 0 else None,
             cpu_s=cpu_s,
@@ -131,9 +131,9 @@ class BurstCost:
     @classmethod
     def of(cls, taken: Sequence[Taken]) -> BurstCost:
         """The geometric mean of the rate ratios; without one, by the server's processor time."""
-        logs = [log(one.rate_ratio) for one in taken if one.rate_ratio]
+        logs = [log(part.rate_ratio) for part in taken if part.rate_ratio]
         if not logs:
-            dearer = [1 - 1 / one.cpu_ratio for one in taken if one.cpu_ratio]
+            dearer = [1 - 1 / part.cpu_ratio for part in taken if part.cpu_ratio]
             return cls(fmean(dearer) if dearer else 0.0)
         middle = fmean(logs)
         if len(logs) < 2:
@@ -182,7 +182,7 @@ class DayPlan:
 
     def is_exceeded_by(self, taken: Sequence[Taken]) -> bool:
         """Whether these recordings are too large."""
-        return sum(one.size_bytes for one in taken) > self.most_bytes
+        return sum(part.size_bytes for part in taken) > self.most_bytes
 
     def shortest_period(self, taken: Sequence[Taken], elapsed_s: float) -> tuple[float, str]:
         """The shortest period that keeps the limits for the rest of the day.
@@ -198,8 +198,8 @@ class DayPlan:
         """
         left_s = max(self.seconds - elapsed_s, 0.0)
         share = max(BurstCost.of(taken).share, 0.0)
-        by_cost = _further([share * one.recorded_s for one in taken], self.most_cost * (elapsed_s + left_s))
-        by_size = _further([one.size_bytes for one in taken], self.most_bytes)
+        by_cost = _further([share * part.recorded_s for part in taken], self.most_cost * (elapsed_s + left_s))
+        by_size = _further([part.size_bytes for part in taken], self.most_bytes)
         return max(
             (
                 left_s / by_cost if by_cost else inf,

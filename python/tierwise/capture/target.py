@@ -323,5 +323,5 @@ def server_at(pid: int, rules: Rules) -> dict[str, Any]:
         Its ``pid``, ``version``, ``ports``, ``sockets``, ``data_directory`` and ``in_container``; and
         ``described``, all of it in words.
     """
-    found: dict[str, Any] = json.loads(_core.server_of(pid, rules, _core.process_root(pid)))
-    return found
+    server: dict[str, Any] = json.loads(_core.server_of(pid, rules, _core.process_root(pid)))
+    return server

@@ -150,14 +150,17 @@ def advise(
             of_day = show_day_advice(recording, ask, format)
             if output is None:
                 return
-            peak = next(one for one in of_day.answers if one.load == "peak")
+            peak = next(answer for answer in of_day.answers if answer.load == "peak")
             day, recording = day_advice_section(of_day), recording / peak.recording
             advice = peak.advice or ask(recording)  # which raises its reason again
         else:
             advice = ask(recording)
-            found = {"recorded": advice.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
+            content = {
+                "recorded": advice.run.model_dump(mode="json"),
+                "advice": advice.model_dump(mode="json"),
+            }
             if emit is None or emitted is not None:
-                show(advice_document(advice), found, "advice", format)
+                show(advice_document(advice), content, "advice", format)
             if emit is not None:
                 emit_change(emit, advice, terms, recording, emitted)
         if output is not None:

@@ -23,6 +23,11 @@ def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format)
     Returns:
         The advice for each load.
     """
-    found = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
-    show(day_advice_document(found), {"day_advice": found.model_dump(mode="json")}, "day-advice", format)
-    return found
+    advised = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
+    show(
+        day_advice_document(advised),
+        {"day_advice": advised.model_dump(mode="json")},
+        "day-advice",
+        format,
+    )
+    return advised

@@ -44,7 +44,7 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
         TierwiseError: the tool cannot make this change.
     """
     if not advice.usable:
-        reason = next(one.reason for one in advice.remarks if one.blocks)
+        reason = next(remark.reason for remark in advice.remarks if remark.blocks)
         raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
     change = change_of(advice, terms.room)
     if change is None:

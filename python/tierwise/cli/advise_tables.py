@@ -45,10 +45,10 @@ def show_table_advice(
     with simulations(predictor, progress_console(to_stderr=True)):
         advice = advise_tables(predictor, named, terms, size_bytes)
     judged = usability(predictor)
-    found = {
+    content = {
         "recorded": predictor.run.model_dump(mode="json"),
         "advice": advice.model_dump(mode="json"),
         "usability": judged.fields.model_dump(),
     }
     document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
-    show(document, found, "table-advice", format)
+    show(document, content, "table-advice", format)

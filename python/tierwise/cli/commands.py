@@ -82,7 +82,7 @@ class Commands(TyperGroup):
 
 def import_command(arguments: Sequence[str]) -> None:
     """Import the module of the command that the arguments name, if any does."""
-    name = next((one for one in arguments if one in _COMMANDS), None)
+    name = next((argument for argument in arguments if argument in _COMMANDS), None)
     if name is not None:
         _module(name)
 
@@ -125,15 +125,15 @@ def _module(name: str) -> Any:
 
 
 def _imported(name: str) -> Any:
-    found = getattr(_module(name), _COMMANDS[name][0].partition(":")[2])
-    if not isinstance(found, typer.Typer):
+    attribute = getattr(_module(name), _COMMANDS[name][0].partition(":")[2])
+    if not isinstance(attribute, typer.Typer):
         alone = typer.Typer(add_completion=False)
-        alone.command(name)(found)
-        found = alone
-    command = get_command(found)
+        alone.command(name)(attribute)
+        attribute = alone
+    command = get_command(attribute)
     command.name = name
-    for one in (command, *getattr(command, "commands", {}).values()):
-        _without_variables(one.params)
+    for subcommand in (command, *getattr(command, "commands", {}).values()):
+        _without_variables(subcommand.params)
     return command
 
 

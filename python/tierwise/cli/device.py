@@ -19,8 +19,8 @@ app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and p
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the device profiles that ship with tierwise, with figures found by simulating each."""
     summaries = simulation.summarize([profiles.load(name) for name in profiles.names()])
-    found = [summary.model_dump(mode="json") for summary in summaries]
-    show(devices_document(summaries), {"devices": found}, "devices", format)
+    content = [summary.model_dump(mode="json") for summary in summaries]
+    show(devices_document(summaries), {"devices": content}, "devices", format)
 
 
 @app.command("show")
@@ -37,8 +37,8 @@ def show_(
         blocks.append(Text(f"# ---- {name}, which the profile refers to ----\n{text.rstrip()}"))
     if source := summaries[0].price_source:
         blocks.append(Text(f"Price: {source}{'' if summaries[0].price_checked else ' (not checked)'}."))
-    found = {"devices": [summary.model_dump(mode="json") for summary in summaries], "texts": texts}
-    show([*blocks, *devices_document(summaries)], found, "devices", format)
+    content = {"devices": [summary.model_dump(mode="json") for summary in summaries], "texts": texts}
+    show([*blocks, *devices_document(summaries)], content, "devices", format)
 
 
 app.command()(simulate.simulate)

@@ -144,18 +144,18 @@ def unreadable(
 
 def _fault_times(text: str, option: str) -> dict[str, Any]:
     """Arguments of ``EmulatedDisk.fail`` for ``30s`` or ``1000 requests``."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*s|(\d+)\s*requests?", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*s|(\d+)\s*requests?", text.strip())
+    if match is None:
         raise TierwiseError(f"{option} {text!r} is no time and no count", "use '30s' or '1000 requests'")
-    seconds, requests = found.groups()
+    seconds, requests = match.groups()
     return {"after_s": float(seconds)} if seconds else {"after_requests": int(requests)}
 
 
 def _sectors(text: str, option: str) -> range:
-    found = re.fullmatch(r"(\d+)-(\d+)", text.strip())
-    if found is None or int(found[1]) > int(found[2]):
+    match = re.fullmatch(r"(\d+)-(\d+)", text.strip())
+    if match is None or int(match[1]) > int(match[2]):
         raise TierwiseError(f"{option} {text!r} is no range of sectors", "use FROM-TO, such as 2048-2055")
-    return range(int(found[1]), int(found[2]) + 1)
+    return range(int(match[1]), int(match[2]) + 1)
 
 
 @app.command("list")
@@ -163,16 +163,16 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     """List the disks that are up, with what each partition did and its deadline overrun."""
     disks, dead = all_disks()
     gone = [{"name": name, "dead": True, "mounts": list(map(str, dead[name]))} for name in dead]
-    found = table(
+    listing = table(
         ["mount"],
         ["reads\nMiB", "writes\nMiB", "flushes", "depth", "overrun µs\np50/p99/max"],
         names=["disk", "loop"],
     )
-    for one in disks:
-        for row in _rows(one):
-            found.add(*row)
-    every = [*(one.model_dump(mode="json") for one in disks), *gone]
-    show([found], {"disks": every}, "disks", format)
+    for disk in disks:
+        for row in _rows(disk):
+            listing.add(*row)
+    every = [*(disk.model_dump(mode="json") for disk in disks), *gone]
+    show([listing], {"disks": every}, "disks", format)
     for name, mounts in dead.items():
         where = ", ".join(map(str, mounts)) or "nowhere"
         warn(f"{name} is dead, mounted at {where}: end what uses it, then tierwise disk down {name}")
@@ -201,10 +201,12 @@ def _requests(count: int, size_bytes: int) -> Cell:
 def stats(name: Name, format: FormatOption = Format.TEXT) -> None:
     """Print the counters of a disk."""
     counted = EmulatedDisk.find(name).stats()
-    found = table(["counter", "value"], [])
+    stats_table = table(["counter", "value"], [])
     for path, value in _flat("", counted.model_dump(exclude={"attainable"})):
-        found.add(path, value)
-    show([found, *attainable_blocks(counted.attainable)], counted.model_dump(mode="json"), "disk", format)
+        stats_table.add(path, value)
+    show(
+        [stats_table, *attainable_blocks(counted.attainable)], counted.model_dump(mode="json"), "disk", format
+    )
 
 
 def _flat(path: str, value: object) -> list[tuple[str, str]]:

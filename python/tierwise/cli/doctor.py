@@ -19,11 +19,11 @@ def doctor(format: FormatOption = Format.TEXT) -> None:
     Exit status 1 if devices cannot be emulated here.
     """
     checks = examine()
-    found = table(["check", "state", "found", "fix"], [])
+    doctor_table = table(["check", "state", "found", "fix"], [])
     for check in checks:
         state = Cell("ok", Tone.BETTER) if check.ok else Cell("missing", Tone.WORSE)
-        found.add(check.name, state, check.detail, "" if check.ok else check.fix)
-    blocks: list[Block] = [found]
+        doctor_table.add(check.name, state, check.detail, "" if check.ok else check.fix)
+    blocks: list[Block] = [doctor_table]
     if missing := missing_for_emulation(checks):
         blocks.append(
             Text(f"Devices cannot be emulated here (missing: {', '.join(c.name for c in missing)}).")
@@ -35,7 +35,7 @@ def doctor(format: FormatOption = Format.TEXT) -> None:
 
 def clean_(dry_run: DryRun = False, format: FormatOption = Format.TEXT) -> None:
     """Remove what a killed tierwise left behind: processes, disks, mounts, directories."""
-    found = Cleanup(dry_run=dry_run, entries=pending() if dry_run else clean())
+    cleanup = Cleanup(dry_run=dry_run, entries=pending() if dry_run else clean())
     verb = "would clean up" if dry_run else "cleaned up"
-    lines: list[Block] = [Text(f"{verb}: {entry}") for entry in found.entries]
-    show(lines or [Text("nothing to clean up")], found.model_dump(mode="json"), "cleanup", format)
+    lines: list[Block] = [Text(f"{verb}: {entry}") for entry in cleanup.entries]
+    show(lines or [Text("nothing to clean up")], cleanup.model_dump(mode="json"), "cleanup", format)

@@ -95,13 +95,13 @@ def advise(
         raise TierwiseError("--share-loss and --share-most limit what --share does", "add --share")
     limits = ShareLimits.parse(share_loss, share_most) if share else None
     weighed = Weights.read(weights) if weights else Weights()
-    found, left_out = catalogue(recordings)
+    tasks, left_out = catalogue(recordings)
     with ExitStack() as stack:
         kept = stack.enter_context(Results.opened(results)) if results else None
         engine = stack.enter_context(executor(scheduler, workers, trusted=trust_scheduler))
         progress = stack.enter_context(counted("recordings", progress_console(to_stderr=True)))
         advice = advise_fleet(
-            found,
+            tasks,
             options,
             engine,
             weighed,

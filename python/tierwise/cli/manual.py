@@ -60,18 +60,22 @@ def entries() -> Iterator[Entry]:
 
 def _entries(name: str, command: Any) -> Iterator[Entry]:
     """Entry of a command, or of each command of a group."""
-    for one in getattr(command, "commands", {}).values():
-        yield from _entries(f"{name} {one.name}", one)
+    for subcommand in getattr(command, "commands", {}).values():
+        yield from _entries(f"{name} {subcommand.name}", subcommand)
     if hasattr(command, "commands"):
         return
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option" and "--help" not in one.opts]
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    options = [
+        parameter
+        for parameter in command.params
+        if parameter.param_type_name == "option" and "--help" not in parameter.opts
+    ]
     yield Entry(
-        name="".join([name, *(f" {_metavar(one)}" for one in arguments)]),
+        name="".join([name, *(f" {_metavar(argument)}" for argument in arguments)]),
         help=" ".join((command.help or "").split()),
         parameters=[
-            *((_metavar(one), one.help or "") for one in arguments),
-            *((", ".join([*one.opts, *one.secondary_opts]), one.help or "") for one in options),
+            *((_metavar(argument), argument.help or "") for argument in arguments),
+            *((", ".join([*option.opts, *option.secondary_opts]), option.help or "") for option in options),
         ],
     )
 

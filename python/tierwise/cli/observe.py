@@ -80,5 +80,5 @@ def _devices(text: str | None) -> dict[Role, str]:
         if device.name != device.profile.name:
             raise TierwiseError(f"--on: {role}={named[role]} is no shipped device", "name one by its profile")
     rest = devices.get(EVERYTHING)
-    found = {role: devices.get(role.value, rest) for role in Role}
-    return {role: device.name for role, device in found.items() if device is not None}
+    values = {role: devices.get(role.value, rest) for role in Role}
+    return {role: device.name for role, device in values.items() if device is not None}

@@ -37,17 +37,17 @@ class Format(StrEnum):
 FormatOption = Annotated[Format, typer.Option("--format", help="format of the output")]
 
 
-def show(document: Document, found: Mapping[str, Any], schema: str, format: Format) -> None:
+def show(document: Document, content: Mapping[str, Any], schema: str, format: Format) -> None:
     """Print a result.
 
     Args:
         document: the result for people and, by its tables, for spreadsheets.
-        found: the result for programs: JSON values by name.
+        content: the result for programs: JSON values by name.
         schema: kind of the object.
         format: output format.
     """
     if format is Format.JSON:
-        printing.echo(as_json(found, schema))
+        printing.echo(as_json(content, schema))
     elif format is Format.CSV:
         printing.echo(to_csv(document), nl=False)
     elif format is Format.MD:
@@ -75,9 +75,9 @@ def _folded_away(block: Block) -> Block:
     return block
 
 
-def as_json(found: Mapping[str, Any], schema: str) -> str:
+def as_json(content: Mapping[str, Any], schema: str) -> str:
     """Values preceded by their kind and its version."""
-    return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **found}, indent=2)
+    return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **content}, indent=2)
 
 
 def warn(text: str) -> None:

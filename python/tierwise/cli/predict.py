@@ -159,20 +159,20 @@ def predict(
         refused += [f"--{name.replace('_', '-')}" for name in machine.changes if name != "settings"]
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
-    placements = [parse_place(one, relations=True) for one in place or []]
+    placements = [parse_place(place_text, relations=True) for place_text in place or []]
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         predictor = Predictor.open(
             recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None, names=names
         )
         distribute(predictor.replayer, recordings[0])
         if devices is not None:
-            answers, document, found = _ranked(predictor, names_in(devices), machine)
+            answers, document, content = _ranked(predictor, names_in(devices), machine)
         else:
-            answers, document, found = _predicted(predictor, placements, machine)
+            answers, document, content = _predicted(predictor, placements, machine)
     judged = usability(predictor)
-    found |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.fields.model_dump()}
+    content |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.fields.model_dump()}
     document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
-    show(document, found, "ranking" if devices else "prediction", format)
+    show(document, content, "ranking" if devices else "prediction", format)
     if png is not None:
         _draw(predictor, answers, png)
     if any(answer.refused for answer in answers):
@@ -192,7 +192,7 @@ def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Ans
 
 def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: Scenario) -> _Answered:
     """Predictions of these placements, also as a document and in fields."""
-    scenarios = [machine.model_copy(update={"placement": one}) for one in placements or [{}]]
+    scenarios = [machine.model_copy(update={"placement": placement}) for placement in placements or [{}]]
     answers = predictor.predict(scenarios)
     document = prediction_document(predictor.run, predictor.as_recorded, answers)
     return answers, document, {"predictions": [answer.model_dump(mode="json") for answer in answers]}

@@ -48,8 +48,8 @@ def predict_joint(
     predictors = {name: Predictor.open(path, seeds=seeds, fresh=fresh) for name, path in names.items()}
     answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
     document = [block for answer in answers for block in joint_document(answer)]
-    found = [one.model_dump(mode="json") for answer in answers for one in answer]
-    show(document, {"predictions": found}, "joint-prediction", format)
+    content = [prediction.model_dump(mode="json") for answer in answers for prediction in answer]
+    show(document, {"predictions": content}, "joint-prediction", format)
 
 
 def _names(recordings: Sequence[Path]) -> dict[str, Path]:

@@ -36,8 +36,8 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
     class _Printable(console.Console):
         def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
-            for one in super().render(renderable, options):
-                yield one if one.control else Segment(printable(one.text, _LINES), one.style)
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(printable(segment.text, _LINES), segment.style)
 
     return _Printable(stderr=stderr, quiet=quiet, markup=False)
 

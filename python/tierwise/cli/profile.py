@@ -54,14 +54,18 @@ def latest_of(recording: Path) -> Path:
 
 
 def metrics_of(
-    path: Path, opened: Recording | Observation, found: Breakdown, saved: Savings, rate_per_s: float | None
+    path: Path,
+    opened: Recording | Observation,
+    breakdown: Breakdown,
+    saved: Savings,
+    rate_per_s: float | None,
 ) -> str:
     """The metrics of a profile, labelled with the engine and the folder's name.
 
     Args:
         path: of the recording.
         opened: the recording.
-        found: where its time went.
+        breakdown: where its time went.
         saved: savings by role.
         rate_per_s: transactions a second by the replay; if it is not known, those counted without tracing.
     """
@@ -74,7 +78,7 @@ def metrics_of(
     if rate_per_s is None and transactions is not None and counted_s > 0:
         rate_per_s = transactions / counted_s
     labels = {"engine": about.engine, "recording": path.resolve().name}
-    return openmetrics(found, saved, labels, rate_per_s, about.started_at)
+    return openmetrics(breakdown, saved, labels, rate_per_s, about.started_at)
 
 
 def profile_day(folder: Path, html: Path | None, png: Path | None, format: Format) -> None:
@@ -136,11 +140,11 @@ def profile(
         profile_day(recording, html, png, Format(format))
         return
     opened = open_source(recording)
-    found = opened.break_down()
-    gains, judged, rate_per_s = _replayed(recording, found) if saved else (Savings(), None, None)
+    breakdown = opened.break_down()
+    gains, judged, rate_per_s = _replayed(recording, breakdown) if saved else (Savings(), None, None)
     data_bytes = opened.about.data_directory_bytes
-    found_values = {
-        "breakdown": found.model_dump(mode="json", by_alias=True),
+    content = {
+        "breakdown": breakdown.model_dump(mode="json", by_alias=True),
         "savings": gains.model_dump(mode="json"),
         "warnings": opened.warnings,
         "devices": [device.model_dump(mode="json") for device in opened.about.devices],
@@ -150,20 +154,20 @@ def profile(
     document: list[Block] = (
         observation_document(opened, gains)
         if isinstance(opened, Observation)
-        else profile_document(found, gains, opened.warnings, opened.about.devices)
+        else profile_document(breakdown, gains, opened.warnings, opened.about.devices)
     )
     document += [Text(f"Data directory: {size(data_bytes)}.")] if data_bytes is not None else []
     document += usability_texts(judged) if judged is not None else []
     if format is ProfileFormat.OPENMETRICS:
-        echo(metrics_of(recording, opened, found, gains, rate_per_s), nl=False)
+        echo(metrics_of(recording, opened, breakdown, gains, rate_per_s), nl=False)
     else:
-        show(document, found_values, "profile", Format(format))
+        show(document, content, "profile", Format(format))
     if html is not None:
         observed = extent(opened) if isinstance(opened, Observation) else None
-        page = profile_page(recording.resolve().name, found, gains, opened.warnings, observed)
+        page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, observed)
         echo(f"page: {write_file(html, to_html_page(page).encode())}", err=True)
     if png is not None:
-        echo(f"chart: {write_file(png, to_png(profile_chart(found)))}", err=True)
+        echo(f"chart: {write_file(png, to_png(profile_chart(breakdown)))}", err=True)
 
 
 def _profile_by_file(recording: Path, names: Path | None, format: Format, *, saved: bool) -> None:
@@ -172,17 +176,17 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
         raise TierwiseError(
             f"{recording}: an observation does not tell files apart", "record with tierwise record"
         )
-    found = opened.relations(names)
-    gains = savings_by_relation(Predictor.open(recording, names=names), found) if saved else {}
+    relations = opened.relations(names)
+    gains = savings_by_relation(Predictor.open(recording, names=names), relations) if saved else {}
     values = {
-        "relations": [relation_fields(row, gains) for row in found.rows],
-        "unnamed": [file.model_dump(mode="json") for file in found.unnamed],
+        "relations": [relation_fields(row, gains) for row in relations.rows],
+        "unnamed": [file.model_dump(mode="json") for file in relations.unnamed],
         "warnings": opened.warnings,
     }
-    show(relations_document(found, gains, opened.warnings), values, "profile-by-file", format)
+    show(relations_document(relations, gains, opened.warnings), values, "profile-by-file", format)
 
 
-def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability, float | None]:
+def _replayed(recording: Path, breakdown: Breakdown) -> tuple[Savings, Usability, float | None]:
     """Savings by removal, the verdict and transactions a second; if replay is impossible, the reason."""
     try:
         predictor = Predictor.open(recording)
@@ -190,13 +194,13 @@ def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability, fl
         return Savings(refused=str(error)), not_replayed(error), None
     run = predictor.run
     rate_per_s = None if run.once or run.unit != "transactions" else run.rate_per_s
-    return savings(predictor, list(_asked_of_devices(predictor, found))), usability(predictor), rate_per_s
+    return savings(predictor, list(_asked_of_devices(predictor, breakdown))), usability(predictor), rate_per_s
 
 
-def _asked_of_devices(predictor: Predictor, found: Breakdown) -> Iterator[Role]:
+def _asked_of_devices(predictor: Predictor, breakdown: Breakdown) -> Iterator[Role]:
     """Roles with requests; of an observation, which has none, those with a load by the server's counters."""
     if predictor.run.from_waits:
         yield from predictor.as_recorded.io
-    for row in found.roles:
+    for row in breakdown.roles:
         if row.role is not None and (row.reads or row.writes or row.flushes):
             yield row.role

@@ -146,8 +146,8 @@ def record(
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
     opened = Recording.open(output)
-    found = Recorded.of(opened, judged).model_dump(mode="json")
-    show(recorded_document(opened, judged), found, "record", format)
+    content = Recorded.of(opened, judged).model_dump(mode="json")
+    show(recorded_document(opened, judged), content, "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
 

@@ -65,10 +65,10 @@ def record_day(
 def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
     """Size and cost of a day, with the arithmetic of the cost."""
     cost = BurstCost.of(taken)
-    recorded_share = sum(one.recorded_s for one in taken) / elapsed_s
-    cpu_share = sum(one.cpu_s for one in taken) / elapsed_s / (os.cpu_count() or 1)
-    size_bytes = sum(one.size_bytes for one in taken)
-    measured = sum(one.rate_ratio is not None for one in taken)
+    recorded_share = sum(recording.recorded_s for recording in taken) / elapsed_s
+    cpu_share = sum(recording.cpu_s for recording in taken) / elapsed_s / (os.cpu_count() or 1)
+    size_bytes = sum(recording.size_bytes for recording in taken)
+    measured = sum(recording.rate_ratio is not None for recording in taken)
     ends = (
         f" (95 %: {100 * cost.low:.1f} to {100 * cost.high:.1f} %, {measured} recordings)"
         if cost.low is not None and cost.high is not None

@@ -28,18 +28,18 @@ def list_(
 ) -> None:
     """List the recordings in a directory."""
     opened = [Recording.open(file.parent) for file in sorted(directory.glob(f"*/{ABOUT_FILE}"))]
-    found = table(["engine", "started"], ["duration", "bursts", "size"], names=["recording"])
-    for one in opened:
-        found.add(
-            Cell(one.path.name),
-            _engine(one.about),
-            one.about.started_at,
-            figure(one.about.duration_s, numbers.seconds),
-            figure(len(one.about.bursts), numbers.count),
-            figure(one.size_bytes, numbers.size),
+    listing = table(["engine", "started"], ["duration", "bursts", "size"], names=["recording"])
+    for source in opened:
+        listing.add(
+            Cell(source.path.name),
+            _engine(source.about),
+            source.about.started_at,
+            figure(source.about.duration_s, numbers.seconds),
+            figure(len(source.about.bursts), numbers.count),
+            figure(source.size_bytes, numbers.size),
         )
-    every = [{"path": str(one.path), **one.about.model_dump(mode="json")} for one in opened]
-    show([found], {"recordings": every}, "recordings", format)
+    every = [{"path": str(source.path), **source.about.model_dump(mode="json")} for source in opened]
+    show([listing], {"recordings": every}, "recordings", format)
 
 
 @app.command("show")

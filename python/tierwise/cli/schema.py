@@ -33,11 +33,11 @@ def described(made: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]
     """A function that makes the same schema with a meaning for each field that has none."""
 
     def schema() -> dict[str, Any]:
-        found = made()
-        _describe(found.get("title", ""), found)
-        for name, part in found.get("$defs", {}).items():
+        schema_ = made()
+        _describe(schema_.get("title", ""), schema_)
+        for name, part in schema_.get("$defs", {}).items():
             _describe(name, part)
-        return found
+        return schema_
 
     return schema
 
@@ -64,8 +64,8 @@ def schema(
         return
     if name not in SCHEMAS:
         raise TierwiseError(f"unknown schema {name!r}", one_of(name, SCHEMAS))
-    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name]()}
-    echo(json.dumps(found, indent=2))
+    content = {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name]()}
+    echo(json.dumps(content, indent=2))
 
 
 def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:
@@ -82,16 +82,16 @@ def _study() -> dict[str, Any]:
     """Schema of a study's TOML file, where a placement's roles are at one level with its default."""
     from tierwise.lab.studies.study import Study
 
-    found = Study.model_json_schema()
+    study_schema = Study.model_json_schema()
     device = {"type": "string", "description": "name of a device of the study"}
-    found["$defs"]["Placement"] = {
+    study_schema["$defs"]["Placement"] = {
         "type": "object",
         "properties": {"default": device},
         "propertyNames": {"anyOf": [{"const": "default"}, {"$ref": "#/$defs/Role"}]},
         "additionalProperties": device,
         "required": ["default"],
     }
-    return found
+    return study_schema
 
 
 def _device_profile() -> dict[str, Any]:
@@ -111,12 +111,12 @@ def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str,
     """
 
     def made() -> dict[str, Any]:
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             "schema_of": (Literal[name], Field(alias="schema")),
             "schema_version": (Literal[SCHEMA_VERSION], ...),
         }
-        found |= {field: (_model(path), ...) for field, path in fields.items()}
-        model: type[BaseModel] = create_model(name, __base__=_model(base) if base else Record, **found)
+        content |= {field: (_model(path), ...) for field, path in fields.items()}
+        model: type[BaseModel] = create_model(name, __base__=_model(base) if base else Record, **content)
         return model.model_json_schema(mode="serialization")
 
     return made

@@ -45,7 +45,7 @@ def serve(
     """Serve the page of advise with sliders for clients, cores, memory, growth and arrival rate."""
     require("serve", "serve")
     from tierwise.serve.guard import is_loopback  # which import the extra
-    from tierwise.serve.recordings import Shelf
+    from tierwise.serve.recordings import ServedRecordings
     from tierwise.serve.server import listen, serve
     from tierwise.serve.simulator import Simulator
 
@@ -61,7 +61,7 @@ def serve(
             )
         simulator = Simulator()
         try:
-            server = serve(Shelf(recordings, options, simulator), simulator, listening, host)
+            server = serve(ServedRecordings(recordings, options, simulator), simulator, listening, host)
             echo(server.url)
             server.run()
         finally:

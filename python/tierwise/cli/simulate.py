@@ -60,20 +60,20 @@ def simulate(
         seed=seed,
         times=times,
     )
-    found = run_simulation(profile, job)
-    show(_document(profile, found), found.model_dump(mode="json"), "simulation", format)
+    simulation = run_simulation(profile, job)
+    show(_document(profile, simulation), simulation.model_dump(mode="json"), "simulation", format)
 
 
-def _document(device: Profile, found: Simulation) -> list[Block]:
+def _document(device: Profile, simulation: Simulation) -> list[Block]:
     """Number and service times by kind of request, then the overall figures."""
     tenths = partial(grouped, decimals=1)
     ops = table([""], ["count", "mean ms", "p50", "p95", "p99", "p99.9", "max", "per s", "MB/s"])
-    for name, op in found.ops.items():
+    for name, op in simulation.ops.items():
         ops.add(name, *_times(op), figure(op.per_second, grouped), figure(op.mb_per_s, tenths))
-    if len(found.ops) > 1:
-        ops.add("all", *_times(found), NONE, figure(found.mb_per_s, tenths))
+    if len(simulation.ops) > 1:
+        ops.add("all", *_times(simulation), NONE, figure(simulation.mb_per_s, tenths))
     totals = table(["figure", "value"], [])
-    for label, value in _figures(found):
+    for label, value in _figures(simulation):
         totals.add(label, value)
     return [Text(f"{device.name}: {device.summary}", Tone.HEADLINE), ops, totals]
 
@@ -83,17 +83,17 @@ def _times(of: Latency) -> list[Cell]:
     return [figure(of.count, grouped), *(figure(one_us / 1e3, milliseconds) for one_us in of.figures_us)]
 
 
-def _figures(found: Simulation) -> list[tuple[str, str]]:
-    amplification = found.write_amplification
+def _figures(simulation: Simulation) -> list[tuple[str, str]]:
+    amplification = simulation.write_amplification
     figures = [
-        ("virtual time", f"{found.virtual_s:,.3f} s, {found.busy_share:.1%} of it busy"),
-        ("reads and writes", f"{found.iops:,.0f} per s"),
+        ("virtual time", f"{simulation.virtual_s:,.3f} s, {simulation.busy_share:.1%} of it busy"),
+        ("reads and writes", f"{simulation.iops:,.0f} per s"),
         ("write amplification", NONE if amplification is None else f"{amplification:.3f}"),
-        ("erases", f"{found.erases:,}"),
-        ("simulated", f"{found.requests_per_cpu_s:,.0f} requests per CPU-second"),
+        ("erases", f"{simulation.erases:,}"),
+        ("simulated", f"{simulation.requests_per_cpu_s:,.0f} requests per CPU-second"),
     ]
-    if found.compared is not None:
-        compared = found.compared
+    if simulation.compared is not None:
+        compared = simulation.compared
         means = f"mean {compared.model_mean_us / 1e3:,.3f} ms for {compared.measured_mean_us / 1e3:,.3f} ms"
         error = f"demerit {compared.demerit:.2%}, request by request {compared.each:.1%}"
         figures.append(("against measured times", f"{means}, {error}"))

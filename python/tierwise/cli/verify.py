@@ -38,11 +38,14 @@ def verify(
 
     Exit status 1 if a measured figure lies outside its interval.
     """
-    found = verify_forecast(
+    verification = verify_forecast(
         forecast, recording, parse_place(place) if place is not None else None, seeds=seeds
     )
     show(
-        verification_document(found), {"verification": found.model_dump(mode="json")}, "verification", format
+        verification_document(verification),
+        {"verification": verification.model_dump(mode="json")},
+        "verification",
+        format,
     )
-    if not found.inside:
+    if not verification.inside:
         raise typer.Exit(1)

@@ -47,10 +47,10 @@ def check(address: str, option: str, trusted: bool) -> None:
     Raises:
         TierwiseError: naming the option and the address.
     """
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
         raise TierwiseError(f"{option}: {address!r} is no address", "write for example tls://host:8786")
-    protocol, host, port = found.groups()
+    protocol, host, port = match.groups()
     if trusted or protocol == "tls":
         return
     own = _loopback(host.strip("[]"))
@@ -82,7 +82,7 @@ def _loopback(host: str) -> set[_Ip]:
         addresses = [ipaddress.ip_address(name) for name in names]
     except ValueError:
         return set()
-    if not all(one.is_loopback for one in addresses):
+    if not all(address.is_loopback for address in addresses):
         return set()
     return {*addresses, *map(ipaddress.ip_address, _EVERY)}
 

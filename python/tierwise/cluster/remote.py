@@ -36,8 +36,8 @@ def fingerprint(uri: str) -> str:
         HostError: a package for this kind of URI is not installed.
         TierwiseError: the files cannot be listed or read.
     """
-    said: object = versions(uri) if is_uri(uri) else dict(_contents(Path(uri)))
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    state: object = versions(uri) if is_uri(uri) else dict(_contents(Path(uri)))
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 
 def require_same(uri: str, checksum: str | None) -> None:
@@ -110,7 +110,7 @@ def require_allowed(uri: str) -> None:
     """
     protocol, _, rest = uri.partition("://")
     if "::" in uri or protocol not in PROTOCOLS:
-        stores = ", ".join(f"{one}://" for one in PROTOCOLS)
+        stores = ", ".join(f"{protocol}://" for protocol in PROTOCOLS)
         raise TierwiseError(f"{shown(uri)}: tierwise reads no such address", f"use {stores} or a path")
     host, before = rest.partition("/")[0], rest.rpartition("@")[0]
     user = "@" in host and protocol not in _WITH_CONTAINERS
@@ -167,7 +167,7 @@ def versions(uri: str) -> dict[str, dict[str, str]]:
     """
     with _problems_of(uri):
         store, path = _store(uri)
-        listed = {str(one["name"]).rpartition("/")[2]: one for one in store.ls(path, detail=True)}
+        listed = {str(entry["name"]).rpartition("/")[2]: entry for entry in store.ls(path, detail=True)}
         return {
             name: {key: str(value) for key, value in listed[name].items() if key.lower() in _VERSION_KEYS}
             for name in FILES
@@ -210,8 +210,8 @@ def _problems_of(uri: str) -> Iterator[None]:
         fix = f"type: pip install {package}" if package else str(error)
         raise HostError(f"{uri} needs a further package", fix) from error
     except Exception as error:
-        said = shown((str(error) or type(error).__name__).splitlines()[0])
-        raise TierwiseError(f"{uri}: {said}", _FIX) from error
+        message = shown((str(error) or type(error).__name__).splitlines()[0])
+        raise TierwiseError(f"{uri}: {message}", _FIX) from error
 
 
 MOST_RESIDENT_BYTES = 400_000_000

@@ -84,15 +84,15 @@ class ClusterReplay:
         task = replace(self._task, profiles=tuple(map(texts_of, profiles)))
         answers: list[list[object]] = [[] for _ in parts]
         done = 0
-        for number, said in self._engine.run(
+        for number, answer in self._engine.run(
             simulated, [replace(task, requests=json.dumps(part)) for part in parts]
         ):
-            if isinstance(said, Lost):
-                raise TierwiseError(f"{self._task.uri}: {said.problem}", said.fix)
-            answers[number] = json.loads(said)
+            if isinstance(answer, Lost):
+                raise TierwiseError(f"{self._task.uri}: {answer.problem}", answer.fix)
+            answers[number] = json.loads(answer)
             done += len(answers[number])
             self._progress(done, len(asked))
-        return json.dumps([one for part in answers for one in part])
+        return json.dumps([outcome for part in answers for outcome in part])
 
 
 @contextmanager

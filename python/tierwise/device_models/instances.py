@@ -153,7 +153,9 @@ def find_instances(names: Sequence[str]) -> list[Instance]:
     Raises:
         TierwiseError: an unknown name, or a file that is not valid, naming file and field.
     """
-    return [one for name in names for one in (_read(Path(name)) if _is_file(name) else [_shipped(name)])]
+    return [
+        instance for name in names for instance in (_read(Path(name)) if _is_file(name) else [_shipped(name)])
+    ]
 
 
 def find_instance(name: str) -> Instance:
@@ -162,21 +164,23 @@ def find_instance(name: str) -> Instance:
     Raises:
         TierwiseError: as :func:`find_instances`; a file with several machines.
     """
-    found = find_instances([name])
-    if len(found) > 1:
+    instances = find_instances([name])
+    if len(instances) > 1:
+        names = ", ".join(instance.name for instance in instances[:3])
         raise TierwiseError(
-            f"{name} describes {len(found)} machines: {', '.join(one.name for one in found[:3])} …",
+            f"{name} describes {len(instances)} machines: {names} …",
             "give a file with one of them",
         )
-    return found[0]
+    return instances[0]
 
 
 def larger(instance: Instance) -> list[Instance]:
     """The shipped machines of the same family that are larger, the smallest first."""
     sizes = _all_shipped().values()
-    family = [one for one in sizes if one.family and one.family == instance.family]
+    family = [other for other in sizes if other.family and other.family == instance.family]
     return sorted(
-        (one for one in family if (one.vcpus or 0) > (instance.vcpus or 0)), key=lambda one: one.vcpus or 0
+        (other for other in family if (other.vcpus or 0) > (instance.vcpus or 0)),
+        key=lambda other: other.vcpus or 0,
     )
 
 
@@ -199,17 +203,18 @@ def _shipped(name: str) -> Instance:
 
 @cache
 def _all_shipped() -> dict[str, Instance]:
-    return {one.name: one for one in _read(SHIPPED)}
+    return {instance.name: instance for instance in _read(SHIPPED)}
 
 
 def _read(file: Path) -> list[Instance]:
     text = read_text(file, _READABLE)
     try:
         if file.suffix == ".json":
-            return [one.instance(file) for one in _described(parse_json(text, str(file), _READABLE))]
-        found = InstanceFile.model_validate(parse_toml(text, str(file)))
+            return [machine.instance(file) for machine in _described(parse_json(text, str(file), _READABLE))]
+        file_content = InstanceFile.model_validate(parse_toml(text, str(file)))
         return [
-            Instance(name=name, currency=found.currency, **dict(one)) for name, one in found.instances.items()
+            Instance(name=name, currency=file_content.currency, **dict(figures))
+            for name, figures in file_content.instances.items()
         ]
     except ValidationError as error:
         first = error.errors()[0]

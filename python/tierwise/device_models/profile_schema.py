@@ -31,13 +31,16 @@ Keys = dict[str, dict[str, Any]]
 
 def keys_by_kind() -> dict[str, Keys]:
     """Every key that any shipped profile may have, by kind of device, with the widest bounds."""
-    found: dict[str, list[Keys]] = defaultdict(list)
+    by_kind: dict[str, list[Keys]] = defaultdict(list)
     texts = profiles.texts()
     for name, text in texts.items():
         priced = text.replace("[source]", _PRICE if _RANGE in text else _RANGE + _PRICE, 1)
-        noted = {one.pop("path"): one for one in json.loads(_core.profile_keys(priced, name, texts))}
-        found[profiles.load(name).kind].append(noted)
-    kinds = {kind: _merged(every) for kind, every in sorted(found.items())}
+        noted = {
+            profile_keys.pop("path"): profile_keys
+            for profile_keys in json.loads(_core.profile_keys(priced, name, texts))
+        }
+        by_kind[profiles.load(name).kind].append(noted)
+    kinds = {kind: _merged(every) for kind, every in sorted(by_kind.items())}
     for keys in kinds.values():
         for path in [path for path, key in keys.items() if key["form"] == "unread"]:
             keys.update(_of_another(path, kinds.values()))
@@ -47,15 +50,15 @@ def keys_by_kind() -> dict[str, Keys]:
 
 def _in_mebibytes(keys: Keys) -> Keys:
     """The tables of rates again, in the other unit; of the two, one is given."""
-    found: Keys = {}
+    converted: Keys = {}
     for path, key in keys.items():
         table = next((rate for rate in _RATES if path == rate or path.startswith(f"{rate}.")), None)
         if table:
             bounds: dict[str, Any] = {
                 bound: key[bound] / _MB_PER_MIB for bound in ("least", "most") if bound in key
             }
-            found[path.replace("mb_per_s", "mib_per_s", 1)] = {**key, **bounds}
-    return found
+            converted[path.replace("mb_per_s", "mib_per_s", 1)] = {**key, **bounds}
+    return converted
 
 
 def _of_another(path: str, kinds: Iterable[Keys]) -> Keys:
@@ -103,20 +106,20 @@ def profile_schema() -> dict[str, Any]:
 def _merged(every: Iterable[Keys]) -> Keys:
     """The keys of profiles of one kind; one is required if each profile with its table requires it."""
     listed = list(every)
-    found: Keys = {}
+    merged: Keys = {}
     for path in sorted({path for keys in listed for path in keys}):
         parent = path.rpartition(".")[0].removesuffix("[]")
         inside = [
             keys for keys in listed if not parent or keys.get(parent, {}).get("form", "unread") != "unread"
         ]
         read = [keys[path] for keys in listed if path in keys and keys[path]["form"] != "unread"]
-        one: dict[str, Any] = dict(read[0]) if read else {"form": "unread"}
+        key: dict[str, Any] = dict(read[0]) if read else {"form": "unread"}
         for bound, widest in (("least", min), ("most", max)):
-            if bound in one:
-                one[bound] = widest(other[bound] for other in read)
-        one["required"] = all(path in keys and keys[path]["required"] for keys in inside)
-        found[path] = one
-    return found
+            if bound in key:
+                key[bound] = widest(other[bound] for other in read)
+        key["required"] = all(path in keys and keys[path]["required"] for keys in inside)
+        merged[path] = key
+    return merged
 
 
 class _Kind:
@@ -144,29 +147,29 @@ class _Kind:
             if other.startswith(prefix) and "." not in other.removeprefix(prefix)
         }
         properties = {name: self._value(other, like=like) for name, other in below.items()}
-        found = {"type": "object", "properties": properties, "additionalProperties": False}
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
         if path:
-            found["description"] = self._meaning(path)
+            schema["description"] = self._meaning(path)
         else:
             properties["kind"] = {"const": self._name, "description": self._meanings["kind"]}
             properties["like"] = _LIKE
-            found["description"] = self._meanings[""]
+            schema["description"] = self._meanings[""]
         required = [name for name, other in below.items() if self._keys[other]["required"]]
         if path and "mib_per_s" in below:
-            found["not"] = {"required": ["mb_per_s", "mib_per_s"]}
+            schema["not"] = {"required": ["mb_per_s", "mib_per_s"]}
             if "mb_per_s" in required:
                 required = [name for name in required if name not in ("mb_per_s", "mib_per_s")]
-                found |= {} if like else {"anyOf": [{"required": ["mb_per_s"]}, {"required": ["mib_per_s"]}]}
-        return found if like else {**found, "required": required}
+                schema |= {} if like else {"anyOf": [{"required": ["mb_per_s"]}, {"required": ["mib_per_s"]}]}
+        return schema if like else {**schema, "required": required}
 
     def _value(self, path: str, *, like: bool) -> dict[str, Any]:
         key = self._keys[path]
         if key["form"] in _TABLES:
             table = self._table(path, like=True) if like else {"$ref": f"#/$defs/{self._named(path)}"}
-            found = {"type": "array", "items": table, "minItems": 1} if key["form"] == "tables" else table
+            schema = {"type": "array", "items": table, "minItems": 1} if key["form"] == "tables" else table
         else:
-            found = _simple(key)
-        return {**found, "description": self._meaning(path)}
+            schema = _simple(key)
+        return {**schema, "description": self._meaning(path)}
 
     def _meaning(self, path: str) -> str:
         """Of a key by its path, or by its name alone where several tables have the same keys.
@@ -184,28 +187,28 @@ def _simple(key: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of a value that is no table of keys."""
     match key["form"]:
         case "integer":
-            found = {"type": "integer", "minimum": int(key["least"]), "maximum": int(key["most"])}
+            schema = {"type": "integer", "minimum": int(key["least"]), "maximum": int(key["most"])}
         case "number":
-            found = _number(key["least"], key["most"])
+            schema = _number(key["least"], key["most"])
         case "numbers":
-            one = _number(key["least"], key["most"])
-            several = {"type": "array", "items": one, "minItems": 1, "maxItems": key["longest"]}
-            found = {"anyOf": [one, several]}
+            number_schema = _number(key["least"], key["most"])
+            several = {"type": "array", "items": number_schema, "minItems": 1, "maxItems": key["longest"]}
+            schema = {"anyOf": [number_schema, several]}
         case "pairs":
             pair = [_number(*bounds) for bounds in zip(key["least"], key["most"], strict=True)]
             items = {"type": "array", "prefixItems": pair, "minItems": 2, "maxItems": 2}
-            found = {"type": "array", "items": items}
+            schema = {"type": "array", "items": items}
         case "word":
-            found = {"enum": key["words"]}
+            schema = {"enum": key["words"]}
         case "ranges":
             ends = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-            found = {"type": "object", "additionalProperties": ends}
+            schema = {"type": "object", "additionalProperties": ends}
         case "texts":
             text = {"type": "string", "minLength": key["shortest"]}
-            found = {"type": "object", "additionalProperties": text}
+            schema = {"type": "object", "additionalProperties": text}
         case form:
-            found = {"type": {"flag": "boolean", "text": "string"}[form]}
-    return found
+            schema = {"type": {"flag": "boolean", "text": "string"}[form]}
+    return schema
 
 
 def _number(least: float, most: float) -> dict[str, Any]:

@@ -78,12 +78,12 @@ class Profile:
     @cached_property
     def likes(self) -> tuple[str, ...]:
         """Names of the profiles that it is like: its own base, the base of that, and so on."""
-        found: list[str] = []
+        names_above: list[str] = []
         text = self.text
         while name := parse_toml(text, str(self.file)).get("like"):
-            found.append(name)
+            names_above.append(name)
             text = self.library[name]
-        return tuple(found)
+        return tuple(names_above)
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -216,9 +216,9 @@ def _referred(text: str, file: Path) -> dict[str, str]:
             places = {FOLDER: path_in(FOLDER, f"{name}.toml")}  # refuses a name that is a path
             if beside != FOLDER:
                 places = {beside: file_below(beside, f"{name}.toml"), **places}
-            for folder, found in places.items():
-                if found.exists():
-                    library[name] = read_text(found, "give a readable TOML file")
+            for folder, path in places.items():
+                if path.exists():
+                    library[name] = read_text(path, "give a readable TOML file")
                     waiting.append((library[name], folder))
                     break
         if len(library) > _MOST_REFERRED:
@@ -252,13 +252,13 @@ def full_name(name: str, known: Sequence[str]) -> str:
     if name in known:
         return name
     for fits in (_without_kind, _ends, _begins, _contains):
-        found = [one for one in known if fits(one, name)]
-        if len(found) > 1:
+        matching = [candidate for candidate in known if fits(candidate, name)]
+        if len(matching) > 1:
             raise TierwiseError(
-                f"device {name!r} may be any of {', '.join(found)}", "give more of the name of one of them"
+                f"device {name!r} may be any of {', '.join(matching)}", "give more of the name of one of them"
             )
-        if found:
-            return found[0]
+        if matching:
+            return matching[0]
     near = nearest(name, known, 3, cutoff=0.4)
     fix = f"use one of {', '.join(near)}" if near else "use one that tierwise device list prints"
     raise TierwiseError(f"unknown device profile {name!r}", f"{fix}, or the path of a TOML file")
@@ -312,9 +312,9 @@ def import_drive(geometry: Path, seek: Path) -> ImportedDrive:
     except ValueError as error:
         which, problem = error.args
         raise TierwiseError(f"{geometry if which == 'geometry' else seek}: {problem}", _FIX) from None
-    found = parse(text, geometry)
+    drive = parse(text, geometry)
     return ImportedDrive(
-        kind=found.kind, summary=found.summary, capacity_bytes=found.capacity_bytes, text=text
+        kind=drive.kind, summary=drive.summary, capacity_bytes=drive.capacity_bytes, text=text
     )
 
 

@@ -190,7 +190,7 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
     """Simulate each device briefly, on all processors."""
     cores = [_core.parse_profile(device.text, str(device.file), device.library) for device in devices]
     prices = Prices.read()
-    found = json.loads(_core.summarize_devices(cores, executor.usable()))
+    content = json.loads(_core.summarize_devices(cores, executor.usable()))
     return [
         DeviceSummary(
             name=device.name,
@@ -202,7 +202,7 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
             figures=DeviceFigures.model_validate(figures),
             sources=_quality(device),
         )
-        for device, figures in zip(devices, found, strict=True)
+        for device, figures in zip(devices, content, strict=True)
     ]
 
 

@@ -64,27 +64,29 @@ def advise_fleet(
     """
     require_solver()  # before hours of simulation, not after
     weights = weights or Weights()
-    weights.require_known([*(one.name for one in recordings), *(one.name for one in left_out)])
+    weights.require_known(
+        [*(recording.name for recording in recordings), *(recording.name for recording in left_out)]
+    )
     devices = _candidates(options)
-    frozen = [one.name for one in recordings if weights.of(one.name).frozen]
+    frozen = [recording.name for recording in recordings if weights.of(recording.name).frozen]
     profiles = own_profiles([*devices, *options.terms.recorded_on.values()])
     model_error = ModelError.read()
     tasks = [
         OptionsTask(
-            one,
+            recording,
             devices,
             options.terms,
-            weights.of(one.name).goal,
+            weights.of(recording.name).goal,
             seeds,
             options.fresh,
             profiles,
             model_error,
         )
-        for one in recordings
-        if one.name not in frozen
+        for recording in recordings
+        if recording.name not in frozen
     ]
-    found = rows_of(tasks, executor, results, progress)
-    advice = best_moves(found, options, weights, left_out=left_out, frozen=frozen, seed=seed)
+    rows = rows_of(tasks, executor, results, progress)
+    advice = best_moves(rows, options, weights, left_out=left_out, frozen=frozen, seed=seed)
     if share is None:
         return advice
     together = JointReplays(
@@ -99,7 +101,7 @@ def advise_fleet(
 
 
 def best_moves(
-    found: Iterable[DatabaseOptions | LeftOutRecording],
+    outcomes: Iterable[DatabaseOptions | LeftOutRecording],
     options: AdviceOptions,
     weights: Weights,
     *,
@@ -111,10 +113,10 @@ def best_moves(
     """The advice from the rows of each database.
 
     Args:
-        found: the rows, or why there are none.
+        outcomes: the rows, or why there are none.
         options: as :func:`advise_fleet`.
         weights: of the databases.
-        left_out: recordings that are left out beside those in ``found``.
+        left_out: recordings that are left out beside those in ``outcomes``.
         frozen: names of databases that stay as they are.
         seed: of the draws.
         draws: how often speed-ups are drawn.
@@ -124,24 +126,24 @@ def best_moves(
         HostError: scipy is not installed.
     """
     devices = _candidates(options)
-    rows = [one for one in found if isinstance(one, DatabaseOptions)]
-    without = [*left_out, *(one for one in found if isinstance(one, LeftOutRecording))]
+    rows = [outcome for outcome in outcomes if isinstance(outcome, DatabaseOptions)]
+    without = [*left_out, *(outcome for outcome in outcomes if isinstance(outcome, LeftOutRecording))]
     if not rows:
         raise _nothing(without)
-    allowed = [may_have(one.options) for one in rows]
+    allowed = [may_have(row.options) for row in rows]
     knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed])
-    importance = np.repeat([weights.of(one.name).importance for one in rows], [len(one) for one in allowed])
+    importance = np.repeat([weights.of(row.name).importance for row in rows], [len(row) for row in allowed])
     gains = importance * np.array([option.gain for each in allowed for option in each])
     budget = options.budget_per_month
     best, full = knapsack.best(gains, budget), knapsack.best(gains, None)
     databases = [
-        _database(one, each, weights, number)
-        for one, each, number in zip(rows, allowed, best.options, strict=True)
+        _database(row, each, weights, number)
+        for row, each, number in zip(rows, allowed, best.options, strict=True)
     ]
 
     def drawn() -> Iterator[Floats]:
         """The gains of every draw, made anew: those of a large fleet are too many to keep."""
-        return (importance * (1 - 1 / one) for one in drawn_speedups(allowed, seed, draws))
+        return (importance * (1 - 1 / speedups) for speedups in drawn_speedups(allowed, seed, draws))
 
     return FleetAdvice(
         devices=list(devices),
@@ -156,22 +158,22 @@ def best_moves(
         cost_per_month=best.cost,
         full_cost_per_month=full.cost,
         gap=best.gap,
-        moves=sure_moves(databases, [knapsack.best(one, budget, NEAR) for one in drawn()]),
+        moves=sure_moves(databases, [knapsack.best(gains, budget, NEAR) for gains in drawn()]),
         curve=curve(knapsack, gains, full, budget),
         next=None if budget is None else next_money(knapsack, gains, full, best, budget, databases),
         draws=draws,
         seed=seed,
         prices=used_prices(devices, options.terms, datetime.date.today()),
-        notes=_remarks((one.name, one.notes) for one in rows),
-        warnings=_remarks((one.name, one.warnings) for one in rows),
+        notes=_remarks((row.name, row.notes) for row in rows),
+        warnings=_remarks((row.name, row.warnings) for row in rows),
     )
 
 
 def may_have(options: Sequence[FleetOption]) -> list[FleetOption]:
     """The options that surely reach the p99 of a goal, else those that likely do, else all."""
     for verdict in ("reached", "likely reached"):
-        if found := [option for option in options if option.verdict == verdict]:
-            return found
+        if reaching := [option for option in options if option.verdict == verdict]:
+            return reaching
     return list(options)
 
 
@@ -211,10 +213,10 @@ def _database(
     )
 
 
-def _remarks(said: Iterable[tuple[str, Sequence[str]]]) -> list[FleetRemark]:
+def _remarks(texts_of: Iterable[tuple[str, Sequence[str]]]) -> list[FleetRemark]:
     """Each sentence once, with the databases that it holds for."""
     by_text: dict[str, list[str]] = {}
-    for name, sentences in said:
+    for name, sentences in texts_of:
         for sentence in dict.fromkeys(sentences):
             by_text.setdefault(sentence, []).append(name)
     return [FleetRemark(text=text, databases=names) for text, names in by_text.items()]

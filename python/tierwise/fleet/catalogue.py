@@ -25,8 +25,8 @@ _AT_A_TIME = 16
 
 def with_checksums(tasks: Sequence[OptionsTask]) -> list[OptionsTask]:
     """The tasks with the digest of each recording; without one where it cannot be read."""
-    found = Threads(_AT_A_TIME).run(_checksum, [task.recording.uri for task in tasks])
-    checksums = dict(found)
+    sums = Threads(_AT_A_TIME).run(_checksum, [task.recording.uri for task in tasks])
+    checksums = dict(sums)
     return [
         replace(task, checksum=checksum if isinstance(checksum := checksums[number], str) else None)
         for number, task in enumerate(tasks)
@@ -82,14 +82,14 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
     Raises:
         HostError: a URI without the package that it needs.
     """
-    found: dict[str, None] = {}
+    uris: dict[str, None] = {}
     left_out: list[LeftOutRecording] = []
     for pattern in map(remote.local_path, patterns):
         try:
             matches = remote.folders(pattern) if remote.is_uri(pattern) else _local(pattern)
             if not matches:
                 raise TierwiseError(f"{pattern}: no folder of that name", "name the folders of recordings")
-            found |= dict.fromkeys(match.rstrip("/") or match for match in matches)
+            uris |= dict.fromkeys(match.rstrip("/") or match for match in matches)
         except TierwiseError as error:
             if error.exit_status != TierwiseError.exit_status:
                 raise
@@ -97,8 +97,8 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
             left_out.append(
                 LeftOutRecording(name=shown, uri=shown, problem=printable(error.message), fix=error.fix)
             )
-    tails = Counter(_tail(uri) for uri in found)
-    names = {uri: _tail(uri) if tails[_tail(uri)] == 1 else uri for uri in found}
+    tails = Counter(_tail(uri) for uri in uris)
+    names = {uri: _tail(uri) if tails[_tail(uri)] == 1 else uri for uri in uris}
     return [RecordingAt(printable(name), _everywhere(uri)) for uri, name in names.items()], left_out
 
 

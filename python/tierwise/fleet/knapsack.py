@@ -65,10 +65,10 @@ def relaxed(costs: Floats, gains: Floats, starts: NDArray[np.int64], budget: flo
         """Cost of the best option of each database, if its cost counts at a price."""
         values = gains - price * costs
         best = np.repeat(np.maximum.reduceat(values, starts), sizes)
-        found: Floats = np.minimum.reduceat(np.where(values >= best, costs, np.inf), starts)
-        return found
+        least_costs: Floats = np.minimum.reduceat(np.where(values >= best, costs, np.inf), starts)
+        return least_costs
 
-    price = _price(lambda one: float(cheapest_best(one).sum()) <= budget)
+    price = _price(lambda price: float(cheapest_best(price).sum()) <= budget)
     values = gains - price * costs
     best = np.maximum.reduceat(values, starts)
     each_best = np.repeat(best, sizes)
@@ -84,8 +84,8 @@ def first_best(preferred: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64
     sizes = np.diff(np.append(starts, len(preferred)))
     best = np.repeat(np.maximum.reduceat(preferred, starts), sizes)
     candidates = np.flatnonzero(preferred == best)
-    found: NDArray[np.int64] = candidates[np.searchsorted(candidates, starts)]
-    return found
+    first: NDArray[np.int64] = candidates[np.searchsorted(candidates, starts)]
+    return first
 
 
 def _price(affordable: Callable[[float], bool]) -> float:
@@ -162,10 +162,10 @@ class Knapsack:
         require_solver()
         self._optimize: Any = import_module("scipy.optimize")
         self._sparse: Any = import_module("scipy.sparse")
-        sizes = np.array([len(one) for one in costs], dtype=np.int64)
+        sizes = np.array([len(row) for row in costs], dtype=np.int64)
         self._starts = np.cumsum(sizes) - sizes
         self._owner = np.repeat(np.arange(len(costs)), sizes)
-        self._costs = np.array([cost for one in costs for cost in one], dtype=np.float64)
+        self._costs = np.array([cost for row in costs for cost in row], dtype=np.float64)
 
     @property
     def least_cost(self) -> float:
@@ -197,15 +197,15 @@ class Knapsack:
         worth &= near.keep
         open_ = worth & (np.add.reduceat(worth, self._starts) > 1)[self._owner]
         preferred = worth.astype(np.float64)
-        found_gap = 0.0
+        absolute_gap = 0.0
         if open_.any():
             left = budget - float(self._costs[worth & ~open_].sum())
-            found = self._solved(gains[open_], np.flatnonzero(open_), left, gap)
-            preferred[open_] = found.x
-            found_gap = float(found.mip_gap or 0.0) * abs(float(gains[open_] @ found.x))
+            solution = self._solved(gains[open_], np.flatnonzero(open_), left, gap)
+            preferred[open_] = solution.x
+            absolute_gap = float(solution.mip_gap or 0.0) * abs(float(gains[open_] @ solution.x))
         choice = self._choice(first_best(preferred, self._starts), gains, 0.0)
-        found_gap /= abs(choice.gain) or 1.0
-        return replace(choice, gap=found_gap if found_gap > _ROUNDING else 0.0)
+        absolute_gap /= abs(choice.gain) or 1.0
+        return replace(choice, gap=absolute_gap if absolute_gap > _ROUNDING else 0.0)
 
     def _solved(self, gains: Floats, options: NDArray[np.int64], budget: float, gap: float) -> Any:
         """The solver's answer for databases whose option is still open: 1 for each option of the best set.
@@ -220,7 +220,7 @@ class Knapsack:
         count = len(options)
         one_each = self._sparse.csr_array((np.ones(count), (owner, np.arange(count))), (len(owners), count))
         with _silent():
-            found = self._optimize.milp(
+            solution = self._optimize.milp(
                 -_SCALE / max(float(np.abs(gains).max()), 1e-12) * gains,
                 integrality=np.ones(count),
                 bounds=self._optimize.Bounds(0, 1),
@@ -230,9 +230,11 @@ class Knapsack:
                 ],
                 options={"mip_rel_gap": gap, "time_limit": _MOST_S},
             )
-        if found.x is None:
-            raise TierwiseError(f"the best set of moves: {found.message}", "give fewer devices or recordings")
-        return found
+        if solution.x is None:
+            raise TierwiseError(
+                f"the best set of moves: {solution.message}", "give fewer devices or recordings"
+            )
+        return solution
 
     def gain(self, options: Sequence[int], gains: Floats) -> float:
         """Gain of a set, by the gains of every option."""
@@ -250,7 +252,7 @@ class Knapsack:
 
     def _choice(self, chosen: NDArray[np.int64], gains: Floats, gap: float) -> Choice:
         """The set of these options, which are numbers among all."""
-        options = tuple(int(one) for one in chosen - self._starts)
+        options = tuple(int(number) for number in chosen - self._starts)
         return Choice(options, self.gain(options, gains), float(self._costs[chosen].sum()), gap)
 
 

@@ -153,12 +153,14 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
     search = Search(predictor, task.devices, costs)
     recorded, judged, run = search.staying, usability(predictor), predictor.run
     others = [option for option in search.front(task.goal) if not option.stays and option.prediction.speedup]
-    needed = [one for one in others if task.goal and task.goal.verdict(one.prediction).endswith("reached")]
-    allowed = [one for one in others if search.may_be_recommended(one)]
-    lasting = [one for one in allowed if not lost_at_stop(one.placement)]
+    needed = [
+        option for option in others if task.goal and task.goal.verdict(option.prediction).endswith("reached")
+    ]
+    allowed = [option for option in others if search.may_be_recommended(option)]
+    lasting = [option for option in allowed if not lost_at_stop(option.placement)]
     rungs = worthwhile(recorded, lasting) or worthwhile(recorded, allowed)
-    kept = [one for one in others if one in rungs or one in needed]
-    answers = [one.prediction for one in (recorded, *kept)]
+    kept = [option for option in others if option in rungs or option in needed]
+    answers = [option.prediction for option in (recorded, *kept)]
     return DatabaseOptions(
         name=task.recording.name,
         uri=printable(task.recording.uri),
@@ -170,7 +172,7 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
             for option in (recorded, *sorted(kept, key=lambda option: option.cost_per_month))
         ],
         unusable=[f"{remark.reason}: {remark.fix}" for remark in judged.remarks if remark.blocks],
-        warnings=list(dict.fromkeys(one for answer in answers for one in answer.warnings)),
+        warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
         notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes)],
     )
 
@@ -182,9 +184,9 @@ def worthwhile(recorded: Option, others: Iterable[Option]) -> list[Option]:
     not be faster than to stay.
     """
     kept: list[Option] = []
-    for option in sorted(others, key=lambda one: (one.cost_per_month, len(one.placement))):
+    for option in sorted(others, key=lambda other: (other.cost_per_month, len(other.placement))):
         cheaper = [*kept, *([recorded] if option.cost_per_month >= 0 else [])]
-        if not any(one.as_good_as(option) for one in cheaper):
+        if not any(other.as_good_as(option) for other in cheaper):
             kept.append(option)
     return kept
 

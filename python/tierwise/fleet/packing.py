@@ -48,7 +48,7 @@ class JointReplays:
         profiles: Sequence[Profile] = (),
         model_error: ModelError | None = None,
     ) -> None:
-        self._uris: Mapping[str, str] = {one.name: one.uri for one in recordings}
+        self._uris: Mapping[str, str] = {recording.name: recording.uri for recording in recordings}
         self._most_open, self._seeds, self._fresh = most_open, seeds, fresh
         self._profiles, self._model_error = profiles, model_error
         self._open: OrderedDict[str, Predictor] = OrderedDict()
@@ -66,16 +66,16 @@ class JointReplays:
         each_roles = [option.log_device.roles if option.log_device else [] for _, option in members]
         return [
             SharedDatabase(
-                database=one.database,
+                database=answer.database,
                 roles=roles,
-                unit=one.together.unit,
-                rate_alone_per_s=one.alone.rate_per_s,
-                rate_per_s=one.together.rate_per_s,
-                kept=one.kept,
-                p99_alone_us=one.alone.p99_us,
-                p99_us=one.together.p99_us,
+                unit=answer.together.unit,
+                rate_alone_per_s=answer.alone.rate_per_s,
+                rate_per_s=answer.together.rate_per_s,
+                kept=answer.kept,
+                p99_alone_us=answer.alone.p99_us,
+                p99_us=answer.together.p99_us,
             )
-            for one, roles in zip(answers, each_roles, strict=True)
+            for answer, roles in zip(answers, each_roles, strict=True)
         ]
 
     def _predictor(self, name: str) -> Predictor:
@@ -83,11 +83,11 @@ class JointReplays:
             while len(self._open) >= self._most_open:
                 self._open.popitem(last=False)
             with opened(self._uris[name]) as folder:
-                found = Predictor.open(
+                predictor = Predictor.open(
                     folder, seeds=self._seeds, model_error=self._model_error, fresh=self._fresh
                 )
-            found.replayer.remember()
-            self._open[name] = found
+            predictor.replayer.remember()
+            self._open[name] = predictor
         self._open.move_to_end(name)
         return self._open[name]
 
@@ -193,7 +193,7 @@ class Packing:
         self.packs = [pack for pack in self.packs if len(pack.members) > 1]
         loads = {number: self.log_device(number, option) for number, option in enumerate(chosen)}
         placed = [(number, load) for number, load in loads.items() if load and number not in self.shared]
-        for number, load in sorted(placed, key=lambda one: -one[1].busy_share):
+        for number, load in sorted(placed, key=lambda pair: -pair[1].busy_share):
             if not self.join(number, chosen[number]):
                 self.packs.append(Pack(load.device, {number: chosen[number]}))
 
@@ -293,7 +293,7 @@ class Packing:
         self._tries[number] = self._tries.get(number, 0) + 1
         self.replays += 1
         each = [
-            (self._databases[one], self._databases[one].options[option]) for one, option in members.items()
+            (self._databases[name], self._databases[name].options[option]) for name, option in members.items()
         ]
         try:
             logs = self._together(each)

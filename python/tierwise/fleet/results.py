@@ -90,7 +90,7 @@ class Results:
             (self._folder / _UNFINISHED).unlink(missing_ok=True)
             parts = sorted((int(match[1]), file) for file in self._folder.iterdir() if (match := _part(file)))
         self._next = parts[-1][0] + 1 if parts else 0
-        rows = {key: one for _, file in parts for key, one in _read(file)}
+        rows = {key: row for _, file in parts for key, row in _read(file)}
         keys = [self._key(task) for task in tasks]
         return {number: rows[key] for number, key in enumerate(keys) if key in rows}
 
@@ -137,7 +137,7 @@ def _question(task: OptionsTask) -> dict[str, Any]:
     return {
         "version": metadata.version("tierwise"),
         "devices": task.devices,
-        "profiles": {str(one.file): [one.text, dict(one.library)] for one in task.profiles},
+        "profiles": {str(profile.file): [profile.text, dict(profile.library)] for profile in task.profiles},
         "terms": asdict(task.terms),
         "seeds": task.seeds,
         "fresh": task.fresh,
@@ -192,10 +192,10 @@ def _schema() -> Any:
 
 
 def _as_arrow(rows: DatabaseOptions) -> dict[str, Any]:
-    said = rows.model_dump(mode="json")
-    for option in said["options"]:
+    content = rows.model_dump(mode="json")
+    for option in content["options"]:
         option.update({name: list(option[name].items()) for name in _MAPS})
-    return said
+    return content
 
 
 def _read(file: Path) -> Iterator[tuple[str, DatabaseOptions]]:
@@ -210,8 +210,8 @@ def _read(file: Path) -> Iterator[tuple[str, DatabaseOptions]]:
                 option.update({name: dict(option[name]) for name in _MAPS})
             yield row.pop("task"), DatabaseOptions.model_validate(row)
     except (OSError, ValueError, TypeError, KeyError, ValidationError) as error:
-        said = str(error).splitlines()[0]
-        raise TierwiseError(f"--results: {file}: {said}", _FIX) from error
+        reason = str(error).splitlines()[0]
+        raise TierwiseError(f"--results: {file}: {reason}", _FIX) from error
 
 
 def _part(file: Path) -> re.Match[str] | None:
@@ -252,23 +252,23 @@ def rows_of(
         results: of former runs; the rows found now are added. A recording that was left out is tried again.
         progress: called with the number of finished databases and the number of all.
     """
-    found: dict[int, DatabaseOptions | LeftOutRecording] = {}
+    options: dict[int, DatabaseOptions | LeftOutRecording] = {}
     if results is not None:
         tasks = with_checksums(tasks)
-        found |= results.known(tasks)
-    open_ = [number for number in range(len(tasks)) if number not in found]
-    progress(len(found), len(tasks))
+        options |= results.known(tasks)
+    open_ = [number for number in range(len(tasks)) if number not in options]
+    progress(len(options), len(tasks))
     try:
         for index, rows in executor.run(options_of, [tasks[number] for number in open_]):
             number = open_[index]
-            found[number] = _left_out(tasks[number], rows) if isinstance(rows, Lost) else rows
+            options[number] = _left_out(tasks[number], rows) if isinstance(rows, Lost) else rows
             if results is not None and isinstance(rows, DatabaseOptions):
                 results.add(tasks[number], rows)
-            progress(len(found), len(tasks))
+            progress(len(options), len(tasks))
     finally:
         if results is not None:
             results.flush()
-    return [found[number] for number in range(len(tasks))]
+    return [options[number] for number in range(len(tasks))]
 
 
 def _left_out(task: OptionsTask, lost: Lost) -> LeftOutRecording:

@@ -86,12 +86,12 @@ def gain_share(knapsack: Knapsack, best: Choice, full: Choice, drawn: Iterable[F
 
 def sure_moves(databases: Sequence[FleetDatabase], draws: Sequence[Choice]) -> list[FleetMove]:
     """The moves of the best set, then others of the sets of draws, the surest first."""
-    chosen = {_key(move) for one in databases for move in one.moves(one.chosen)}
+    chosen = {_key(move) for database in databases for move in database.moves(database.chosen)}
     counts: Counter[Moved] = Counter()
-    for one, numbers in zip(databases, zip(*(draw.options for draw in draws), strict=True), strict=True):
+    for database, numbers in zip(databases, zip(*(draw.options for draw in draws), strict=True), strict=True):
         for number, count in Counter(numbers).items():
-            counts.update({_key(move): count for move in one.moves(number)})
-    found = [
+            counts.update({_key(move): count for move in database.moves(number)})
+    moves = [
         FleetMove(
             database=database,
             role=role,
@@ -101,7 +101,7 @@ def sure_moves(databases: Sequence[FleetDatabase], draws: Sequence[Choice]) -> l
         )
         for database, role, device in dict.fromkeys([*chosen, *counts])
     ]
-    return sorted(found, key=lambda one: (not one.chosen, -one.draws_share, _key(one)))
+    return sorted(moves, key=lambda move: (not move.chosen, -move.draws_share, _key(move)))
 
 
 def curve(knapsack: Knapsack, gains: Floats, full: Choice, budget: float | None) -> list[Curve]:
@@ -109,14 +109,14 @@ def curve(knapsack: Knapsack, gains: Floats, full: Choice, budget: float | None)
     least = max(knapsack.least_cost, 0.0)
     steps = [least + (full.cost - least) * (number / _POINTS) ** 2 for number in range(_POINTS + 1)]
     asked = [] if budget is None else [budget]
-    found: list[Curve] = []
-    for one in sorted({*(steps if full.cost > least else [least]), *asked}):
-        best = knapsack.best(gains, one, 0.0 if one == budget else NEAR)
+    points: list[Curve] = []
+    for limit in sorted({*(steps if full.cost > least else [least]), *asked}):
+        best = knapsack.best(gains, limit, 0.0 if limit == budget else NEAR)
         share = best.gain / full.gain if full.gain > 0 else 0.0
-        if found and share <= found[-1].gain_share and one != budget:
+        if points and share <= points[-1].gain_share and limit != budget:
             continue  # the set for less money is as good
-        found.append(Curve(budget_per_month=one, cost_per_month=best.cost, gain_share=share))
-    return found
+        points.append(Curve(budget_per_month=limit, cost_per_month=best.cost, gain_share=share))
+    return points
 
 
 def next_money(
@@ -129,11 +129,11 @@ def next_money(
 ) -> NextMoney:
     """What ``NEXT_PER_MONTH`` more than the budget would buy."""
     more = knapsack.best(gains, budget + NEXT_PER_MONTH)
-    before = {_key(move): move for one in databases for move in one.moves(one.chosen)}
+    before = {_key(move): move for database in databases for move in database.moves(database.chosen)}
     after = {
         _key(move): move
-        for one, number in zip(databases, more.options, strict=True)
-        for move in one.moves(number)
+        for database, number in zip(databases, more.options, strict=True)
+        for move in database.moves(number)
     }
     return NextMoney(
         more_per_month=NEXT_PER_MONTH,

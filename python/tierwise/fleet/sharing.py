@@ -34,7 +34,7 @@ def with_sharing(advice: FleetAdvice, terms: Terms, together: Together, limits: 
     """
     databases, budget = advice.databases, advice.budget_per_month
     packing = Packing(databases, Costs({}, terms), together, limits)
-    chosen = [one.chosen for one in databases]
+    chosen = [database.chosen for database in databases]
     for left in reversed(range(_ROUNDS)):
         packing.begin(chosen)
         if budget is None:
@@ -51,23 +51,25 @@ def _join(packing: Packing, databases: Sequence[FleetDatabase], chosen: list[int
     """Let databases join packs, the greatest gain first; ``chosen`` then has their options."""
     candidates = sorted(
         (
-            (one.importance * (option.gain - one.options[chosen[number]].gain), number, index)
-            for number, one in enumerate(databases)
-            for index, option in enumerate(one.options)
+            (database.importance * (option.gain - database.options[chosen[number]].gain), number, index)
+            for number, database in enumerate(databases)
+            for index, option in enumerate(database.options)
             if option.log_device
         ),
-        key=lambda one: (-one[0], one[1:]),
+        key=lambda entry: (-entry[0], entry[1:]),
     )
     shared, left = packing.shared, budget - _cost(packing, databases, chosen)
     for _, number, index in candidates:
-        one, now = databases[number], databases[number].options[chosen[number]]
-        more = one.importance * (one.options[index].gain - now.gain)
+        database, now = databases[number], databases[number].options[chosen[number]]
+        more = database.importance * (database.options[index].gain - now.gain)
         if more <= _LEAST_GAIN or number in shared:
             continue
         other = (
-            one.options[index].cost_per_month - packing.separate_cost({number: index}) - now.cost_per_month
+            database.options[index].cost_per_month
+            - packing.separate_cost({number: index})
+            - now.cost_per_month
         )
-        own_gain = one.importance * now.gain
+        own_gain = database.importance * now.gain
         if packing.join(number, index, most_cost=left - other, least_gain=own_gain):
             packing.leave_single(number)
             chosen[number] = index
@@ -80,24 +82,33 @@ def _best(
     """The best set for the budget and what is saved, with the databases that share a device as they are."""
     shared = packing.shared
     allowed = [
-        [chosen[number]] if number in shared else list(range(len(one.options)))
-        for number, one in enumerate(databases)
+        [chosen[number]] if number in shared else list(range(len(database.options)))
+        for number, database in enumerate(databases)
     ]
-    rows = [[one.options[index] for index in each] for one, each in zip(databases, allowed, strict=True)]
+    rows = [
+        [database.options[index] for index in each] for database, each in zip(databases, allowed, strict=True)
+    ]
     gains = [
-        one.importance * option.gain for one, each in zip(databases, rows, strict=True) for option in each
+        database.importance * option.gain
+        for database, each in zip(databases, rows, strict=True)
+        for option in each
     ]
     knapsack = Knapsack([[option.cost_per_month for option in each] for each in rows])
-    found = knapsack.best(np.array(gains), budget + packing.saved_per_month + _ROUNDING)
-    return [each[index] for each, index in zip(allowed, found.options, strict=True)]
+    best = knapsack.best(np.array(gains), budget + packing.saved_per_month + _ROUNDING)
+    return [each[index] for each, index in zip(allowed, best.options, strict=True)]
 
 
 def _gain(databases: Sequence[FleetDatabase], chosen: Sequence[int]) -> float:
-    return sum(one.importance * one.options[index].gain for one, index in zip(databases, chosen, strict=True))
+    return sum(
+        database.importance * database.options[index].gain
+        for database, index in zip(databases, chosen, strict=True)
+    )
 
 
 def _cost(packing: Packing, databases: Sequence[FleetDatabase], chosen: Sequence[int]) -> float:
-    paid = sum(one.options[index].cost_per_month for one, index in zip(databases, chosen, strict=True))
+    paid = sum(
+        database.options[index].cost_per_month for database, index in zip(databases, chosen, strict=True)
+    )
     return paid - packing.saved_per_month
 
 
@@ -107,15 +118,17 @@ def _record(advice: FleetAdvice, packing: Packing, chosen: Sequence[int]) -> Fle
         packing.gain(pack.members, []) - packing.gain(pack.members, pack.figures) for pack in packing.packs
     )
     gain = _gain(databases, chosen) - lost
-    before = [move for one in databases for move in one.moves(one.chosen)]
-    after = [move for one, index in zip(databases, chosen, strict=True) for move in one.moves(index)]
+    before = [move for database in databases for move in database.moves(database.chosen)]
+    after = [
+        move for database, index in zip(databases, chosen, strict=True) for move in database.moves(index)
+    ]
     separate = [
         SeparateLog(
-            database=one.name,
+            database=database.name,
             device=load.device,
             reason=packing.reasons.get(number, "no other log on a device of this kind shares it"),
         )
-        for number, one in enumerate(databases)
+        for number, database in enumerate(databases)
         if (load := packing.log_device(number, chosen[number])) and number not in shared
     ]
     return FleetSharing(
@@ -135,13 +148,13 @@ def _record(advice: FleetAdvice, packing: Packing, chosen: Sequence[int]) -> Fle
 
 def _devices(packing: Packing) -> list[SharedDevice]:
     counts: dict[str, int] = {}
-    found = []
+    devices = []
     for pack in packing.packs:
         if len(pack.members) < 2:
             continue
         counts[pack.device] = counts.get(pack.device, 0) + 1
         cost, separate = packing.cost(pack.members), packing.separate_cost(pack.members)
-        found.append(
+        devices.append(
             SharedDevice(
                 name=f"{pack.device}#{counts[pack.device]}",
                 databases=pack.figures,
@@ -151,4 +164,4 @@ def _devices(packing: Packing) -> list[SharedDevice]:
                 saved_per_month=separate - cost,
             )
         )
-    return found
+    return devices

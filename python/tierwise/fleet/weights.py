@@ -83,13 +83,13 @@ class Weights:
         """
         raw = parse_toml(read_text(file, "give a readable TOML file"), str(file))
         try:
-            found = WeightsFile.model_validate(raw).databases
+            databases = WeightsFile.model_validate(raw).databases
         except ValidationError as error:
             raise TierwiseError(f"{file}: {first_problem(error)}", _FIX) from None
-        for name, weight in found.items():
+        for name, weight in databases.items():
             if weight.p99 is not None:
                 parse_duration_s(weight.p99, f"{file}: databases.{name}.p99")
-        return cls(found, file)
+        return cls(databases, file)
 
     def of(self, name: str) -> Weight:
         """The weight of a database."""

@@ -291,10 +291,10 @@ class MemoryLimit:
         wait_until_joined(pid)
         confined: set[int] = set()
         while new := cpu.tree(pid) - confined:
-            for one in new:
+            for group in new:
                 # A child may end on the way; what it had forked is still found by its parent.
                 with contextlib.suppress(ProcessLookupError):
-                    (self.group / "cgroup.procs").write_text(str(one))
+                    (self.group / "cgroup.procs").write_text(str(group))
             confined |= new
 
     def kills(self) -> int:

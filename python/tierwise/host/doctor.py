@@ -158,8 +158,8 @@ def _embedded_postgres() -> Check:
 
 
 def _system_postgres() -> Check:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    detail = str(found[-1]) if found else shutil.which("postgres") or "not found"
+    paths = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    detail = str(paths[-1]) if paths else shutil.which("postgres") or "not found"
     return Check(
         "system PostgreSQL",
         detail != "not found",

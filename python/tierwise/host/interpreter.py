@@ -151,7 +151,7 @@ def _members(gid: int) -> set[int]:
         names = set(grp.getgrgid(gid).gr_mem)
     except KeyError:
         names = set()
-    return {one.pw_uid for one in accounts if one.pw_gid == gid or one.pw_name in names}
+    return {account.pw_uid for account in accounts if account.pw_gid == gid or account.pw_name in names}
 
 
 @functools.cache

@@ -163,7 +163,7 @@ def damaged() -> list[TierwiseError]:
 
 
 def _read_all(pattern: str) -> tuple[list[Entry], list[TierwiseError]]:
-    found: list[Entry] = []
+    entries: list[Entry] = []
     errors: list[TierwiseError] = []
     for path in sorted(run_dir().glob(pattern)):
         try:
@@ -172,8 +172,8 @@ def _read_all(pattern: str) -> tuple[list[Entry], list[TierwiseError]]:
             errors.append(error)
             continue
         if entry is not None:
-            found.append(entry)
-    return found, errors
+            entries.append(entry)
+    return entries, errors
 
 
 def find(kind: Kind, name: str) -> Entry | None:

@@ -59,8 +59,8 @@ class Mount:
     @property
     def upper(self) -> Path | None:
         """Upper directory of an overlay, as the mounting process saw it."""
-        found = _UPPER.search(self.options) if self.file_system == "overlay" else None
-        return None if found is None else Path(re.sub(r"\\(.)", r"\1", found[1]))
+        match = _UPPER.search(self.options) if self.file_system == "overlay" else None
+        return None if match is None else Path(re.sub(r"\\(.)", r"\1", match[1]))
 
 
 _UPPER = re.compile(r"(?:^|,)upperdir=((?:[^,\\]|\\.)*)")
@@ -209,15 +209,15 @@ def in_use_by(users: dict[int, str]) -> str:
 
 def users_of(point: Path) -> dict[int, str]:
     """Pid and name of each process with an open file or working directory below a path."""
-    found = {}
+    pids = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             links = [process / "cwd", process / "root", *(process / "fd").iterdir()]
             if any(_is_below(link, point) for link in links):
-                found[int(process.name)] = (process / "comm").read_text().strip()
+                pids[int(process.name)] = (process / "comm").read_text().strip()
         except OSError:
             continue
-    return found
+    return pids
 
 
 def device_in_use_by(device: tuple[int, int]) -> str:
@@ -233,16 +233,16 @@ def _users_of_device(device: tuple[int, int]) -> dict[int, str]:
     A process with a mount namespace of its own has copies of the mounts of the time when it was made. They
     stay when this process unmounts.
     """
-    found = {}
+    pids = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             links = [process / "cwd", *(process / "fd").iterdir()]
             mounted = any(mount.device == device for mount in mounts(int(process.name)))
             if mounted or any(_is_on(link, device) for link in links):
-                found[int(process.name)] = (process / "comm").read_text().strip()
+                pids[int(process.name)] = (process / "comm").read_text().strip()
         except OSError:
             continue
-    return found
+    return pids
 
 
 def _is_on(link: Path, device: tuple[int, int]) -> bool:

@@ -132,10 +132,10 @@ def resident_bytes_of(descriptor: int) -> int:
 
 def _by_cachestat(descriptor: int) -> int | None:
     """Cached pages, or ``None`` where the kernel lacks the call."""
-    whole, found = _Range(0, 0), _CacheStat()
-    if _libc.syscall(CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
+    whole, counts = _Range(0, 0), _CacheStat()
+    if _libc.syscall(CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(counts), 0) != 0:
         return None
-    return int(found.cache)
+    return int(counts.cache)
 
 
 def _by_mincore(descriptor: int, size_bytes: int) -> int:
@@ -255,14 +255,14 @@ def _drop_caches() -> None:
 
 def _checked(cold: ColdStart, directories: Directories) -> ColdStart:
     """Drop the pages of files, and add those that stayed."""
-    found = [
+    files = [
         WarmFile(role=role, file=file, resident_bytes=size_bytes)
         for role, directory in directories
         for file, size_bytes in _resident(directory)
     ]
-    found.sort(key=lambda one: one.resident_bytes, reverse=True)
-    warm = [one for one in found if one.resident_bytes > WARM_BYTES]
-    total_bytes = sum(one.resident_bytes for one in found)
+    files.sort(key=lambda file: file.resident_bytes, reverse=True)
+    warm = [file for file in files if file.resident_bytes > WARM_BYTES]
+    total_bytes = sum(file.resident_bytes for file in files)
     return cold.model_copy(update={"resident_bytes": total_bytes, "warm": warm[:_MOST_WARM_FILES]})
 
 

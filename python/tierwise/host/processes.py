@@ -232,11 +232,11 @@ def reap(pid: int) -> None:
 def _members(entry: ledger.Entry) -> list[int]:
     """Live processes of an entry: its control group, processes with its token, and their descendants."""
     table = _process_table()
-    found = set(cgroups.process_group_members(entry.name)) & table.keys()
-    found |= {pid for pid in table if _carries(pid, entry.name)}
-    while grown := {pid for pid in table.keys() - found if found & {*table[pid]}}:
-        found |= grown
-    return sorted(found)
+    pids = set(cgroups.process_group_members(entry.name)) & table.keys()
+    pids |= {pid for pid in table if _carries(pid, entry.name)}
+    while grown := {pid for pid in table.keys() - pids if pids & {*table[pid]}}:
+        pids |= grown
+    return sorted(pids)
 
 
 def _carries(pid: int, token: str) -> bool:
@@ -282,14 +282,14 @@ def segments_made_by(pids: Collection[int], users: Collection[int]) -> list[int]
     The user is checked because the kernel may have given a pid before, to a program of another user. A maker
     in another pid namespace has the pid 0.
     """
-    found = []
+    segments = []
     with contextlib.suppress(OSError):
         for line in Path("/proc/sysvipc/shm").read_text("ascii").splitlines()[1:]:
             # key shmid perms size cpid lpid nattch uid gid cuid …
             _, segment, _, _, maker, _, _, _, _, user, *_ = map(int, line.split())
             if maker != 0 and maker in pids and user in users:
-                found.append(segment)
-    return found
+                segments.append(segment)
+    return segments
 
 
 def remove(segments: Iterable[int]) -> None:

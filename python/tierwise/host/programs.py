@@ -78,7 +78,7 @@ def start(
     command = program if isinstance(program, Command) else Command([*map(str, program)], server_user())
     return processes.start(
         name,
-        [found(command.argv[0]), *command.argv[1:]],
+        [program_path(command.argv[0]), *command.argv[1:]],
         user=command.user,
         env=environment(None if home is None else home.own, variables),
         cwd=DIRECTORY,
@@ -135,7 +135,7 @@ def environment(home: Path | None, variables: Mapping[str, str] | None = None) -
     return {"PATH": SYSTEM_PATH, "LC_ALL": "C", "HOME": str(home or _NO_HOME), **(variables or {})}
 
 
-def found(program: str | Path) -> str:
+def program_path(program: str | Path) -> str:
     """Whole path of a program, on the caller's path or in the system's directories.
 
     Raises:
@@ -149,7 +149,7 @@ def found(program: str | Path) -> str:
 
 def find(program: str | Path) -> Path | None:
     """Whole path of a program, on the caller's path or in the system's directories, if there is one."""
-    path = [one for one in os.environ.get("PATH", "").split(os.pathsep) if one.startswith("/")]
+    path = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
     place = shutil.which(str(program), path=os.pathsep.join([*path, SYSTEM_PATH]))
     return None if place is None else Path(place).absolute()
 

@@ -43,7 +43,7 @@ def server_user(effective_uid: int | None = None) -> ServerUser | None:
     """
     if (os.geteuid() if effective_uid is None else effective_uid) != 0:
         return None
-    account = _found() or _made()
+    account = _existing() or _created()
     if account.pw_uid == 0 or account.pw_gid == 0 or Path(account.pw_shell).name not in _NO_LOGIN:
         raise TierwiseError(
             f"the account {ACCOUNT} is somebody's: it has a login or is root",
@@ -54,18 +54,18 @@ def server_user(effective_uid: int | None = None) -> ServerUser | None:
 
 def existing_account() -> ServerUser | None:
     """The account of :func:`server_user` if it exists and the caller is root."""
-    account = _found() if os.geteuid() == 0 else None
+    account = _existing() if os.geteuid() == 0 else None
     return None if account is None else ServerUser(account.pw_name, account.pw_uid, account.pw_gid)
 
 
-def _found() -> pwd.struct_passwd | None:
+def _existing() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(ACCOUNT)
     except KeyError:
         return None
 
 
-def _made() -> pwd.struct_passwd:
+def _created() -> pwd.struct_passwd:
     program = shutil.which("useradd", path=_PATH) or "/usr/sbin/useradd"
     options = [*_BY_HAND.split()[1:-1], *_group_options(), "--home-dir", "/nonexistent"]
     command = [program, *options, ACCOUNT]
@@ -74,7 +74,7 @@ def _made() -> pwd.struct_passwd:
         problem = done.stderr.strip().splitlines()[-1:] or ["useradd failed"]
     except OSError as error:
         problem = [f"useradd: {error.strerror}"]
-    account = _found()  # also where another process has made it meanwhile
+    account = _existing()  # also where another process has made it meanwhile
     if account is None:
         raise HostError(f"root has no account to run a server as: {problem[0]}", _BY_HAND)
     return account

@@ -106,9 +106,9 @@ def _groups() -> Iterator[Path]:
             continue
         root = _CGROUPS / "cpu" if controllers else _CGROUPS
         group = PurePosixPath(path.lstrip("/"))
-        for one in (group, *group.parents):
-            if ".." not in one.parts:  # a group outside of this namespace of control groups
-                yield root / one
+        for parent in (group, *group.parents):
+            if ".." not in parent.parts:  # a group outside of this namespace of control groups
+                yield root / parent
 
 
 def _quota(group: Path) -> float | None:

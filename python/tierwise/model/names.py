@@ -28,11 +28,13 @@ def printable(text: str, keep: str = "") -> str:
         keep: characters that stay, such as a line feed.
     """
     other = text
-    for one in keep:
-        other = other.replace(one, "")
+    for character in keep:
+        other = other.replace(character, "")
     if other.isascii() and other.isprintable():
         return text
-    return "".join(_REPLACEMENT if _is_harmful(one) and one not in keep else one for one in text)
+    return "".join(
+        _REPLACEMENT if _is_harmful(character) and character not in keep else character for character in text
+    )
 
 
 def capitalized(sentence: str) -> str:
@@ -40,8 +42,8 @@ def capitalized(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _is_harmful(one: str) -> bool:
-    return unicodedata.category(one) in _HARMFUL or ord(one) & _NO_CHARACTER == _NO_CHARACTER
+def _is_harmful(character: str) -> bool:
+    return unicodedata.category(character) in _HARMFUL or ord(character) & _NO_CHARACTER == _NO_CHARACTER
 
 
 def names_in(text: str) -> list[str]:

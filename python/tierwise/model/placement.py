@@ -148,7 +148,7 @@ def require_role(role: str, option: str = "--place") -> None:
     Raises:
         TierwiseError: naming the known roles.
     """
-    known = [EVERYTHING, *(one.value for one in ROLES_OF_FILES)]
+    known = [EVERYTHING, *(role.value for role in ROLES_OF_FILES)]
     if role not in known:
         raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, known, SYNONYMS))
 

@@ -151,8 +151,8 @@ def ratio_interval(
         raise ValueError("a ratio of two times that were both stopped is not known")
     bound = Bound.AT_LEAST if above_capped else Bound.AT_MOST if below_capped else Bound.EXACT
     samples = [_require_positive(above), _require_positive(below)]
-    found = statistic_interval(samples, lambda medians: medians[0] / medians[1], seed=seed)
-    return Interval(found.estimate, found.low, found.high, found.n, bound)
+    interval = statistic_interval(samples, lambda medians: medians[0] / medians[1], seed=seed)
+    return Interval(interval.estimate, interval.low, interval.high, interval.n, bound)
 
 
 def statistic_interval(

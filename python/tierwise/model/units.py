@@ -52,10 +52,18 @@ def parse_duration_s(text: str, what: str) -> float:
     return seconds
 
 
+_LEAST_SHOWN = 0.001
+
+
 def significant(value: float, figures: int = 3) -> str:
-    """``value`` to some significant figures, without an exponent, with thin spaces between thousands."""
+    """``value`` to some significant figures, without an exponent, with thin spaces between thousands.
+
+    A value nearer to 0 than 0.001 is shown as such.
+    """
     if value == 0:
         return "0"
+    if abs(value) < _LEAST_SHOWN:
+        return f"<{_LEAST_SHOWN}" if value > 0 else f">-{_LEAST_SHOWN}"
     decimals = figures - 1 - math.floor(math.log10(abs(value)))
     rounded = round(value, decimals)
     return f"{rounded:,.{max(decimals, 0)}f}".replace(",", "\u202f")

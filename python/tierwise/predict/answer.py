@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 from tierwise.model.placement import Role
+from tierwise.model.units import significant
 from tierwise.predict import bounds, estimates, mean_value, state
 from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
@@ -81,8 +82,8 @@ class Answers:
         arrivals = self._work.arrivals_per_s(scenario)
         if arrivals and not is_saturated(arrivals, outcome):
             return [self.rate_of(outcome) if scenario.rate_per_s else arrivals]
-        found = self.rate_of(outcome) / self._over_recorded
-        return [found, *(found * times for times in outcome.alternatives)]
+        rate = self.rate_of(outcome) / self._over_recorded
+        return [rate, *(rate * times for times in outcome.alternatives)]
 
     def percentiles_us(self, outcome: Outcome) -> list[float]:
         """The median, 95th and 99th percentile of latencies, over the reproduced run's error."""
@@ -107,10 +108,10 @@ class Answers:
             uncertainty: its uncertainties.
             ends: under the first seed, with the ends of the devices' ranges; the intervals contain them.
         """
-        series = _by_assumption([self.rates(scenario, one) for one in outcomes])
-        series += _moved(series[0], [self.rates(scenario, one)[0] for one in ends])
-        recorded = [self.rates(Scenario(), one)[0] for one in self._base][: len(outcomes)]
-        ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
+        series = _by_assumption([self.rates(scenario, outcome) for outcome in outcomes])
+        series += _moved(series[0], [self.rates(scenario, outcome)[0] for outcome in ends])
+        recorded = [self.rates(Scenario(), outcome)[0] for outcome in self._base][: len(outcomes)]
+        ratios = [[now / before for now, before in zip(rates, recorded, strict=True)] for rates in series]
         gained = self._gained(outcomes)
         arrivals = self._work.arrivals_per_s(scenario)
         saturated = any(is_saturated(arrivals, outcome) for outcome in outcomes)
@@ -152,8 +153,10 @@ class Answers:
             seeds=len(outcomes),
             validated=self._error.find(self._run.engine, self._path(scenario), "rate") is not None,
             notes=state.notes(scenario, self._run, self._work, (self._base[0], outcomes[0]), self._fresh),
-            cross_checks=[said for said in [mean_value.difference(analysed, simulated)] if said],
-            warnings=self._said(scenario, [*outcomes[0].warnings, *uncertainty.warnings]),
+            cross_checks=[
+                difference for difference in [mean_value.difference(analysed, simulated)] if difference
+            ],
+            warnings=self._all_warnings(scenario, [*outcomes[0].warnings, *uncertainty.warnings]),
         )
 
     def _latencies(
@@ -168,10 +171,10 @@ class Answers:
         each = [self.percentiles_us(outcome) for outcome in outcomes]
         at_ends = [self.percentiles_us(outcome) for outcome in ends]
         whats: tuple[What, ...] = ("p50", "p95", "p99")
-        series = [[one[number] for one in each] for number in range(len(whats))]
+        series = [[values[number] for values in each] for number in range(len(whats))]
         return [
             estimates.spanning(
-                [series[number], *_moved(series[number], [one[number] for one in at_ends])],
+                [series[number], *_moved(series[number], [values[number] for values in at_ends])],
                 [*uncertainty.half_widths, *self._half_widths(scenario, what, gained)],
             )
             for number, what in enumerate(whats)
@@ -199,13 +202,13 @@ class Answers:
         of_rate = self._error.nearest(engine, path, "rate")
         return [reproduced, max(UNVALIDATED_HALF_WIDTHS[what], of_rate.at(gained) if of_rate else 0.0)]
 
-    def _said(self, scenario: Scenario, own: Sequence[str]) -> list[str]:
+    def _all_warnings(self, scenario: Scenario, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the scenario and of the calibrated error, each once."""
         warnings = [*self._cannot_be_parted(scenario), *self._warnings, *own]
         if abs(self._run.error) > CHANCE:
             warnings.append(
-                f"replaying the recorded run gives {self._run.reproduced_rate_per_s:,.4g} "
-                f"{self._run.unit}/s where {self._run.rate_per_s:,.4g} were recorded "
+                f"replaying the recorded run gives {significant(self._run.reproduced_rate_per_s)} "
+                f"{self._run.unit}/s where {significant(self._run.rate_per_s)} were recorded "
                 f"({self._run.error:+.0%}): the interval is wider for it"
             )
         if not scenario.changes:
@@ -216,8 +219,9 @@ class Answers:
             )
         elif arrivals := self._work.arrivals_per_s(scenario):
             warnings.append(
-                f"transactions arrived by a schedule, {arrivals:,.4g} a second, whether or not earlier ones "
-                "were done: a faster device answers them sooner, and does not make more of them"
+                f"transactions arrived by a schedule, {significant(arrivals)} a second, "
+                "whether or not earlier ones were done: a faster device answers them sooner, and does not "
+                "make more of them"
             )
         engine, path = self._run.engine, self._path(scenario)
         if scenario.settings and self._error.uncalibrated(engine, path, ["settings"]):
@@ -237,8 +241,9 @@ class Answers:
         """What the engine does not allow of a placement."""
         groups = parted(self._together, scenario.devices_of(Role)) if self._together else []
         return [
-            f"no setting makes this placement: {one.because}, so that {' and '.join(one.roles)} move as one"
-            for one in groups
+            f"no setting makes this placement: {group.because}, "
+            f"so that {' and '.join(group.roles)} move as one"
+            for group in groups
         ]
 
     @property
@@ -250,20 +255,20 @@ class Answers:
         return self._run.rate_per_s * self._run.duration_s
 
     def _io(self, scenario: Scenario, outcome: Outcome) -> dict[Role, RoleLoad]:
-        devices = scenario.devices_of([one.role for one in outcome.io])
+        devices = scenario.devices_of([role_io.role for role_io in outcome.io])
         elapsed_s = outcome.elapsed_s or 1.0
         return {
-            one.role: RoleLoad(
-                device=devices[one.role],
-                size_bytes=self._work.footprints.get(one.role, 0),
-                reads_per_s=one.reads / elapsed_s,
-                writes_per_s=one.writes / elapsed_s,
-                flushes_per_s=one.flushes / elapsed_s,
-                read_bytes_per_s=one.read_bytes / elapsed_s,
-                written_bytes_per_s=one.written_bytes / elapsed_s,
-                busy_share=one.busy_s / elapsed_s,
+            role_io.role: RoleLoad(
+                device=devices[role_io.role],
+                size_bytes=self._work.footprints.get(role_io.role, 0),
+                reads_per_s=role_io.reads / elapsed_s,
+                writes_per_s=role_io.writes / elapsed_s,
+                flushes_per_s=role_io.flushes / elapsed_s,
+                read_bytes_per_s=role_io.read_bytes / elapsed_s,
+                written_bytes_per_s=role_io.written_bytes / elapsed_s,
+                busy_share=role_io.busy_s / elapsed_s,
             )
-            for one in outcome.io
+            for role_io in outcome.io
         }
 
 
@@ -291,4 +296,4 @@ def _shares(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 def _by_assumption(each: Sequence[Sequence[float]]) -> list[list[float]]:
     """Transpose figures by seed and assumption into figures by assumption and seed."""
-    return [list(one) for one in zip(*each, strict=True)]
+    return [list(values) for values in zip(*each, strict=True)]

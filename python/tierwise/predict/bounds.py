@@ -68,13 +68,13 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
     cycle_us = max(think_us + path_us + stay_us, 1e-3)
     by_waits = (scenario.clients or work.sessions) * 1e6 / cycle_us
     cores = scenario.cores or work.cores
-    found = [(by_waits, _gone(freed))]
+    bounds = [(by_waits, _gone(freed))]
     if (scenario.clients or work.sessions) <= work.sessions:
         by_cores = cores * scenario.cpu_speed * 1e6 / cpu_us
         share = f"{cpu_us / demands.cpu_us:.0%}"
         because = f"{cores} cores give no more, if a transaction takes {share} of the recorded processor time"
-        found.append((by_cores, because))
-    rate, because = min(found)
+        bounds.append((by_cores, because))
+    rate, because = min(bounds)
     if not _has_less(scenario, work) and rate < recorded_rate_per_s:
         rate, because = recorded_rate_per_s, "nothing that it changes was waited for"
     return Bound(rate_per_s=rate, speedup=rate / recorded_rate_per_s, because=because)

@@ -55,9 +55,9 @@ class Coarse:
     def reproduce(self, options: str, threads: int) -> str:  # noqa: ARG002  (the interface's)
         """JSON of the observed run under each seed, and the error of its rate."""
         outcomes = [self._base(seed, "likely") for seed in json.loads(options)["seeds"]]
-        rate = fmean(one.transactions / one.elapsed_s for one in outcomes)
+        rate = fmean(outcome.transactions / outcome.elapsed_s for outcome in outcomes)
         error = rate / self._work.observed.transactions_per_s - 1
-        return json.dumps({"outcomes": [_said(one) for one in outcomes], "error": error})
+        return json.dumps({"outcomes": [_fields(outcome) for outcome in outcomes], "error": error})
 
     def predict(
         self,
@@ -81,8 +81,8 @@ class Coarse:
             for case, other in zip(_CASES[1:], others, strict=True)
         ]
         warnings = coarse_waits.open_questions(self._seen, self._work, self._log(seed), placed)
-        told = likely.model_copy(update={"alternatives": alternatives, "warnings": warnings})
-        return {"outcome": _said(told)}
+        prediction = likely.model_copy(update={"alternatives": alternatives, "warnings": warnings})
+        return {"outcome": _fields(prediction)}
 
     def _refusal(self, asked: Mapping[str, Any]) -> dict[str, str] | None:
         if asked["rate_per_s"] is not None:
@@ -191,6 +191,6 @@ def _io(waits: Placed, rate_per_s: float, flushes_per_s: float, flush_us: float)
     return [*([log] if flushes_per_s > 0 else []), *waits.page_io(rate_per_s, _ELAPSED_S)]
 
 
-def _said(outcome: Outcome) -> dict[str, Any]:
+def _fields(outcome: Outcome) -> dict[str, Any]:
     """An outcome in the simulator's form, with its shares as pairs."""
     return {**outcome.model_dump(mode="json"), "shares": list(outcome.shares.items())}

@@ -162,8 +162,10 @@ def freed(work: WorkSummary, placed: Mapping[Role, _core.Profile]) -> set[Role]:
 def page_share(seen: Observation, role: Role) -> float:
     """Share of tables, or of indexes, in the pages that were read; by size if none was."""
     read = {Role.DATA: seen.counts.get("heap_reads", 0), Role.INDEX: seen.counts.get("index_reads", 0)}
-    sizes = {one: seen.sizes.get(one, 0) for one in _PAGES}
-    counts = next(one for one in (read, sizes, {Role.DATA: 1}) if sum(one.values()))
+    sizes = {role: seen.sizes.get(role, 0) for role in _PAGES}
+    counts = next(
+        counts_of_roles for counts_of_roles in (read, sizes, {Role.DATA: 1}) if sum(counts_of_roles.values())
+    )
     return counts.get(role, 0) / sum(counts.values())
 
 
@@ -201,27 +203,29 @@ def open_questions(
     seen: Observation, work: WorkSummary, log: LogDemand, placed: Mapping[Role, _core.Profile]
 ) -> list[str]:
     """What waits leave open about a placement, as sentences: the interval contains both ends of each."""
-    said = []
-    waited = [one for one in work.demands.waits if moved_parts(one) and one.role in placed]
-    unknown = [one for one in waited if one.role not in seen.devices]
+    questions = []
+    waited = [wait for wait in work.demands.waits if moved_parts(wait) and wait.role in placed]
+    unknown = [wait for wait in waited if wait.role not in seen.devices]
     if unknown:
-        ends = [before_us(seen, work, one) for one in unknown]
+        ends = [before_us(seen, work, wait) for wait in unknown]
         low_us, high_us = min(low for low, _ in ends), max(high for _, high in ends)
-        names = ", ".join(dict.fromkeys(str(one.role) for one in unknown))
-        said.append(
+        names = ", ".join(dict.fromkeys(str(wait.role) for wait in unknown))
+        questions.append(
             f"the device of {names} was not named: a request there is taken to last {low_us:,.3g} to "
             f"{high_us:,.3g} µs, which tierwise observe --on would tell"
         )
     beside = sorted(freed(work, placed))
     if beside and len(seen.devices) < len(work.footprints):
-        said.append(
+        questions.append(
             f"whether {', '.join(beside)} shares a device with what moves is not known: at best its waits end"
         )
     if Role.LOG in placed and not log.counted and log.commits:
-        said.append("the server did not count its log's flushes: all transactions, or few, may wait for one")
+        questions.append(
+            "the server did not count its log's flushes: all transactions, or few, may wait for one"
+        )
     if seen.cores is None:
-        said.append(
+        questions.append(
             "the number of the server's cores was not given: processor time is taken to have no queue, and "
             "at worst to be full"
         )
-    return said
+    return questions

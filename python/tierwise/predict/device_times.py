@@ -29,9 +29,9 @@ def flush_us(core: _core.Profile, appended_bytes: float, *, worn: bool) -> float
         worn: whether the device is in the state of long use.
     """
     size = min(_power_of_two(max(appended_bytes, _KIB)), _MOST_FLUSHED)
-    found = _simulated(core, f"log-append-{size // _KIB}k", worn)
-    writes = found.ops["write"].count
-    return found.virtual_s * 1e6 / writes
+    result = _simulated(core, f"log-append-{size // _KIB}k", worn)
+    writes = result.ops["write"].count
+    return result.virtual_s * 1e6 / writes
 
 
 def request_us(core: _core.Profile, access: Access, size_bytes: int, depth: float, *, worn: bool) -> float:

@@ -51,9 +51,9 @@ def resolve(name: str) -> NamedDevice:
     elif not (copy.isdecimal() and len(copy) <= _MOST_DIGITS and int(copy) > 0):
         raise TierwiseError(f"device {name!r}: {copy!r} is not a number", "write for example nvme-dc#2")
     profile = _given.get().get(base) or _load(str(resolved(Path(base))) if profiles.is_path(base) else base)
-    found = str(profile.file) if profiles.is_path(base) else profile.name
+    full_name = str(profile.file) if profiles.is_path(base) else profile.name
     further = f"{_COPY}{copy}" if copy and copy != "1" else ""
-    return NamedDevice(found + further, profile)
+    return NamedDevice(full_name + further, profile)
 
 
 def is_numbered(name: str) -> bool:
@@ -63,8 +63,8 @@ def is_numbered(name: str) -> bool:
 
 def own_profiles(names: Iterable[str]) -> tuple[Profile, ...]:
     """The profiles among these devices that are files of a user, each once."""
-    found = {str(profile.file): profile for name in names if (profile := resolve(name).profile)}
-    return tuple(profile for name, profile in found.items() if profile.file.parent != profiles.FOLDER)
+    own = {str(profile.file): profile for name in names if (profile := resolve(name).profile)}
+    return tuple(profile for name, profile in own.items() if profile.file.parent != profiles.FOLDER)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def estimate(values: Sequence[float], half_widths: Sequence[float] = ()) -> Esti
     if not values or min(values) <= 0:
         return None
     logarithms = [math.log(value) for value in values]
-    half = math.sqrt(mean_half_width(logarithms) ** 2 + sum(one**2 for one in half_widths))
+    half = math.sqrt(mean_half_width(logarithms) ** 2 + sum(half_width**2 for half_width in half_widths))
     middle = fmean(logarithms)
     low, value, high = (math.exp(middle + way * half) for way in (-1, 0, 1))
     return Estimate(value=value, low=low, high=high)
@@ -37,13 +37,13 @@ def spanning(series: Sequence[Sequence[float]], half_widths: Sequence[float] = (
         series: for each assumption, a figure for each seed; the main assumption first.
         half_widths: as :func:`estimate`.
     """
-    uncertainty = [one for values in series if (one := estimate(values, half_widths))]
+    uncertainty = [interval for values in series if (interval := estimate(values, half_widths))]
     if not uncertainty or len(uncertainty) < len(series):
         return None
     return Estimate(
         value=uncertainty[0].value,
-        low=min(one.low for one in uncertainty),
-        high=max(one.high for one in uncertainty),
+        low=min(interval.low for interval in uncertainty),
+        high=max(interval.high for interval in uncertainty),
     )
 
 

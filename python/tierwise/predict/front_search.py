@@ -59,31 +59,33 @@ def search(
     same = [{role: device for unit in placed for role in unit} for device in devices]
     fresh = [*same, *_neighbours(same[0], placed, devices)]
     asked: set[tuple[str, ...]] = set()
-    found: list[L] = []
+    simulated: list[L] = []
     waiting: list[tuple[float, L]] = []
     while len(asked) < most:
-        new = {tuple(one.values()): one for one in fresh}
-        kept = [(key, one) for key, one in new.items() if key not in asked and keep(one)][: most - len(asked)]
+        new = {tuple(placement.values()): placement for placement in fresh}
+        kept = [(key, placement) for key, placement in new.items() if key not in asked and keep(placement)][
+            : most - len(asked)
+        ]
         asked.update(key for key, _ in kept)
-        looks = simulate([one for _, one in kept]) if kept else []
-        found += looks
-        waiting += [(cost(one), one) for one in looks]
+        looks = simulate([placement for _, placement in kept]) if kept else []
+        simulated += looks
+        waiting += [(cost(look), look) for look in looks]
         best = front(waiting)
         if not best:
             break
         chosen = best[:: len(best) // -_AT_ONCE]
-        waiting = [one for one in waiting if all(one is not other for other in chosen)]
-        fresh = [near for _, one in chosen for near in _neighbours(one.placement, placed, devices)]
-    return found
+        waiting = [pair for pair in waiting if all(pair is not other for other in chosen)]
+        fresh = [near for _, look in chosen for near in _neighbours(look.placement, placed, devices)]
+    return simulated
 
 
 def front(priced: Sequence[tuple[float, L]]) -> list[tuple[float, L]]:
     """Placements that are faster than every one that costs no more, the cheapest first."""
-    found: list[tuple[float, L]] = []
-    for one in sorted(priced, key=lambda each: (each[0], -each[1].rate_per_s)):
-        if not found or one[1].rate_per_s > found[-1][1].rate_per_s:
-            found.append(one)
-    return found
+    steps: list[tuple[float, L]] = []
+    for pair in sorted(priced, key=lambda each: (each[0], -each[1].rate_per_s)):
+        if not steps or pair[1].rate_per_s > steps[-1][1].rate_per_s:
+            steps.append(pair)
+    return steps
 
 
 def _neighbours(

@@ -49,11 +49,11 @@ def predict_together(
     names, every = list(predictors), list(predictors.values())
     asked = [[SimulationRequest(scenarios[name], seed, SPAN_S) for name in names] for seed in range(seeds)]
     outcomes = []
-    for found in Replayer.ask_together([one.replayer for one in every], asked):
-        if isinstance(found, tuple):
-            number, why = found
+    for results in Replayer.ask_together([predictor.replayer for predictor in every], asked):
+        if isinstance(results, tuple):
+            number, why = results
             raise TierwiseError(f"{names[number]}: {why.message}", why.fix)
-        outcomes.append(found)
+        outcomes.append(results)
     answers = []
     for number, (name, predictor) in enumerate(predictors.items()):
         alone = predictor.predict([scenarios[name]], seeds=seeds)[0]

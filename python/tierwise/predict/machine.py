@@ -8,6 +8,7 @@ from typing import Any
 from tierwise.device_models.instances import Instance
 from tierwise.device_models.profiles import Profile
 from tierwise.model.placement import EVERYTHING, Role
+from tierwise.model.units import significant
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.scenario import Scenario
@@ -62,17 +63,17 @@ def note(scenario: Scenario, fresh: bool) -> str:
     if instance is None:
         return ""
     burst = instance.burst
-    said = ""
+    text = ""
     if burst and fresh:
-        said = (
-            f"; its burst of {burst.iops:,.0f} I/Os a second and {burst.mb_per_s:,.4g} MB/s, which lasts "
-            f"{burst.minutes:g} min, is there"
+        text = (
+            f"; its burst of {burst.iops:,.0f} I/Os a second and {significant(burst.mb_per_s, 4)} MB/s, "
+            f"which lasts {burst.minutes:g} min, is there"
         )
     elif burst:
-        said = f"; its burst of {burst.minutes:g} min is spent, as under steady load"
+        text = f"; its burst of {burst.minutes:g} min is spent, as under steady load"
     return (
         f"machine: {instance.name} sustains {instance.iops:,.0f} I/Os a second and "
-        f"{instance.mb_per_s:,.4g} MB/s to all its network volumes together{said}"
+        f"{significant(instance.mb_per_s, 4)} MB/s to all its network volumes together{text}"
     )
 
 
@@ -81,7 +82,7 @@ def warnings(scenario: Scenario, work: WorkSummary, about: About | None) -> list
     instance = scenario.instance
     if instance is None:
         return []
-    said = []
+    texts = []
     known = _known_volumes(scenario, about)
     stays = [role for role, device in scenario.devices_of(work.footprints).items() if device == RECORDED]
     unknown = [
@@ -92,26 +93,26 @@ def warnings(scenario: Scenario, work: WorkSummary, about: About | None) -> list
         if role in stays and role not in known
     ]
     if unknown:
-        said.append(
+        texts.append(
             f"the recorded device of {', '.join(unknown)} is not known to be a network volume, so the limits "
             f"of {instance.name} do not hold for it: --recorded-on names it"
         )
     if _other_memory(instance, work) and not work.can_change_memory and scenario.memory_bytes is None:
-        said.append(
+        texts.append(
             f"memory stays as recorded, {work.memory_bytes / _GIB:,.3g} GiB where {instance.name} has "
-            f"{instance.memory_gib:,.4g}: {work.memory_reason}"
+            f"{instance.memory_gib:,g}: {work.memory_reason}"
         )
     if "cores" in scenario.set_by_instance and scenario.cpu_speed == 1.0:
-        said.append(
+        texts.append(
             f"a core of {instance.name} is taken to be as fast as a recorded one: --cpu-speed of "
             "tierwise predict says otherwise"
         )
     if not instance.checked:
-        said.append(
+        texts.append(
             f"nobody checked the limits of {instance.name} against their source: --instance FILE takes the "
             "provider's own description"
         )
-    return said
+    return texts
 
 
 def _other_memory(instance: Instance, work: WorkSummary) -> bool:
@@ -123,12 +124,12 @@ def _other_memory(instance: Instance, work: WorkSummary) -> bool:
 
 def _known_volumes(scenario: Scenario, about: About | None) -> set[Role]:
     """Roles whose recorded device is a network volume: by the scenario, or by the model of its disk."""
-    found = set(scenario.recorded_volumes)
-    for one in about.devices if about else []:
-        labels = [link.label or "" for link in one.chain]
+    recorded_volumes = set(scenario.recorded_volumes)
+    for device in about.devices if about else []:
+        labels = [link.label or "" for link in device.chain]
         if any(model in label for label in labels for model in _VOLUME_MODELS):
-            found |= set(one.roles)
-    return found
+            recorded_volumes |= set(device.roles)
+    return recorded_volumes
 
 
 def network_volumes(recorded_on: Mapping[str, str]) -> list[Role]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from tierwise.model.placement import Role
+from tierwise.model.units import significant
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.time_shares import time_share
@@ -70,14 +71,15 @@ def difference(analysed_per_s: float | None, simulated_per_s: float) -> str | No
     if not analysed_per_s or abs(math.log(analysed_per_s / simulated_per_s)) <= _UNLIKE:
         return None
     return (
-        f"mean-value analysis gives {analysed_per_s:,.4g}/s where the simulation gives "
-        f"{simulated_per_s:,.4g}/s ({analysed_per_s / simulated_per_s - 1:+.0%}): one of them misses a queue"
+        f"mean-value analysis gives {significant(analysed_per_s)}/s where the simulation gives "
+        f"{significant(simulated_per_s)}/s ({analysed_per_s / simulated_per_s - 1:+.0%}): "
+        "one of them misses a queue"
     )
 
 
 def _flushes(outcome: Outcome, simulated_per_s: float) -> tuple[float, float]:
     """Commits of a transaction that wait for a flush of the log, and the mean time of a flush."""
-    log = next((one for one in outcome.io if one.role == Role.LOG), None)
+    log = next((role_io for role_io in outcome.io if role_io.role == Role.LOG), None)
     count = (log.flushes or log.writes) if log else 0
     if log is None or count == 0 or outcome.commits_per_flush <= 0 or outcome.elapsed_s <= 0:
         return 0.0, 0.0

@@ -87,7 +87,9 @@ class ModelError(Record):
 
     def find(self, engine: str, path: str, what: What) -> CalibratedError | None:
         """The calibrated error of exactly this engine and path, if there is one."""
-        known = (one for one in self.errors if (one.engine, one.path, one.what) == (engine, path, what))
+        known = (
+            error for error in self.errors if (error.engine, error.path, error.what) == (engine, path, what)
+        )
         return next(known, None)
 
     def nearest(self, engine: str, path: str, what: What) -> CalibratedError | None:

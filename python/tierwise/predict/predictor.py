@@ -244,7 +244,7 @@ class Predictor:
         refused = [self.refusal(scenario) for scenario in scenarios]
         open_ = [scenario for scenario, answer in zip(scenarios, refused, strict=True) if answer is None]
         asked = [self.requests(scenario, numbers) for scenario in open_]
-        answers = iter(self.replayer.ask([one for each in asked for one in each]) if asked else [])
+        answers = iter(self.replayer.ask([request for each in asked for request in each]) if asked else [])
         answered = iter(
             self.answer(scenario, each, [next(answers) for _ in each])
             for scenario, each in zip(open_, asked, strict=True)
@@ -297,9 +297,9 @@ class Predictor:
             return self._refused(scenario, why)
         outcomes = [answer for answer in answers if isinstance(answer, Outcome)]
         pairs = list(zip(asked, outcomes, strict=True))
-        likely = [outcome for one, outcome in pairs if one.is_likely]
-        bounds = [self.answers.rate_of(outcome) for one, outcome in pairs if one.misses != memory.LIKELY]
-        ends = [outcome for one, outcome in pairs if one.end]
+        likely = [outcome for ask, outcome in pairs if ask.is_likely]
+        bounds = [self.answers.rate_of(outcome) for ask, outcome in pairs if ask.misses != memory.LIKELY]
+        ends = [outcome for ask, outcome in pairs if ask.end]
         unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
         unsure.warnings += settings.warnings(scenario.settings, self.about)
         unsure.warnings += machine.warnings(scenario, self.work, self.about)

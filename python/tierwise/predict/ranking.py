@@ -120,15 +120,17 @@ def rank(
 
     def looked_at(placements: Iterable[dict[Role, str]]) -> list[Ranked]:
         looks = first_looks(predictor, base, placements, enough(min(count, most)))
-        return [_ranked(predictor, one) for one in looks]
+        return [_ranked(predictor, look) for look in looks]
 
     if count <= most:
         ranked = looked_at(filter(keep, placements_of(placed, names)))
     else:
         ranked = front_search.search(looked_at, placed, names, keep, cost, most)
-    ranked.sort(key=lambda one: one.rate_per_s, reverse=True)
-    best = predictor.predict([asking(base, one.placement) for one in ranked[:closer]])
-    best.sort(key=lambda one: one.rate_per_s.value if one.rate_per_s else 0.0, reverse=True)
+    ranked.sort(key=lambda placing: placing.rate_per_s, reverse=True)
+    best = predictor.predict([asking(base, placing.placement) for placing in ranked[:closer]])
+    best.sort(
+        key=lambda prediction: prediction.rate_per_s.value if prediction.rate_per_s else 0.0, reverse=True
+    )
     roles = [role for unit in placed for role in unit]
     return Ranking(
         devices=names,
@@ -145,14 +147,17 @@ def rank(
 def by_load(predictor: Predictor) -> tuple[list[Role], list[Unit]]:
     """Roles with almost no I/O, and the others, busiest first, those together that move as one."""
     load = predictor.as_recorded.io
-    moved = {role: one.read_bytes_per_s + one.written_bytes_per_s for role, one in load.items()}
-    busiest = max((one.busy_share for one in load.values()), default=0.0)
+    moved = {
+        role: device_load.read_bytes_per_s + device_load.written_bytes_per_s
+        for role, device_load in load.items()
+    }
+    busiest = max((device_load.busy_share for device_load in load.values()), default=0.0)
     total = sum(moved.values())
 
     def matters(role: Role) -> bool:
-        one = load.get(role)
-        return one is not None and (
-            one.busy_share > _NEXT_TO_NOTHING * busiest or moved[role] > _NEXT_TO_NOTHING * total
+        device_load = load.get(role)
+        return device_load is not None and (
+            device_load.busy_share > _NEXT_TO_NOTHING * busiest or moved[role] > _NEXT_TO_NOTHING * total
         )
 
     def busy(unit: Unit) -> float:
@@ -194,7 +199,7 @@ def first_looks(
     predictor: Predictor, base: Scenario, placements: Iterable[dict[Role, str]], transactions: int
 ) -> list[FirstLook]:
     """Replay each placement once, for few transactions; those without an answer are left out."""
-    scenarios = [(one, asking(base, one)) for one in placements]
+    scenarios = [(placement, asking(base, placement)) for placement in placements]
     asked = [
         (placement, SimulationRequest(scenario, 0, SPAN_S, enough=transactions))
         for placement, scenario in scenarios
@@ -230,13 +235,13 @@ def idle_notes(idle: Sequence[Role]) -> list[str]:
 
 def _searched(predictor: Predictor, base: Scenario, count: int, ranked: Sequence[Ranked]) -> str:
     """A sentence on a search: how much was simulated, and how much faster the best of all can be."""
-    said = f"{len(ranked):,} of {count:,} placements were simulated, so a better placement may exist"
+    text = f"{len(ranked):,} of {count:,} placements were simulated, so a better placement may exist"
     everything = {
-        role: device for one in ranked for role, device in one.placement.items() if device != RECORDED
+        role: device for placing in ranked for role, device in placing.placement.items() if device != RECORDED
     }
     bound = predictor.answers.bound(asking(base, everything))
     if not bound or not ranked:
-        return said
+        return text
     times = max(bound.rate_per_s / ranked[0].rate_per_s, 1.0)
     bounded = f"none is more than {significant(times)} times as fast as the best of them"
-    return f"{said}; by the recorded waits, {bounded}"
+    return f"{text}; by the recorded waits, {bounded}"

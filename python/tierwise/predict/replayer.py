@@ -93,7 +93,7 @@ class Replayer:
         """Metadata of the recording, which settings of a scenario need."""
         self._at_once = _REQUESTS_A_STEP
         self.progress: Progress = lambda *_: None
-        self.work = WorkSummary.model_validate(_said(core.work))
+        self.work = WorkSummary.model_validate(_parsed(core.work))
 
     @classmethod
     def open(
@@ -148,16 +148,16 @@ class Replayer:
         Later requests take processor time as the rate without recording shows it.
         """
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
-        said = _said(lambda: self._core.reproduce(options, self._threads))
-        reproduced = Reproduced.model_validate(_listed(said))
+        answer = _parsed(lambda: self._core.reproduce(options, self._threads))
+        reproduced = Reproduced.model_validate(_listed(answer))
         self.cpu_scale = reproduced.cpu_scale
         return reproduced
 
     def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
         """The outcome of each scenario under its seed, in order. Several threads may ask at the same time."""
-        shelf: dict[str, tuple[int, Profile]] = {}
-        scenarios = [self._scenario(one, shelf) for one in asked]
-        cores = [profile.core for _, profile in shelf.values()]
+        indexed: dict[str, tuple[int, Profile]] = {}
+        scenarios = [self._scenario(scenario, indexed) for scenario in asked]
+        cores = [profile.core for _, profile in indexed.values()]
         answers: list[Outcome | Refusal] = []
         for start in range(0, len(scenarios), self._at_once):
             text = json.dumps(scenarios[start : start + self._at_once])
@@ -181,16 +181,19 @@ class Replayer:
         Raises:
             TierwiseError: one is an observation, which has no requests that could be replayed.
         """
-        shelf: dict[str, tuple[int, Profile]] = {}
+        indexed: dict[str, tuple[int, Profile]] = {}
         requests = [
-            [one._scenario(each, shelf, together=True) for one, each in zip(replayers, joint, strict=True)]
+            [
+                replayer._scenario(each, indexed, together=True)
+                for replayer, each in zip(replayers, joint, strict=True)
+            ]
             for joint in asked
         ]
-        profiles = [profile.core for _, profile in shelf.values()]
-        cores = [one._replay for one in replayers]
+        profiles = [profile.core for _, profile in indexed.values()]
+        cores = [replayer._replay for replayer in replayers]
         threads = replayers[0]._threads
-        said = _said(lambda: _core.predict_together(cores, json.dumps(requests), profiles, threads))
-        return [_joint_answer(answer) for answer in said]
+        answers = _parsed(lambda: _core.predict_together(cores, json.dumps(requests), profiles, threads))
+        return [_joint_answer(answer) for answer in answers]
 
     @property
     def _replay(self) -> _core.Replay:
@@ -203,7 +206,7 @@ class Replayer:
         return core
 
     def _scenario(
-        self, asked: SimulationRequest, shelf: dict[str, tuple[int, Profile]], *, together: bool = False
+        self, asked: SimulationRequest, indexed: dict[str, tuple[int, Profile]], *, together: bool = False
     ) -> dict[str, Any]:
         scenario = asked.scenario
         shared = scenario.numbered(self.work.footprints) if together else set()
@@ -212,7 +215,7 @@ class Replayer:
         return {
             "placement": {
                 role.value: {
-                    "shared" if role in shared else "profile": self._shelved(device, asked.end, shelf)
+                    "shared" if role in shared else "profile": self._index_of(device, asked.end, indexed)
                 }
                 for role, device in scenario.devices_of(self.work.footprints).items()
                 if device != RECORDED
@@ -233,13 +236,13 @@ class Replayer:
             **({"instance": instance} if instance else {}),
         }
 
-    def _shelved(self, device: str, end: End | None, shelf: dict[str, tuple[int, Profile]]) -> int:
+    def _index_of(self, device: str, end: End | None, indexed: dict[str, tuple[int, Profile]]) -> int:
         """Index of a device in the list passed with the scenarios; a further one of a kind has its own."""
         key = f"{device} {end}" if end else device
-        if key not in shelf:
+        if key not in indexed:
             profile = resolve(device).profile
-            shelf[key] = (len(shelf), profile.at(end) if end else profile)
-        return shelf[key][0]
+            indexed[key] = (len(indexed), profile.at(end) if end else profile)
+        return indexed[key][0]
 
 
 def _answer(answer: dict[str, Any]) -> Outcome | Refusal:
@@ -251,17 +254,17 @@ def _answer(answer: dict[str, Any]) -> Outcome | Refusal:
 def _joint_answer(answer: dict[str, Any]) -> list[Outcome] | tuple[int, Refusal]:
     if "refused" in answer:
         return answer["refused"].pop("database"), Refusal.model_validate(answer["refused"])
-    return [Outcome.model_validate(one) for one in _listed(answer)["outcomes"]]
+    return [Outcome.model_validate(outcome) for outcome in _listed(answer)["outcomes"]]
 
 
-def _listed(said: Any) -> Any:
+def _listed(content: Any) -> Any:
     """Outcomes with shares as a mapping, which the simulator writes as a list of pairs."""
-    for outcome in said.get("outcomes", [said.get("outcome")]):
+    for outcome in content.get("outcomes", [content.get("outcome")]):
         outcome["shares"] = dict(outcome["shares"])
-    return said
+    return content
 
 
-def _said(call: Callable[[], str]) -> Any:
+def _parsed(call: Callable[[], str]) -> Any:
     return json.loads(_raised(call))
 
 

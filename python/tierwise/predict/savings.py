@@ -71,13 +71,13 @@ MOST_RELATIONS = 12
 """Tables and indexes whose savings are replayed: each is a recording of its own to the simulator."""
 
 
-def savings_by_relation(predictor: Predictor, found: Relations) -> dict[str, Saving]:
+def savings_by_relation(predictor: Predictor, relations: Relations) -> dict[str, Saving]:
     """Replay a recording with each of the most used tables and indexes on a device that takes no time.
 
     Returns:
         Name of the relation -> the most that it can save.
     """
-    used = found.used[:MOST_RELATIONS]
+    used = relations.used[:MOST_RELATIONS]
     scenarios = [Scenario(placement={row.relation.pattern: NO_TIME}) for row in used]
     return {
         row.relation.label: Saving(

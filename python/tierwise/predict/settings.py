@@ -42,8 +42,8 @@ class RecordedOrDefault(Record):
 
     def number(self, recorded: Mapping[str, str]) -> int:
         """The recorded number, or the default where none is recorded."""
-        said = recorded.get(self.setting, "")
-        return int(said if said.isascii() and said.isdigit() and len(said) < _DIGITS else self.usual)
+        text = recorded.get(self.setting, "")
+        return int(text if text.isascii() and text.isdigit() and len(text) < _DIGITS else self.usual)
 
 
 _DIGITS = 10
@@ -139,19 +139,19 @@ class ChosenSetting(Record):
     @property
     def loses_s(self) -> float | None:
         """Documented bound of what is lost, in seconds; ``None`` if there is none."""
-        one = self.setting
-        if one.loses_periods is None or one.flush_period is None:
-            return one.loses_s
-        return round(one.loses_periods * one.flush_period.seconds(self.recorded), 6)
+        setting = self.setting
+        if setting.loses_periods is None or setting.flush_period is None:
+            return setting.loses_s
+        return round(setting.loses_periods * setting.flush_period.seconds(self.recorded), 6)
 
     @property
     def refusal(self) -> Refusal | None:
         """Why the recording cannot answer it, if it cannot."""
-        one, now = self.setting, self.recorded.get(self.setting.name)
-        if now is not None and now.lower() in {self.value, *one.already}:
-            message = f"{self.text}: {one.name} is {now} in the recording, so that it changes nothing"
+        setting, now = self.setting, self.recorded.get(self.setting.name)
+        if now is not None and now.lower() in {self.value, *setting.already}:
+            message = f"{self.text}: {setting.name} is {now} in the recording, so that it changes nothing"
             return Refusal(message=message, fix=_FIX)
-        for name, value in one.requires.items():
+        for name, value in setting.requires.items():
             if self.recorded.get(name, "").lower() != value:
                 message = (
                     f"{self.text} means this with {name}={value} alone, which the recording does not have"
@@ -164,26 +164,26 @@ class ChosenSetting(Record):
         """What may be lost, and what is assumed of the recording."""
         bound = self.loses_s
         most = f" (here {bound:g} s)" if bound and self.setting.loses_periods else ""
-        said = [f"{self.text}: {self.loses}{most}"]
+        texts = [f"{self.text}: {self.loses}{most}"]
         if self.setting.name not in self.recorded:
-            said.append(f"the recording does not tell {self.setting.name}: what it shows is compared")
-        return said
+            texts.append(f"the recording does not tell {self.setting.name}: what it shows is compared")
+        return texts
 
     @property
     def change(self) -> dict[str, Any]:
         """What the simulator is asked: fields of ``CommitSettings`` of the crate ``network``."""
-        one = self.setting
-        match one.effect:
+        setting = self.setting
+        match setting.effect:
             case "second_log":
                 return {"second_log_every": int(self.value)}
             case "without_replica":
                 return {"without_replica": True}
             case "commit_delay":
-                siblings = one.siblings.number(self.recorded) if one.siblings else 0
+                siblings = setting.siblings.number(self.recorded) if setting.siblings else 0
                 return {"commit_delay": {"time_us": int(self.value), "siblings": siblings}}
-        period_s = one.flush_period.seconds(self.recorded) if one.flush_period else 1.0
+        period_s = setting.flush_period.seconds(self.recorded) if setting.flush_period else 1.0
         period_us = min(max(round(period_s * 1e6), 1), _LONGEST_US)
-        return {"unflushed": {"flush_period_us": period_us, "writes": one.effect == "unflushed_written"}}
+        return {"unflushed": {"flush_period_us": period_us, "writes": setting.effect == "unflushed_written"}}
 
 
 _LONGEST_US = 2**32 - 1
@@ -194,8 +194,8 @@ def settings_of(engine: str) -> tuple[str, tuple[Setting, ...]]:
     """The file of an engine, without its suffix, and its settings; none for one that is not known."""
     for file in sorted(SETTINGS_FOLDER.glob("*.toml")):
         if file.stem in engine.lower():
-            said = tomllib.loads((SETTINGS_FOLDER / file.name).read_text("utf-8"))["setting"]
-            return file.stem, tuple(Setting.model_validate(one) for one in said)
+            entries = tomllib.loads((SETTINGS_FOLDER / file.name).read_text("utf-8"))["setting"]
+            return file.stem, tuple(Setting.model_validate(entry) for entry in entries)
     return engine, ()
 
 
@@ -205,13 +205,13 @@ def chosen(texts: Sequence[str], about: About) -> list[ChosenSetting]:
     Raises:
         TierwiseError: one that is not NAME=VALUE, that is not known of the engine, or that is named twice.
     """
-    found: dict[str, ChosenSetting] = {}
+    by_name: dict[str, ChosenSetting] = {}
     for text in texts:
-        one = _chosen(text, about)
-        if one.setting.name in found:
-            raise TierwiseError(f"{one.setting.name} is set twice", "give it one value")
-        found[one.setting.name] = one
-    return list(found.values())
+        setting = _chosen(text, about)
+        if setting.setting.name in by_name:
+            raise TierwiseError(f"{setting.setting.name} is set twice", "give it one value")
+        by_name[setting.setting.name] = setting
+    return list(by_name.values())
 
 
 def _chosen(text: str, about: About) -> ChosenSetting:
@@ -219,10 +219,12 @@ def _chosen(text: str, about: About) -> ChosenSetting:
     if not known:
         raise TierwiseError(f"no setting of {about.engine} can be predicted", "leave out the setting")
     name, equals, value = (part.strip().lower() for part in text.partition("="))
-    names = list(dict.fromkeys(one.text for one in known))
+    names = list(dict.fromkeys(setting.text for setting in known))
     if not equals or not name or not value:
         raise TierwiseError(f"{text!r} is not NAME=VALUE", f"use one of {', '.join(names)}")
-    setting = next((one for one in known if one.name == name and one.has(value)), None)
+    setting = next(
+        (candidate for candidate in known if candidate.name == name and candidate.has(value)), None
+    )
     if setting is None:
         raise TierwiseError(
             f"the setting {name}={value} of {about.engine} cannot be predicted",
@@ -234,12 +236,12 @@ def _chosen(text: str, about: About) -> ChosenSetting:
 def advised(about: About) -> list[ChosenSetting]:
     """Those that an advice tries: each that the recorded settings do not rule out."""
     texts = [
-        f"{one.name}={value}"
-        for one in settings_of(about.engine)[1]
-        for value in ([one.value] if one.value else one.advised)
+        f"{setting.name}={value}"
+        for setting in settings_of(about.engine)[1]
+        for value in ([setting.value] if setting.value else setting.advised)
     ]
     every = [_chosen(text, about) for text in texts]
-    return [one for one in every if one.refusal is None]
+    return [setting for setting in every if setting.refusal is None]
 
 
 def refusal(texts: Sequence[str], about: About) -> Refusal | None:
@@ -248,14 +250,14 @@ def refusal(texts: Sequence[str], about: About) -> Refusal | None:
     Raises:
         TierwiseError: as :func:`chosen`.
     """
-    return next((why for one in chosen(texts, about) if (why := one.refusal)), None)
+    return next((why for setting in chosen(texts, about) if (why := setting.refusal)), None)
 
 
 def warnings(texts: Sequence[str], about: About) -> list[str]:
     """What may be lost with some settings, and what is assumed, as sentences."""
-    return [said for one in chosen(texts, about) for said in one.warnings]
+    return [warning for setting in chosen(texts, about) for warning in setting.warnings]
 
 
 def changes(texts: Sequence[str], about: About) -> dict[str, Any]:
     """Some settings in the simulator's form."""
-    return {name: value for one in chosen(texts, about) for name, value in one.change.items()}
+    return {name: value for setting in chosen(texts, about) for name, value in setting.change.items()}

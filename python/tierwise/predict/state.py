@@ -34,20 +34,20 @@ def notes(
     """
     recorded, answer = outcomes
     run = run.model_copy(update={"clients": scenario.clients or run.clients})
-    said = [growth.assumed(scenario, run, work)]
+    texts = [growth.assumed(scenario, run, work)]
     if not work.from_waits:
-        said += [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
-    said.append(machine.note(scenario, fresh))
+        texts += [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
+    texts.append(machine.note(scenario, fresh))
     if devices := _devices(scenario, work):
         state = "as new" if fresh or scenario.emulated else "after long use"
-        said.append(f"devices {state}: {', '.join(devices)}")
-    return [sentence for sentence in said if sentence]
+        texts.append(f"devices {state}: {', '.join(devices)}")
+    return [sentence for sentence in texts if sentence]
 
 
 def _cache(run: RecordedRun, work: WorkSummary, answer: Outcome) -> str:
     """Reads of a transaction, recorded and predicted, and the time to warm the page cache."""
     before = sum(work.demands.reads.values())
-    after = _per_unit(run, answer, sum(one.reads for one in answer.io))
+    after = _per_unit(run, answer, sum(role_io.reads for role_io in answer.io))
     if before < _LEAST and after < _LEAST:
         return "page cache: as good as every read is answered from memory, as in the recording"
     sentence = (
@@ -60,14 +60,14 @@ def _cache(run: RecordedRun, work: WorkSummary, answer: Outcome) -> str:
 
 def _warming(run: RecordedRun, work: WorkSummary, answer: Outcome, more_reads: float) -> str:
     """Rate until the cache is warm, if each read takes as long as the predicted ones, and longest time."""
-    reads = sum(one.reads for one in answer.io)
+    reads = sum(role_io.reads for role_io in answer.io)
     done = answer.transactions if run.unit == "transactions" else answer.turns
     if reads == 0 or done == 0:
         return ""
     response_s = run.clients * answer.elapsed_s / done
     read_s = response_s * time_share(answer.shares, ("read",)) * done / reads
     rate = run.clients / (response_s + more_reads * read_s)
-    each_bytes = sum(one.read_bytes for one in answer.io) / reads
+    each_bytes = sum(role_io.read_bytes for role_io in answer.io) / reads
     all_bytes = sum(work.footprints.get(role, 0) for role in _PAGES)
     per_s = rate * (more_reads + reads / done) * each_bytes
     longest_s = all_bytes / per_s if per_s > 0 else 0.0
@@ -76,9 +76,9 @@ def _warming(run: RecordedRun, work: WorkSummary, answer: Outcome, more_reads: f
 
 def _checkpoints(run: RecordedRun, recorded: Outcome, answer: Outcome) -> str:
     """Writes of pages to their files."""
-    logged = any(one.writes for one in recorded.io if one.role == Role.LOG)
+    logged = any(role_io.writes for role_io in recorded.io if role_io.role == Role.LOG)
     before, after = (
-        _per_unit(run, outcome, sum(one.writes for one in outcome.io if one.role in _PAGES))
+        _per_unit(run, outcome, sum(role_io.writes for role_io in outcome.io if role_io.role in _PAGES))
         for outcome in (recorded, answer)
     )
     if logged and before == 0 and after == 0:

@@ -99,7 +99,7 @@ def survey(
     placed = order[: max(_units_that_fit(len(names)), 1)]
     fixed = [role for unit in order[len(placed) :] for role in unit]
     roles = {role for unit in placed for role in unit}
-    found = Survey(
+    made = Survey(
         devices=names,
         placed=placed,
         left=[role for role in predictor.work.footprints if role not in roles],
@@ -107,11 +107,11 @@ def survey(
         notes=[*idle_notes(idle), *([_fixed(fixed)] if fixed else [])],
     )
     asked = filter(keep, placements_of(placed, names))
-    for look in first_looks(predictor, Scenario(), asked, enough(len(found.predictions))):
+    for look in first_looks(predictor, Scenario(), asked, enough(len(made.predictions))):
         doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
-        found.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
-    found.place([predictor.as_recorded])
-    return found
+        made.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
+    made.place([predictor.as_recorded])
+    return made
 
 
 def _units_that_fit(devices: int) -> int:

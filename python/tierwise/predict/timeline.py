@@ -86,17 +86,19 @@ class Timeline(Record):
 
     def moment(self, name: str) -> Moment:
         """The moment of a recording."""
-        return next(one for one in self.moments if one.recording == name)
+        return next(moment for moment in self.moments if moment.recording == name)
 
 
 def timeline_of(day: Day) -> Timeline:
     """Read every recording of a day, on all processors."""
     with ThreadPoolExecutor(executor.usable()) as pool:
-        contents = list(pool.map(_read, [one.path for one in day.recordings]))
-    units = {unit_of(one.work, None) for one in contents if not isinstance(one, str)}
+        contents = list(pool.map(_read, [recording.path for recording in day.recordings]))
+    units = {unit_of(content.work, None) for content in contents if not isinstance(content, str)}
     unit = units.pop() if len(units) == 1 else "requests"
-    moments = [_moment(one, content, unit) for one, content in zip(day.recordings, contents, strict=True)]
-    mean = fmean(one.rate_per_s or 0.0 for one in moments)
+    moments = [
+        _moment(recording, content, unit) for recording, content in zip(day.recordings, contents, strict=True)
+    ]
+    mean = fmean(moment.rate_per_s or 0.0 for moment in moments)
     return Timeline(
         folder=day.path.resolve().name,
         unit=unit,
@@ -109,7 +111,7 @@ def timeline_of(day: Day) -> Timeline:
 
 class _Content(NamedTuple):
     work: WorkSummary
-    found: Breakdown
+    breakdown: Breakdown
 
 
 def _read(path: Path) -> _Content | str:
@@ -131,7 +133,7 @@ def _moment(recording: Recording, content: _Content | str, unit: str) -> Moment:
     if isinstance(content, str):
         return plain.model_copy(update={"without": content})
     counted = unit == "transactions"
-    work, found = content
+    work, breakdown = content
     observed = work.observed
     shares = [observed.shares[name] for name in _LOG_WAITS if name in observed.shares]
     figures = {
@@ -141,31 +143,35 @@ def _moment(recording: Recording, content: _Content | str, unit: str) -> Moment:
         "p99_us": observed.p99_us,
         "clients": work.sessions,
         "log_wait_share": sum(shares) if shares else None,
-        "busy": {row.role: row.busy_s / found.span_s for row in found.roles if row.role and found.span_s},
+        "busy": {
+            row.role: row.busy_s / breakdown.span_s
+            for row in breakdown.roles
+            if row.role and breakdown.span_s
+        },
     }
     return plain.model_copy(update=figures)
 
 
 def _chosen(moments: Sequence[Moment], mean: float) -> dict[Load, str]:
-    working = [one for one in moments if one.rate_per_s]
-    enough = [one for one in working if one.seen >= FEWEST_UNITS] or working
+    working = [moment for moment in moments if moment.rate_per_s]
+    enough = [moment for moment in working if moment.seen >= FEWEST_UNITS] or working
     if not enough:
         return {}
-    peak = max(enough, key=lambda one: one.rate_per_s or 0.0)
-    typical = min(enough, key=lambda one: abs((one.rate_per_s or 0.0) - mean))
-    found: dict[Load, str] = {"peak": peak.recording, "mean": typical.recording}
-    if slow := [one for one in enough if one.p99_us is not None]:
-        worst_hour = max(_hours(slow), key=lambda hour: median(one.p99_us or 0.0 for one in hour))
-        found["worst-p99"] = max(worst_hour, key=lambda one: one.p99_us or 0.0).recording
-    return found
+    peak = max(enough, key=lambda moment: moment.rate_per_s or 0.0)
+    typical = min(enough, key=lambda moment: abs((moment.rate_per_s or 0.0) - mean))
+    loads: dict[Load, str] = {"peak": peak.recording, "mean": typical.recording}
+    if slow := [moment for moment in enough if moment.p99_us is not None]:
+        worst_hour = max(_hours(slow), key=lambda hour: median(moment.p99_us or 0.0 for moment in hour))
+        loads["worst-p99"] = max(worst_hour, key=lambda moment: moment.p99_us or 0.0).recording
+    return loads
 
 
 def _hours(moments: Sequence[Moment]) -> Iterable[list[Moment]]:
     """The recordings of each hour, counted from the first one's start."""
     first_s = _started_s(moments[0])
     hours: dict[int, list[Moment]] = {}
-    for one in moments:
-        hours.setdefault(int((_started_s(one) - first_s) // _HOUR_S), []).append(one)
+    for moment in moments:
+        hours.setdefault(int((_started_s(moment) - first_s) // _HOUR_S), []).append(moment)
     return hours.values()
 
 
@@ -174,5 +180,5 @@ def _started_s(moment: Moment) -> float:
 
 
 def _mixture(recordings: Sequence[Recording]) -> list[str]:
-    engines = sorted({one.about.engine for one in recordings})
+    engines = sorted({recording.about.engine for recording in recordings})
     return [f"the recordings are of several engines: {', '.join(engines)}"] if len(engines) > 1 else []

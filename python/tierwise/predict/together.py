@@ -29,24 +29,24 @@ class Together(Record):
 
 def together(engine: str, roles: Collection[Role]) -> list[Together]:
     """The roles of a recording that its engine keeps together; none for an engine that is not known."""
-    said = moves_of(engine)
-    found: dict[Role, list[Role]] = {}
+    moves = moves_of(engine)
+    groups: dict[Role, list[Role]] = {}
     for role in Role:
-        if role in roles and (lead := said.get(role.value, {}).get("with")):
-            found.setdefault(Role(lead), []).append(role)
-    return [Together(roles=[lead, *others], because=said["together"]) for lead, others in found.items()]
+        if role in roles and (lead := moves.get(role.value, {}).get("with")):
+            groups.setdefault(Role(lead), []).append(role)
+    return [Together(roles=[lead, *others], because=moves["together"]) for lead, others in groups.items()]
 
 
 def units(engine: str, roles: Collection[Role]) -> list[Unit]:
     """All recorded roles, each alone or with those that it cannot be parted from."""
-    joined = [tuple(role for role in one.roles if role in roles) for one in together(engine, roles)]
+    joined = [tuple(role for role in group.roles if role in roles) for group in together(engine, roles)]
     taken = {role for unit in joined for role in unit}
     return [*joined, *((role,) for role in roles if role not in taken)]
 
 
 def parted(groups: Iterable[Together], placement: Mapping[Role, str]) -> list[Together]:
     """The groups that a placement puts on several devices; a role that it does not name stays."""
-    return [one for one in groups if len({placement.get(role, RECORDED) for role in one.roles}) > 1]
+    return [group for group in groups if len({placement.get(role, RECORDED) for role in group.roles}) > 1]
 
 
 @lru_cache

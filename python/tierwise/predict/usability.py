@@ -10,6 +10,7 @@ from typing import Literal
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import capitalized
 from tierwise.model.placement import Role
+from tierwise.model.units import significant
 from tierwise.predict import Predictor
 from tierwise.predict.counting import count_factor, counted_over_shown
 from tierwise.predict.replayed import WorkSummary
@@ -174,8 +175,8 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
 def _programs(about: About) -> str:
     """The programs that used most of the processors, with pids and shares, and what to do instead."""
     named = [
-        f"{one.program} (pid {', '.join(map(str, one.pids))}: {one.cpu_share:.0%})"
-        for one in about.foreign_programs[:_MOST_PROGRAMS]
+        f"{program.program} (pid {', '.join(map(str, program.pids))}: {program.cpu_share:.0%})"
+        for program in about.foreign_programs[:_MOST_PROGRAMS]
     ]
     instead = "while recording, or run the load from another machine"
     return f"{', '.join(named)} {instead}" if named else f"them {instead} (their names were not recorded)"
@@ -246,8 +247,8 @@ def _of_replay(predictor: Predictor) -> Iterator[Remark]:
     if abs(run.error) > MOST_REPRODUCTION_ERROR:
         model = "the coarse model of" if run.from_waits else "replaying"
         yield Remark(
-            reason=f"{model} the recorded run gives {run.reproduced_rate_per_s:,.4g} {run.unit} a second "
-            f"where {run.rate_per_s:,.4g} were recorded: {run.error:+.0%}",
+            reason=f"{model} the recorded run gives {significant(run.reproduced_rate_per_s)} {run.unit} "
+            f"a second where {significant(run.rate_per_s)} were recorded: {run.error:+.0%}",
             fix="record the job again, while nothing else runs"
             if predictor.work.once
             else "record longer, while nothing else runs and the load is steady",

@@ -134,8 +134,8 @@ def random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> R
             here = (here + random.choice((-1, 1)) * reach) % blocks
         places.append(here * BLOCK_BYTES)
     requests: list[Request] = [("R", place, BLOCK_BYTES) for place in places]
-    found = times_us(target, requests, seconds)
-    return Reads(np.array(places[: len(found)], dtype=np.float64), np.array(found))
+    latencies = times_us(target, requests, seconds)
+    return Reads(np.array(places[: len(latencies)], dtype=np.float64), np.array(latencies))
 
 
 def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_us: float | None) -> Seeks:
@@ -181,8 +181,8 @@ def _stroke(starts: Floats, rates: Sequence[float], size_bytes: int) -> Floats:
     """Share of the stroke at which each byte lies."""
     weights = 1 / np.array(rates)
     shares = np.concatenate([[0.0], np.cumsum(weights) / np.sum(weights)])
-    found: Floats = np.interp(starts, np.linspace(0, size_bytes, len(rates) + 1), shares)
-    return found
+    rates_at: Floats = np.interp(starts, np.linspace(0, size_bytes, len(rates) + 1), shares)
+    return rates_at
 
 
 ZONES = 6
@@ -252,7 +252,7 @@ def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Ra
     settle(target, random)
     writes_us = times_us(target, at_random(target, "W", _BLOCK_BYTES, random), 0.08 * seconds)
     cached = statistics.median(writes_us[:_FIRST_WRITES]) < revolution_us / 3
-    rpm = median_interval([60e6 / one for one in revolutions or [spread_us]])
+    rpm = median_interval([60e6 / revolution for revolution in revolutions or [spread_us]])
     return DiskFit(
         rpm=rpm,
         media_mb_per_s=[median_interval(rate) for rate in rates],

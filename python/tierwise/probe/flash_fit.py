@@ -97,10 +97,10 @@ def fit_flash(
     missing = [pattern for pattern in PATTERNS if pattern not in taken]
     samples = dict(taken)
     samples |= sample_patterns(target, missing, repeats, 0.8 * seconds, random, lambda _: None)
-    read = median_interval([_latency_us(one.read) for one in samples["rnd4k-q1t1-read"]])
-    write = median_interval([_latency_us(one.write) for one in samples["rnd4k-q1t1-write"]])
-    read_iops = median_interval([one.rate_per_s for one in samples["randread-4k-qd64"]])
-    link = max(one.mb_per_s for name in PATTERNS[-2:] for one in samples[name])
+    read = median_interval([_latency_us(sample.read) for sample in samples["rnd4k-q1t1-read"]])
+    write = median_interval([_latency_us(sample.write) for sample in samples["rnd4k-q1t1-write"]])
+    read_iops = median_interval([sample.rate_per_s for sample in samples["randread-4k-qd64"]])
+    link = max(sample.mb_per_s for name in PATTERNS[-2:] for sample in samples[name])
     settle(target, random)
     unit_us, seen = _unit_read_us(target, read.estimate, 0.2 * seconds)
     flush_us = max(flush.flush_us - HOST_US, 0.0)
@@ -109,10 +109,10 @@ def fit_flash(
         write_latency_us=write,
         unit_read_us=unit_us,
         unit_seen=seen,
-        units=_units(max(one.rate_per_s for one in samples["randread-4k-qd64"]), unit_us),
+        units=_units(max(sample.rate_per_s for sample in samples["randread-4k-qd64"]), unit_us),
         read_iops=read_iops,
-        write_iops=median_interval([one.rate_per_s for one in samples["randwrite-4k-qd64"]]),
-        read_mb_per_s=median_interval([one.mb_per_s for one in samples["seq1m-q8t1-read"]]),
+        write_iops=median_interval([sample.rate_per_s for sample in samples["randwrite-4k-qd64"]]),
+        read_mb_per_s=median_interval([sample.mb_per_s for sample in samples["seq1m-q8t1-read"]]),
         link_mb_per_s=link,
         flush_us=flush_us,
         flush_waits_us=max(flush.write_flush_4k_us - flush.write_4k_us - flush.flush_us, 0.0),

@@ -185,8 +185,8 @@ def fitted(
 
 def middle(results: Sequence[PatternResult]) -> PatternResult:
     """The repeat of median rate, whose latencies represent all repeats."""
-    rate = statistics.median_low([one.rate_per_s for one in results])
-    return next(one for one in results if one.rate_per_s == rate)
+    rate = statistics.median_low([result.rate_per_s for result in results])
+    return next(result for result in results if result.rate_per_s == rate)
 
 
 def _device(place: Place, options: Options) -> _core.ProbeTarget:

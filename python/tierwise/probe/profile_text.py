@@ -52,9 +52,9 @@ def _zones(fit: DiskFit, capacity_bytes: int) -> list[Table]:
 def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
     hit_us, write_hit_us = rounded(fit.overhead_us), rounded(fit.write_hit_us)
     befores = ("read", "write")
-    overhead = {f"read_{kind}_after_{one}_us": hit_us for kind in ("hit", "miss") for one in befores}
-    overhead |= {f"write_hit_after_{one}_us": write_hit_us for one in befores}
-    overhead |= {f"write_miss_after_{one}_us": hit_us for one in befores}
+    overhead = {f"read_{kind}_after_{before}_us": hit_us for kind in ("hit", "miss") for before in befores}
+    overhead |= {f"write_hit_after_{kind}_us": write_hit_us for kind in befores}
+    overhead |= {f"write_miss_after_{kind}_us": hit_us for kind in befores}
     average_us, full_us = fit.seeks_us(strokes)
     return {
         "mechanics": {

@@ -103,7 +103,9 @@ def sample_flush(target: _core.ProbeTarget, seconds: float, random: Random) -> F
 def medians(samples: Sequence[FlushTimes]) -> FlushTimes:
     """Median of each time over repeats."""
     names = FlushTimes.model_fields
-    return FlushTimes(**{name: statistics.median(getattr(one, name) for one in samples) for name in names})
+    return FlushTimes(
+        **{name: statistics.median(getattr(sample, name) for sample in samples) for name in names}
+    )
 
 
 def at_random(target: _core.ProbeTarget, op: str, size_bytes: int, random: Random) -> list[Request]:

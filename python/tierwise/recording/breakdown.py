@@ -91,8 +91,8 @@ def pooler_warning(clients: Sequence[ClientProgram]) -> str | None:
     )
 
 
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def _count(number: int, singular: str, many: str | None = None) -> str:
+    return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
 Part = Literal[
@@ -127,8 +127,8 @@ class ClassTime(Record):
     def parts(self) -> dict[Part, float]:
         """Part -> share of the class's time, all roles together; they sum to 1."""
         shares: dict[Part, float] = {}
-        for one in self.slices:
-            shares[one.part] = shares.get(one.part, 0.0) + one.share
+        for class_slice in self.slices:
+            shares[class_slice.part] = shares.get(class_slice.part, 0.0) + class_slice.share
         return shares
 
 

@@ -156,14 +156,14 @@ class Observation(Record):
         file = path / OBSERVATION_FILE
         text = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
         try:
-            said = parse_json(text, str(file), _FIX)
-            version = said.get("schema_version") if isinstance(said, dict) else None
+            content = parse_json(text, str(file), _FIX)
+            version = content.get("schema_version") if isinstance(content, dict) else None
             if isinstance(version, int) and version > VERSION:
                 raise TierwiseError(
                     f"{file} has schema_version {version}, this tierwise reads up to {VERSION}",
                     "use a newer tierwise",
                 )
-            return cls.model_validate(said)
+            return cls.model_validate(content)
         except ValidationError as error:
             raise TierwiseError(f"{file}: {first_problem(error)}", "observe again") from None
 

@@ -200,16 +200,16 @@ class Recording:
         """Sentences that every result from this recording repeats."""
         about = self.about
         pooled = pooler_warning(about.clients)
-        found = [*([] if pooled is None else [pooled]), *about.warnings]
+        texts = [*([] if pooled is None else [pooled]), *about.warnings]
         if about.losses.lost_events:
             lost, taken = about.losses.lost_events, about.losses.recorded_events
             share = lost / (lost + taken)
-            found.append(f"the kernel dropped {lost} of {lost + taken} events ({share:.2%}) while recording")
+            texts.append(f"the kernel dropped {lost} of {lost + taken} events ({share:.2%}) while recording")
         if about.foreign_cpu_share > _FOREIGN_CPU_SHARE:
             share = about.foreign_cpu_share
-            found.append(f"other programs used {share:.0%} of the processors while recording")
-        found += [f"{check.name}: {check.detail}" for check in about.checks if not check.passed]
-        return list(dict.fromkeys(found))
+            texts.append(f"other programs used {share:.0%} of the processors while recording")
+        texts += [f"{check.name}: {check.detail}" for check in about.checks if not check.passed]
+        return list(dict.fromkeys(texts))
 
     @property
     def size_bytes(self) -> int:
@@ -342,14 +342,16 @@ class Day:
             try:
                 if file.parent.is_symlink():
                     raise TierwiseError(f"{file.parent} is a link", "name the folder itself")
-                one = Recording.open(file.parent)
-                opened.append((_started(one, file), one))
+                recording = Recording.open(file.parent)
+                opened.append((_started(recording, file), recording))
             except TierwiseError as error:
                 errors.append(error)
         if not opened:
             raise errors[0] if errors else TierwiseError(f"{path} holds no recording", "name another folder")
-        opened.sort(key=lambda one: one[0])
-        return cls(path, [one for _, one in opened], [f"left out: {error.message}" for error in errors])
+        opened.sort(key=lambda pair: pair[0])
+        return cls(
+            path, [recording for _, recording in opened], [f"left out: {error.message}" for error in errors]
+        )
 
 
 def _started(recording: Recording, file: Path) -> datetime:

@@ -155,13 +155,13 @@ class Relations:
             TierwiseError: a pattern that names nothing.
         """
         self.require_names()
-        found: dict[str, RelationTraffic] = {}
+        matching: dict[str, RelationTraffic] = {}
         for pattern in patterns:
             rows = [row for row in self.rows if _fits(row.relation, pattern)]
             if not rows:
                 raise self._unknown(pattern)
-            found |= {f"{row.relation.database}.{row.relation.path}": row for row in rows}
-        return list(found.values())
+            matching |= {f"{row.relation.database}.{row.relation.path}": row for row in rows}
+        return list(matching.values())
 
     def _unknown(self, pattern: str) -> TierwiseError:
         known = [row.relation.name for row in self.rows]
@@ -181,13 +181,15 @@ def relations(engine: str, files: Sequence[FileTraffic], named: Sequence[Relatio
         files: all files of the recording that were used.
         named: names from the recording or from a file.
     """
-    by_path = {_known_part(one.path): one for one in named}
+    by_path = {_known_part(relation.path): relation for relation in named}
     movable: dict[tuple[str, str], RelationTraffic] = {}
-    for one in named:
-        row = movable.setdefault((one.database, one.moves_as), RelationTraffic(one))
-        if one.kind != "toast":
-            row.relation = one
-        row.size_bytes += one.size_bytes
+    for named_relation in named:
+        row = movable.setdefault(
+            (named_relation.database, named_relation.moves_as), RelationTraffic(named_relation)
+        )
+        if named_relation.kind != "toast":
+            row.relation = named_relation
+        row.size_bytes += named_relation.size_bytes
     sized = {key for key, row in movable.items() if row.size_bytes}
     unnamed = []
     for file in files:
@@ -266,13 +268,13 @@ def _relation_of(path: str, by_path: Mapping[str, Relation]) -> Relation | None:
 
 
 def _innodb(path: str) -> Relation | None:
-    found = _INNODB.search(path.removesuffix(" (deleted)"))
-    if found is None:
+    match = _INNODB.search(path.removesuffix(" (deleted)"))
+    if match is None:
         return None
-    schema, stem = (_ENCODED.sub(lambda code: chr(int(code[1], 16)), part) for part in found.groups())
+    schema, stem = (_ENCODED.sub(lambda code: chr(int(code[1], 16)), part) for part in match.groups())
     table, *parts = _PARTS.split(stem, maxsplit=1)
     return Relation(
-        path=posixpath.join(*found.groups()) + ".ibd",
+        path=posixpath.join(*match.groups()) + ".ibd",
         name=f"{schema}.{stem}",
         kind="table",
         partitioned=f"{schema}.{table}" if parts else None,

@@ -62,12 +62,12 @@ def role_requests(recording: Recording) -> dict[Role, RoleRequests]:
         HostError: DuckDB, which reads the tables, is not installed.
         TierwiseError: a table is missing or damaged.
     """
-    traffic = {one.role: one for one in recording.break_down().roles if one.role is not None}
+    traffic = {role.role: role for role in recording.break_down().roles if role.role is not None}
     with recording.tables() as tables:
         sizes = tables.execute(_SIZES).fetchall()
         random = {(role, op): share for role, op, share in tables.execute(_RANDOM).fetchall()}
         under_way = dict(tables.execute(_UNDER_WAY).fetchall())
-    found = {}
+    requests = {}
     for role in Role:
         own = {op: {size: n for r, o, size, n in sizes if (r, o) == (role, op)} for op in ("read", "write")}
         if role not in traffic or not any(own.values()):
@@ -80,11 +80,11 @@ def role_requests(recording: Recording) -> dict[Role, RoleRequests]:
         }
         seen = traffic[role]
         busy_ns = seen.busy_s * _NS
-        found[role] = RoleRequests(
+        requests[role] = RoleRequests(
             role=role,
             reads=directions["read"],
             writes=directions["write"],
             syncs=seen.syncs or seen.flushes,
             depth=max(under_way.get(role, 0) / busy_ns, 1.0) if busy_ns > 0 else 1.0,
         )
-    return found
+    return requests

@@ -29,24 +29,26 @@ _FIGURES = {
 
 def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
     """A row for each device, then an explanation of its rates."""
-    found = table([], [f"{name}\n{unit}" for name, unit in _FIGURES.items()], names=["device"])
+    devices_table = table([], [f"{name}\n{unit}" for name, unit in _FIGURES.items()], names=["device"])
     for summary in summaries:
-        found.add(*_cells(summary))
+        devices_table.add(*_cells(summary))
     notes = ["Rates after long use: SSDs overwritten at random, volumes out of credit."]
-    if any(not one.price_checked for one in summaries) or any(one.sources.from_memory for one in summaries):
+    if any(not summary.price_checked for summary in summaries) or any(
+        summary.sources.from_memory for summary in summaries
+    ):
         notes.append(
             "Not checked: written down from memory; nobody compared it with the source that it names."
         )
     if any(summary.figures.cached_writes for summary in summaries):
         notes.append("* into a cache that still had room; more writes are slower.")
-    return [found, *(Text(note, Tone.QUIET) for note in notes)]
+    return [devices_table, *(Text(note, Tone.QUIET) for note in notes)]
 
 
 def imported_document(drive: ImportedDrive, written: str | None) -> list[Block]:
     """The profile made from a measured drive; ``written`` is its file, if any."""
-    found = table(["summary"], ["GB"], names=["kind"])
-    found.add(drive.kind, drive.summary, figure(drive.capacity_bytes / _GB, grouped))
-    return [found, *([Text(f"wrote {written}")] if written else [])]
+    imported_table = table(["summary"], ["GB"], names=["kind"])
+    imported_table.add(drive.kind, drive.summary, figure(drive.capacity_bytes / _GB, grouped))
+    return [imported_table, *([Text(f"wrote {written}")] if written else [])]
 
 
 def _cells(summary: DeviceSummary) -> list[Cell]:
@@ -93,23 +95,23 @@ def probe_document(report: ProbeReport) -> list[Block]:
 def _lines(report: ProbeReport) -> Table:
     """CrystalDiskMark's four lines."""
     figures = [f"{way}\n{unit}" for way in ("read", "write") for unit in ("MB/s", "I/O per s")]
-    found = table(["pattern"], figures)
+    lines_table = table(["pattern"], figures)
     for title in dict.fromkeys(name.rsplit(" ", 1)[0] for name in CRYSTALDISKMARK):
         cells = [_rates(report, CRYSTALDISKMARK[f"{title} {way}"]) for way in ("read", "write")]
-        found.add(title, *(cell for pair in cells for cell in pair))
-    return found
+        lines_table.add(title, *(cell for pair in cells for cell in pair))
+    return lines_table
 
 
 def _others(report: ProbeReport, names: list[str]) -> Table:
-    found = table(["pattern"], ["MB/s", "I/O per s"])
+    others_table = table(["pattern"], ["MB/s", "I/O per s"])
     for name in names:
-        found.add(name, *_rates(report, name))
-    return found
+        others_table.add(name, *_rates(report, name))
+    return others_table
 
 
 def _rates(report: ProbeReport, name: str) -> list[Cell]:
     results = report.patterns[name]
-    rates = ([one.mb_per_s for one in results], [one.rate_per_s for one in results])
+    rates = ([result.mb_per_s for result in results], [result.rate_per_s for result in results])
     return [estimate(median_interval(rate), _four_digits) for rate in rates]
 
 
@@ -119,13 +121,17 @@ def _four_digits(value: float) -> str:
 
 def _latencies(report: ProbeReport) -> Table:
     """Percentiles of the repeat with the median rate."""
-    found = table(["latency, µs"], ["mean", "p50", "p95", "p99", "p99.9", "max"])
+    latencies_table = table(["latency, µs"], ["mean", "p50", "p95", "p99", "p99.9", "max"])
     for name, results in report.patterns.items():
-        one = middle(results)
-        for what, latency in (("read", one.read), ("write", one.write), ("flush", one.flush)):
+        middle_result = middle(results)
+        for what, latency in (
+            ("read", middle_result.read),
+            ("write", middle_result.write),
+            ("flush", middle_result.flush),
+        ):
             if latency is not None:
-                found.add(name if what in name else f"{name} {what}", *_percentiles(latency))
-    return found
+                latencies_table.add(name if what in name else f"{name} {what}", *_percentiles(latency))
+    return latencies_table
 
 
 def _percentiles(of: Latency) -> list[Cell]:
@@ -153,11 +159,11 @@ def attainable_blocks(rates: Sequence[AttainableRate]) -> list[Block]:
     """Rates here beside the model's, and what follows; empty for a device that none were measured of."""
     if not rates:
         return []
-    found = table([], ["depth", "here /s", "model /s"], names=["4 KiB"])
+    attainable_table = table([], ["depth", "here /s", "model /s"], names=["4 KiB"])
     for rate in rates:
         cells = (rate.depth, rate.here_per_s, rate.model_per_s)
-        found.add(f"random {rate.op}", *(figure(cell, numbers.count) for cell in cells))
-    return [found, *([] if all(rate.is_attained for rate in rates) else [Text(_DECIDES)])]
+        attainable_table.add(f"random {rate.op}", *(figure(cell, numbers.count) for cell in cells))
+    return [attainable_table, *([] if all(rate.is_attained for rate in rates) else [Text(_DECIDES)])]
 
 
 def shortfall(profile: str, rates: Sequence[AttainableRate]) -> str | None:

@@ -193,16 +193,18 @@ def figure(value: float | None, shown: Callable[[float], str]) -> Cell:
     return Cell(numbers.NONE) if value is None else Cell(shown(value), value=value)
 
 
-def estimate(found: Estimate | Interval | None, shown: Callable[[float], str]) -> Cell:
+def estimate(estimate: Estimate | Interval | None, shown: Callable[[float], str]) -> Cell:
     """A figure with its interval below it; a dash if unknown."""
-    if found is None:
+    if estimate is None:
         return Cell(numbers.NONE)
-    if isinstance(found, Interval):
-        value, text = found.estimate, numbers.signed(found, shown(found.estimate))
-        has_ends = found.low is not None and found.high is not None and numbers.signed(found, "") == ""
+    if isinstance(estimate, Interval):
+        value, text = estimate.estimate, numbers.signed(estimate, shown(estimate.estimate))
+        has_ends = (
+            estimate.low is not None and estimate.high is not None and numbers.signed(estimate, "") == ""
+        )
     else:
-        value, text, has_ends = found.value, shown(found.value), True
-    if not has_ends or found.low is None or found.high is None:
+        value, text, has_ends = estimate.value, shown(estimate.value), True
+    if not has_ends or estimate.low is None or estimate.high is None:
         return Cell(text, value=value)
-    ends = Text(numbers.span(shown(found.low), shown(found.high)), Tone.QUIET)
-    return Cell(text, below=(ends,), value=value, low=found.low, high=found.high)
+    ends = Text(numbers.span(shown(estimate.low), shown(estimate.high)), Tone.QUIET)
+    return Cell(text, below=(ends,), value=value, low=estimate.low, high=estimate.high)

@@ -60,9 +60,19 @@ def grouped(value: float, decimals: int = 0) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def cents(value: float) -> str:
+    """An amount of money to the cent."""
+    return f"{value:,.2f}".replace(",", "\u202f").replace("-", "−")
+
+
+def amount(value: float) -> str:
+    """An amount of money: to the cent below 100, unless it is whole."""
+    return cents(value) if abs(value) < 100 and round(value, 2) % 1 else count(value)
+
+
 def usd(value: float) -> str:
-    """A price in dollars; whole from 10 $ on."""
-    return f"{significant(value, 2) if 0 < value < 9.95 else count(value)}\u00a0$"
+    """A price in dollars."""
+    return f"{amount(value)}\u00a0$"
 
 
 def percent(share: float | None) -> str:

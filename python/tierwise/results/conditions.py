@@ -42,8 +42,8 @@ class ColdStart(Record):
             for role, reason in self.not_remounted.items()
         ]
         stayed = [
-            f"{one.resident_bytes >> 10:,} KiB of {one.file} ({one.role}) stayed in the page cache"
-            for one in self.warm
+            f"{file.resident_bytes >> 10:,} KiB of {file.file} ({file.role}) stayed in the page cache"
+            for file in self.warm
         ]
         return [*busy, *stayed]
 

@@ -28,9 +28,9 @@ def latest_in(directory: Path) -> Path | None:
     link = directory / LATEST
     if not link.is_symlink():
         return link if link.is_dir() else None
-    found = directory / link.readlink()
-    beside = found.parent == directory and found.name not in ("", "..") and not found.is_symlink()
-    return found if beside and found.is_dir() else None
+    target = directory / link.readlink()
+    beside = target.parent == directory and target.name not in ("", "..") and not target.is_symlink()
+    return target if beside and target.is_dir() else None
 
 
 def own_latest_in(directory: Path) -> Path | None:
@@ -44,14 +44,14 @@ def own_latest_in(directory: Path) -> Path | None:
         require_own_directory(directory)
         if link.lstat().st_uid != os.geteuid():
             raise TierwiseError(f"{link}: another user made it", "remove it, or name another directory")
-        found = latest_in(directory)
-        if found is not None:
-            require_own_directory(found)
+        latest = latest_in(directory)
+        if latest is not None:
+            require_own_directory(latest)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise TierwiseError(f"{error.filename}: {error.strerror}", "name a directory of your own") from error
-    return found
+    return latest
 
 
 def write_study_info(path: Path, info: StudyInfo) -> None:
@@ -113,11 +113,11 @@ def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
     """
     fix = "name the results.jsonl of a study that has run"
     lines = read_lines(path, fix, most_bytes=_MOST_BYTES, in_folder=in_folder)
-    found = [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(lines, start=1) if line]
-    counted = Counter(result.run_id for result in found)
+    results = [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(lines, start=1) if line]
+    counted = Counter(result.run_id for result in results)
     if twice := [run_id for run_id, count in counted.items() if count > 1]:
         raise TierwiseError(f"{path}: run {twice[0]} is there twice", "remove one of its lines")
-    return found
+    return results
 
 
 def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:

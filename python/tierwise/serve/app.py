@@ -21,9 +21,9 @@ from tierwise.serve import questions
 from tierwise.serve.guard import Admit, Guard, problem
 from tierwise.serve.page import list_page, policy_of
 from tierwise.serve.questions import MOST_BYTES, RequestError
-from tierwise.serve.recordings import Opened, Shelf
+from tierwise.serve.recordings import Opened, ServedRecordings
 from tierwise.serve.refinement import Answer, Refinement
-from tierwise.serve.simulator import Question, Simulator, Told
+from tierwise.serve.simulator import Question, Reply, Simulator
 
 _LOG = logging.getLogger(__name__)
 _LINES = "application/x-ndjson"
@@ -33,16 +33,16 @@ _SHOWN = ("rate_per_s", "elapsed_s", "speedup", "p50_us", "p95_us", "p99_us", "s
 class LiveApp:
     """The handlers. Use :func:`application`."""
 
-    def __init__(self, shelf: Shelf, simulator: Simulator) -> None:
+    def __init__(self, recordings: ServedRecordings, simulator: Simulator) -> None:
         """Take what answers."""
-        self._shelf, self._simulator = shelf, simulator
+        self._recordings, self._simulator = recordings, simulator
 
     async def index(self, request: Request) -> Response:
         """The list of recordings; the only one's page at once."""
         root = request.scope["root_path"]
-        if len(self._shelf.paths) == 1:
+        if len(self._recordings.paths) == 1:
             return RedirectResponse(f"{root}/1/")
-        html = list_page([path.name for path in self._shelf.paths])
+        html = list_page([path.name for path in self._recordings.paths])
         return HTMLResponse(html, headers={"content-security-policy": policy_of(html)})
 
     async def page(self, request: Request) -> Response:
@@ -54,28 +54,30 @@ class LiveApp:
         """The answers to a question, a line of JSON each, the final one last."""
         question = questions.read(await _body(request))
         opened = await self._opened(request)
-        scenario = questions.scenario_of(question, self._shelf.devices, opened.predictor, opened.most_clients)
+        scenario = questions.scenario_of(
+            question, self._recordings.devices, opened.predictor, opened.most_clients
+        )
         refinement = Refinement(opened.predictor, scenario)
         key = scenario.model_dump_json()
         known = opened.final.recall(key) or refinement.refused
         if known:
             return Response(_line(known), media_type=_LINES)
         loop = asyncio.get_running_loop()
-        told: asyncio.Queue[Told] = asyncio.Queue()
+        answers: asyncio.Queue[Reply] = asyncio.Queue()
 
-        def tell(answer: Told) -> None:
-            loop.call_soon_threadsafe(told.put_nowait, answer)
+        def on_reply(reply: Reply) -> None:
+            loop.call_soon_threadsafe(answers.put_nowait, reply)
 
-        asked = self._simulator.ask(question.client, refinement, tell)
-        return StreamingResponse(self._answers(asked, told, opened, key), media_type=_LINES)
+        asked = self._simulator.ask(question.client, refinement, on_reply)
+        return StreamingResponse(self._answers(asked, answers, opened, key), media_type=_LINES)
 
     async def _answers(
-        self, asked: Question, told: asyncio.Queue[Told], opened: Opened, key: str
+        self, asked: Question, answers: asyncio.Queue[Reply], opened: Opened, key: str
     ) -> AsyncIterator[bytes]:
         """Lines of one question until its last answer; whoever stops reading cancels it."""
         try:
             while True:
-                answer = await told.get()
+                answer = await answers.get()
                 yield _line(answer)
                 if not isinstance(answer, Answer):
                     return
@@ -87,23 +89,25 @@ class LiveApp:
 
     async def _opened(self, request: Request) -> Opened:
         number: int = request.path_params["number"]
-        if number not in self._shelf:
+        if number not in self._recordings:
             raise HTTPException(404)
         # a browser that leaves must not cancel what others wait for
-        return await asyncio.shield(asyncio.wrap_future(self._shelf.opened(number)))
+        return await asyncio.shield(asyncio.wrap_future(self._recordings.opened(number)))
 
 
-def application(shelf: Shelf, simulator: Simulator, token: str, host: str, admit: Admit) -> ASGIApp:
+def application(
+    recordings: ServedRecordings, simulator: Simulator, token: str, host: str, admit: Admit
+) -> ASGIApp:
     """The guarded application; closing it closes the simulator.
 
     Args:
-        shelf: the recordings.
+        recordings: the recordings.
         simulator: answers questions.
         token: first part of every path.
         host: address that the server listens on.
         admit: called with the other end of each connection that has shown the token.
     """
-    live = LiveApp(shelf, simulator)
+    live = LiveApp(recordings, simulator)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -138,25 +142,25 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-def _line(told: Told) -> bytes:
+def _line(answer: Reply) -> bytes:
     """An answer, an error or ``{"superseded": true}`` as a line of JSON."""
-    if told is None:
-        said: dict[str, Any] = {"superseded": True}
-    elif isinstance(told, TierwiseError):
-        said = {"error": {"message": told.message, "fix": told.fix}}
+    if answer is None:
+        content: dict[str, Any] = {"superseded": True}
+    elif isinstance(answer, TierwiseError):
+        content = {"error": {"message": answer.message, "fix": answer.fix}}
     else:
-        prediction = told.prediction
-        said = {
-            "stage": told.stage,
+        prediction = answer.prediction
+        content = {
+            "stage": answer.stage,
             "seeds": prediction.seeds,
-            "rate_half_width": told.rate_half_width,
-            "agreed": told.agreed,
+            "rate_half_width": answer.rate_half_width,
+            "agreed": answer.agreed,
             "refused": prediction.refused and prediction.refused.model_dump(),
             "bound": prediction.bound and prediction.bound.speedup,
             "warnings": prediction.warnings,
             **prediction.model_dump(mode="json", include=set(_SHOWN)),
         }
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps(content).encode() + b"\n"
 
 
 async def _http_problem(_: Request, error: Exception) -> Response:

@@ -59,7 +59,7 @@ class Newcomers:
         counts = Counter(address for address, _ in self._waiting)
         if len(self._waiting) > MOST or counts[peer[0]] > MOST_OF_ADDRESS:
             busiest = counts.most_common(1)[0][0]
-            self._close(next(one for one in self._waiting if one[0] == busiest))
+            self._close(next(entry for entry in self._waiting if entry[0] == busiest))
 
     def _close(self, peer: Peer) -> None:
         transport: Any = self._waiting[peer][0]

@@ -69,7 +69,7 @@ class Opened:
     final: Recent[str, Answer] = field(default_factory=lambda: Recent(MOST_REMEMBERED))
 
 
-class Shelf:
+class ServedRecordings:
     """The recordings by number, from 1. Names of folders never become part of an address.
 
     Args:
@@ -104,11 +104,11 @@ class Shelf:
     def opened(self, number: int) -> Future[Opened]:
         """A recording with its page, ready for questions. One that failed is tried again."""
         with self._lock:
-            found = self._open.recall(number)
-            if found is None or (found.done() and (found.cancelled() or found.exception())):
-                found = self._simulator.run(lambda: self._opened(number))
-                self._open.keep(number, found)
-            return found
+            opened = self._open.recall(number)
+            if opened is None or (opened.done() and (opened.cancelled() or opened.exception())):
+                opened = self._simulator.run(lambda: self._opened(number))
+                self._open.keep(number, opened)
+            return opened
 
     def _opened(self, number: int) -> Opened:
         path = self.paths[number - 1]

@@ -80,8 +80,8 @@ class Refinement:
     def _full(self, enough: int | None) -> list[SimulationRequest]:
         """Simulations as long as those of ``predict``, or with ``enough`` transactions; the bounds second."""
         asked = self._predictor.requests(self._scenario, range(MOST_SEEDS), SPAN_S, enough)
-        first, *seeds = (one for one in asked if one.is_likely)
-        return [first, *(one for one in asked if not one.is_likely), *seeds]
+        first, *seeds = (ask for ask in asked if ask.is_likely)
+        return [first, *(ask for ask in asked if not ask.is_likely), *seeds]
 
     @property
     def waits_for_first(self) -> bool:
@@ -134,12 +134,12 @@ class Refinement:
             return self._made("first", self._plan[:1], [first])
         asked = self._plan[skipped : self._known]
         outcomes = [self._outcomes[number] for number in range(skipped, self._known)]
-        seeds = [one for ask, one in zip(asked, outcomes, strict=True) if ask.is_likely]
+        seeds = [outcome for ask, outcome in zip(asked, outcomes, strict=True) if ask.is_likely]
         if len(seeds) < 2:
             is_first = not skipped and self._known == 1
             return self._made("first", asked, outcomes) if is_first else None
-        rate_width = _width([self._predictor.answers.rate_of(one) for one in seeds])
-        p99_width = _width([one.latency.percentiles_us[2] for one in seeds])
+        rate_width = _width([self._predictor.answers.rate_of(outcome) for outcome in seeds])
+        p99_width = _width([outcome.latency.percentiles_us[2] for outcome in seeds])
         agreed = len(seeds) >= LEAST_SEEDS and rate_width <= RATE_HALF_WIDTH and p99_width <= P99_HALF_WIDTH
         self._over = agreed or self._known == len(self._plan)
         stage: Stage = "final" if self._over else "refining"
@@ -158,4 +158,4 @@ class Refinement:
 
 def _width(values: Sequence[float]) -> float:
     """Half width of the mean's interval on the logarithm; infinite where a figure is 0."""
-    return mean_half_width([math.log(one) for one in values]) if min(values) > 0 else math.inf
+    return mean_half_width([math.log(value) for value in values]) if min(values) > 0 else math.inf

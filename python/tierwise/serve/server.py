@@ -11,7 +11,7 @@ import uvicorn
 from tierwise.model.errors import TierwiseError
 from tierwise.serve.app import application
 from tierwise.serve.newcomers import Newcomers
-from tierwise.serve.recordings import Shelf
+from tierwise.serve.recordings import ServedRecordings
 from tierwise.serve.simulator import Simulator
 
 _LAST_ANSWERS_S = 2
@@ -63,18 +63,18 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve(shelf: Shelf, simulator: Simulator, listening: socket.socket, host: str) -> Server:
+def serve(recordings: ServedRecordings, simulator: Simulator, listening: socket.socket, host: str) -> Server:
     """A server for some recordings with a new random token.
 
     Args:
-        shelf: the recordings.
+        recordings: the recordings.
         simulator: answers questions; closed when the server ends.
         listening: its socket.
         host: the address as the user gave it.
     """
     token, newcomers = secrets.token_urlsafe(24), Newcomers()
     config = uvicorn.Config(
-        application(shelf, simulator, token, host, newcomers.admit),
+        application(recordings, simulator, token, host, newcomers.admit),
         http=newcomers.watched(),
         access_log=False,  # it would contain the token
         log_level="error",

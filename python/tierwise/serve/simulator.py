@@ -29,7 +29,7 @@ _REFINING_SHARE = 0.2
 _LEAST_CREDIT_S = 0.1
 """Time saved up for refinements before one goes before a first answer: that of a typical one."""
 T = TypeVar("T")
-Told = Answer | TierwiseError | None
+Reply = Answer | TierwiseError | None
 """An answer, why there is none, or ``None`` for a question that a newer one replaced."""
 
 _LOG = logging.getLogger(__name__)
@@ -45,12 +45,12 @@ class Question:
     Attributes:
         client: who asks.
         refinement: its simulations.
-        tell: called with each answer from a thread of the simulator.
+        on_reply: called with each answer from a thread of the simulator.
     """
 
     client: str
     refinement: Refinement
-    tell: Callable[[Told], None]
+    on_reply: Callable[[Reply], None]
     number: int = 0
     """Questions that were asked before it."""
 
@@ -77,13 +77,13 @@ class Simulator:
         for thread in self._threads:
             thread.start()
 
-    def ask(self, client: str, refinement: Refinement, tell: Callable[[Told], None]) -> Question:
+    def ask(self, client: str, refinement: Refinement, on_reply: Callable[[Reply], None]) -> Question:
         """Queue a question and cancel the client's former one.
 
         Raises:
             RequestError: too many clients ask.
         """
-        question = Question(client, refinement, tell)
+        question = Question(client, refinement, on_reply)
         with self._changed:
             former = self._questions.get(client)
             if former is None and len(self._questions) >= MOST_QUESTIONS:
@@ -94,7 +94,7 @@ class Simulator:
             self._questions[client] = question
             self._changed.notify_all()
         if former:
-            former.tell(None)
+            former.on_reply(None)
         return question
 
     def cancel(self, question: Question) -> None:
@@ -144,7 +144,7 @@ class Simulator:
         for future, _ in jobs:
             future.cancel()
         for question in questions:
-            question.tell(None)
+            question.on_reply(None)
         for thread in self._threads:
             thread.join()
 
@@ -163,11 +163,11 @@ class Simulator:
             self._job_runs = True
             _, job = self._jobs.popleft()
             return lambda: self._run_job(job)
-        open_ = [one for one in self._questions.values() if one.refinement.has_more]
-        first = [one for one in open_ if one.refinement.waits_for_first]
-        later = [one for one in open_ if not one.refinement.waits_for_first]
+        open_ = [question for question in self._questions.values() if question.refinement.has_more]
+        first = [question for question in open_ if question.refinement.waits_for_first]
+        later = [question for question in open_ if not question.refinement.waits_for_first]
         if first and later and self._credit_s >= _LEAST_CREDIT_S:
-            question, share = min(later, key=lambda one: one.number), -1.0
+            question, share = min(later, key=lambda question: question.number), -1.0
         elif first:
             question, share = first[0], _REFINING_SHARE
         elif later:
@@ -185,23 +185,23 @@ class Simulator:
 
     def _simulate(self, question: Question, share: float) -> None:
         """Run one simulation; ``share`` of its time is added to the credit of refinements."""
-        told: Any
+        answer: Any
         started_s = time.perf_counter()
         try:
-            told = question.refinement.simulate_next()
+            answer = question.refinement.simulate_next()
         except TierwiseError as error:
-            told = error
+            answer = error
         except Exception:
             _LOG.exception("a simulation failed")
-            told = _DEFECT
+            answer = _DEFECT
         with self._changed:
             credit_s = self._credit_s + share * (time.perf_counter() - started_s)
             self._credit_s = min(credit_s, _LEAST_CREDIT_S)
             heard = self._questions.get(question.client) is question
-            if isinstance(told, TierwiseError) or (told and told.stage == "final"):
+            if isinstance(answer, TierwiseError) or (answer and answer.stage == "final"):
                 self._drop(question)
-        if heard and told:
-            question.tell(told)
+        if heard and answer:
+            question.on_reply(answer)
 
     def _drop(self, question: Question) -> None:
         if self._questions.get(question.client) is question:

@@ -38,7 +38,7 @@ def sliders(predictor: Predictor, most_clients: int) -> list[Slider]:
     rates = [float(f"{run.rate_per_s * factor:.3g}") for factor in growth]
     return [
         *counts,
-        _slider("growth", "Growth of data and load", 1.0, [float(f"{one:.3g}") for one in growth]),
+        _slider("growth", "Growth of data and load", 1.0, [float(f"{factor:.3g}") for factor in growth]),
         {
             "name": "rate_per_s",
             "label": "Arrival rate",

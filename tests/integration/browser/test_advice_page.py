@@ -86,8 +86,8 @@ def centre(browser: Any, element: Any) -> dict[str, float]:
     script = (
         "const b = arguments[0].getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}"
     )
-    found: dict[str, float] = browser.execute_script(script, element)
-    return found
+    measured: dict[str, float] = browser.execute_script(script, element)
+    return measured
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -97,8 +97,8 @@ def test_the_page_opens_at_the_advice_and_fits(browser: Any, page: Path, width_p
     advised = {"log": "ssd-nvme-dc", "data": "ssd-nvme-dc", "index": "ssd-nvme-dc"}
     assert placement(browser) == advised
     headline = browser.find_element("css selector", "h1").text.replace("\u2060", "")
-    said = r"Move .* to ssd-nvme-dc: [\d.]+ times the throughput for [\d.]+\s\$ a month\."
-    assert re.fullmatch(said, headline)
+    text = r"Move .* to ssd-nvme-dc: [\d.]+ times the throughput for [\d.]+\s\$ a month\."
+    assert re.fullmatch(text, headline)
     root = "document.documentElement"
     assert browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth") == 0
 
@@ -113,7 +113,7 @@ def test_a_drag_by_mouse_changes_every_figure_at_once(browser: Any, page: Path) 
     ActionChains(browser).release().perform()
     after = [tile(browser, name) for name in ("rate", "p50", "p99", "cost")]
     assert placement(browser)["log"] == "volume-aws-io2"
-    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert all(tile != other for tile, other in zip(before, after, strict=True))
     assert while_held == after
     assert card(browser, "log") in to.find_elements("css selector", "[data-role]")
 
@@ -132,8 +132,8 @@ def test_arrow_keys_move_a_card_and_say_so(browser: Any, page: Path) -> None:
     card(browser, "log").send_keys(Keys.ARROW_RIGHT)
     assert placement(browser)["log"] == "volume-aws-gp3"
     assert browser.switch_to.active_element == card(browser, "log")
-    said = browser.find_element("id", "said").get_attribute("textContent")
-    assert said.startswith("log to volume-aws-gp3: ") and "a month" in said
+    attribute = browser.find_element("id", "said").get_attribute("textContent")
+    assert attribute.startswith("log to volume-aws-gp3: ") and "a month" in attribute
     card(browser, "log").send_keys(Keys.HOME)
     card(browser, "log").send_keys(Keys.ARROW_LEFT)
     assert placement(browser)["log"] == RECORDED
@@ -141,9 +141,9 @@ def test_arrow_keys_move_a_card_and_say_so(browser: Any, page: Path) -> None:
 
 def test_the_explorer_shows_what_a_prediction_says(browser: Any, page: Path) -> None:
     """Whatever is dragged, its figures are those of its own placement."""
-    found = made().survey
+    page_of_few = made().survey
     show(browser, page)
-    for number, prediction in list(enumerate(found.predictions))[::5]:
+    for number, prediction in list(enumerate(page_of_few.predictions))[::5]:
         assert prediction and prediction.rate_per_s and prediction.p99_us
         shown = browser.execute_script(f"return tierwise.placements.at({number})")
         assert shown["rate"] == pytest.approx(prediction.rate_per_s.value, rel=1e-3)
@@ -224,25 +224,27 @@ def test_everybody_can_use_it(
     browser: Any, which: str, width_px: int, dark: bool, request: pytest.FixtureRequest
 ) -> None:
     page: Path = request.getfixturevalue(which)
-    found = importlib.util.find_spec("axe_core_python")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("axe_core_python")
+    if spec is None or spec.origin is None:
         pytest.skip("axe-core-python is not installed")
     show(browser, page, width_px, dark)
-    browser.execute_script((Path(found.origin).parent / "axe.min.js").read_text("utf-8"))
+    browser.execute_script((Path(spec.origin).parent / "axe.min.js").read_text("utf-8"))
     run = "const done = arguments[0]; axe.run().then(found => done(found.violations))"
     violations = browser.execute_async_script(run)
-    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in violations] == []
+    assert [
+        (violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations
+    ] == []
 
 
 def switch(browser: Any, selector: str) -> Any:
-    found = browser.find_element("css selector", selector)
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
-    return found
+    element = browser.find_element("css selector", selector)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    return element
 
 
 def shown_rate(browser: Any) -> float:
-    found: float = browser.execute_script("return tierwise.state.figures(tierwise.state.number).rate")
-    return found
+    measured: float = browser.execute_script("return tierwise.state.figures(tierwise.state.number).rate")
+    return measured
 
 
 def moved_rows(browser: Any) -> set[str]:
@@ -261,9 +263,9 @@ def test_a_simulated_set_of_tables_is_chosen_by_mouse(browser: Any, tables: Path
     first = advice.devices[0]
     assert first.recommended and first.recommended.prediction.rate_per_s
     (row,) = [
-        one
-        for one in browser.find_elements("css selector", "#table-sets tbody tr")
-        if one.is_displayed() and "(recommended)" in one.text
+        element
+        for element in browser.find_elements("css selector", "#table-sets tbody tr")
+        if element.is_displayed() and "(recommended)" in element.text
     ]
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", row)
     row.find_element("css selector", "label span").click()
@@ -289,15 +291,17 @@ def test_sets_of_tables_by_keyboard(browser: Any, tables: Path) -> None:
     none.send_keys(Keys.ARROW_DOWN)
     chosen = browser.execute_script("return tierwise.data.choices[tierwise.state.tables]")
     assert chosen["device"] == advice.devices[0].device
-    said = browser.find_element("id", "said").get_attribute("textContent")
-    assert said.startswith(f"{chosen['title']} on {chosen['device']}: ") and "a month" in said
+    attribute = browser.find_element("id", "said").get_attribute("textContent")
+    assert attribute.startswith(f"{chosen['title']} on {chosen['device']}: ") and "a month" in attribute
     switch(browser, "#table-device").send_keys(Keys.ARROW_DOWN)
     other = browser.execute_script("return tierwise.data.choices[tierwise.state.tables]")
     assert other["device"] == advice.devices[1].device and other["rows"] == chosen["rows"]
     visible = [
-        one for one in browser.find_elements("css selector", "#table-sets tbody tr") if one.is_displayed()
+        element
+        for element in browser.find_elements("css selector", "#table-sets tbody tr")
+        if element.is_displayed()
     ]
-    assert {one.find_elements("css selector", "td")[0].text for one in visible} == {other["device"]}
+    assert {element.find_elements("css selector", "td")[0].text for element in visible} == {other["device"]}
 
 
 def test_a_set_that_was_not_simulated_has_no_answer(browser: Any, tables: Path) -> None:

@@ -30,9 +30,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("width_px", [400, 1280, 3840])
 def test_the_page_opens_at_the_advice_and_fits(browser: Any, page: Path, width_px: int, dark: bool) -> None:
     show_file(browser, page, width_px, dark)
-    said = browser.find_element("css selector", "h1").text.replace("\u2060", "")
-    assert said.startswith("Move the logs of 12 databases and the data of 4")
-    shown = [one for one in browser.find_elements("css selector", "#budget svg") if one.is_displayed()]
+    text = browser.find_element("css selector", "h1").text.replace("\u2060", "")
+    assert text.startswith("Move the logs of 12 databases and the data of 4")
+    shown = [
+        element for element in browser.find_elements("css selector", "#budget svg") if element.is_displayed()
+    ]
     assert len(shown) == 1
     assert overflow_px(browser) == 0
     assert browser.get_log("browser") == []

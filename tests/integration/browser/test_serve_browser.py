@@ -132,4 +132,4 @@ def test_nothing_sticks_out_and_only_its_own_server_is_asked(
     }
     blocked = "return fetch('http://127.0.0.1:9/').then(() => false, () => true)"
     assert browser.execute_script(blocked)
-    assert any("Content Security Policy" in one["message"] for one in browser.get_log("browser"))
+    assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))

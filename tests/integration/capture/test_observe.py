@@ -65,15 +65,21 @@ def seen(engine: PostgresEngine, out: Path, seconds: float = 2.0) -> Observation
 def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> None:
     with load(engine) as done:
         before = sum(done)
-        found = seen(engine, tmp_path / "o", 4.0)
+        observed = seen(engine, tmp_path / "o", 4.0)
         most = sum(done) - before
-    assert found.sessions == pytest.approx(3 + OWN, abs=0.2)
-    assert found.sessions_in("log_sync", "log_lock", role=Role.LOG) > 0.1
-    assert found.transactions is not None
-    assert 0.5 * most < found.transactions < 1.1 * most, "its own statements are no transactions of the load"
-    assert found.counts["log_flushes"] > 0 and found.counts["log_bytes"] > 0
-    assert found.sizes[Role.LOG] >= 16 << 20 and found.sizes[Role.DATA] > 0 and found.sizes[Role.INDEX] > 0
-    assert Observation.open(tmp_path / "o") == found
+    assert observed.sessions == pytest.approx(3 + OWN, abs=0.2)
+    assert observed.sessions_in("log_sync", "log_lock", role=Role.LOG) > 0.1
+    assert observed.transactions is not None
+    assert 0.5 * most < observed.transactions < 1.1 * most, (
+        "its own statements are no transactions of the load"
+    )
+    assert observed.counts["log_flushes"] > 0 and observed.counts["log_bytes"] > 0
+    assert (
+        observed.sizes[Role.LOG] >= 16 << 20
+        and observed.sizes[Role.DATA] > 0
+        and observed.sizes[Role.INDEX] > 0
+    )
+    assert Observation.open(tmp_path / "o") == observed
     (answer,) = Predictor.open(tmp_path / "o").predict([Scenario(placement={"log": "nvme-dc"})])
     assert answer.from_waits and answer.speedup and answer.bound
 
@@ -85,10 +91,10 @@ def test_files_of_other_databases_count_as_data(engine: PostgresEngine) -> None:
         with administrator(engine) as connection:
             connection.execute("CREATE DATABASE another TEMPLATE template0")
         assert session.sizes()[Role.DATA] > alone + 1_000_000
-        (said,) = [limit for limit in session.limits if "other databases count as data" in limit]
+        (text,) = [limit for limit in session.limits if "other databases count as data" in limit]
         with administrator(engine) as connection:
             connection.execute("DROP DATABASE another")
-    assert said.startswith("1 other")
+    assert text.startswith("1 other")
 
 
 def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path: Path) -> None:
@@ -110,8 +116,8 @@ def test_a_user_without_rights_is_told_the_grant(engine: PostgresEngine, tmp_pat
 def test_a_server_that_does_nothing_has_a_profile_and_no_prediction(
     engine: PostgresEngine, tmp_path: Path
 ) -> None:
-    found = seen(engine, tmp_path / "o", 0.5)
-    assert found.sessions_in("client") == found.sessions and found.transactions == 0
+    observed = seen(engine, tmp_path / "o", 0.5)
+    assert observed.sessions_in("client") == observed.sessions and observed.transactions == 0
     with pytest.raises(TierwiseError, match="counts no transaction"):
         Predictor.open(tmp_path / "o")
 
@@ -128,12 +134,12 @@ def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_p
     thread = threading.Thread(target=cut)
     with load(engine):
         thread.start()
-        found = seen(engine, tmp_path / "o", 60.0)
+        observed = seen(engine, tmp_path / "o", 60.0)
     thread.join()
-    assert found.duration_s < 30 and found.ticks > 1
-    assert any("ended after" in limit and "connection failed" in limit for limit in found.limits)
-    assert any("counters are of the first" in limit for limit in found.limits)
-    assert found.transactions is None and "transactions" not in found.counts
+    assert observed.duration_s < 30 and observed.ticks > 1
+    assert any("ended after" in limit and "connection failed" in limit for limit in observed.limits)
+    assert any("counters are of the first" in limit for limit in observed.limits)
+    assert observed.transactions is None and "transactions" not in observed.counts
 
 
 def test_statistics_reset_meanwhile_are_not_counted(
@@ -149,7 +155,7 @@ def test_statistics_reset_meanwhile_are_not_counted(
     thread = threading.Thread(target=reset)
     with load(engine):
         thread.start()
-        found = seen(engine, tmp_path / "o", 3.0)
+        observed = seen(engine, tmp_path / "o", 3.0)
     thread.join()
-    assert any("statistics were reset meanwhile" in limit for limit in found.limits)
-    assert 0 < found.counted_s < found.duration_s
+    assert any("statistics were reset meanwhile" in limit for limit in observed.limits)
+    assert 0 < observed.counted_s < observed.duration_s

@@ -31,11 +31,11 @@ def test_waits_are_seen_with_the_rights_alone(tmp_path: Path) -> None:
         with pytest.raises(TierwiseError, match="may not see") as raised:
             observe(dsn_of(engine), tmp_path / "o", 1.0, cores=2)
         assert "GRANT PROCESS ON *.* TO 'watcher'@'localhost'" in raised.value.fix
-        found = _observed(engine, tmp_path / "o")
-    assert found.engine == "mariadb"
-    assert found.sessions_in("log_lock", "log_sync", role=Role.LOG) > 0.05
-    assert found.transactions and found.counts["log_bytes"] > 0
-    assert found.sizes[Role.LOG] > 0 and found.sizes[Role.DATA] > 0
+        observed = _observed(engine, tmp_path / "o")
+    assert observed.engine == "mariadb"
+    assert observed.sessions_in("log_lock", "log_sync", role=Role.LOG) > 0.05
+    assert observed.transactions and observed.counts["log_bytes"] > 0
+    assert observed.sizes[Role.LOG] > 0 and observed.sizes[Role.DATA] > 0
 
 
 def _observed(engine: MariadbEngine, out: Path) -> Observation:

@@ -26,8 +26,8 @@ class Pair(NamedTuple):
     sockets: list[Path]
 
     def connect(self, source: sql_session.Dsn, recorded: int = 0) -> EngineCounters:
-        one = self.targets[recorded]
-        return EngineCounters.connect(source, one)
+        target = self.targets[recorded]
+        return EngineCounters.connect(source, target)
 
     def by_way_of(self, port: int, user: str = "watcher") -> sql_session.Dsn:
         """A DSN that leads to a port."""
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module", params=["postgres", "mariadb"])
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     with ExitStack() as undo:
-        found = Pair([], [], [])
+        pair = Pair([], [], [])
         for _ in range(2):
             engine: PostgresEngine | MariadbEngine
             if request.param == "postgres":
@@ -49,10 +49,10 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
             else:
                 engine = undo.enter_context(watched_mariadb(WATCHED))
                 place = Path(engine.settings()["socket"])
-            found.targets.append(of_pid(engine.server_pid or 0))
-            found.dsns.append(dsn_of(engine))
-            found.sockets.append(place)
-        yield found
+            pair.targets.append(of_pid(engine.server_pid or 0))
+            pair.dsns.append(dsn_of(engine))
+            pair.sockets.append(place)
+        yield pair
 
 
 def test_the_recorded_server_s_own_dsn_is_taken(pair: Pair) -> None:
@@ -67,16 +67,16 @@ def test_another_server_s_dsn_is_refused_and_both_are_named(pair: Pair) -> None:
     with pytest.raises(TierwiseError) as refused:
         pair.connect(pair.dsns[1])
     message = str(refused.value)
-    directories = [str(Path(f"/proc/{one.pid}/cwd").readlink()) for one in pair.targets]
+    directories = [str(Path(f"/proc/{target.pid}/cwd").readlink()) for target in pair.targets]
     assert all(directory in message for directory in directories)
     assert f"--pid {pair.targets[1].pid}" in refused.value.fix
     assert SECRET not in message
 
 
 def test_a_day_takes_the_recorded_server_s_dsn_alone(pair: Pair, tmp_path: Path) -> None:
-    one, plan = pair.targets[0], DayPlan(20.0, 10.0, Schedule(5.0, 0.5, 0.5))
+    target, plan = pair.targets[0], DayPlan(20.0, 10.0, Schedule(5.0, 0.5, 0.5))
     day = DayRecorder(
-        one.pid or 0,
+        target.pid or 0,
         of_pid,
         tmp_path / "day",
         plan,

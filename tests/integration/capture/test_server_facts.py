@@ -29,16 +29,16 @@ def mariadb(open_path: Path) -> Iterator[OwnServer]:
 
 
 def test_settings_of_postgres_are_those_of_its_files(postgres: OwnServer) -> None:
-    found = of_pid(postgres.pid)
-    assert found.settings["shared_buffers"] == "32768kB"
-    assert "commit_delay" not in found.settings
+    target = of_pid(postgres.pid)
+    assert target.settings["shared_buffers"] == "32768kB"
+    assert "commit_delay" not in target.settings
     postgres.execute(
         "ALTER SYSTEM SET commit_delay = 20000", "ALTER SYSTEM SET synchronous_standby_names = 'db2'"
     )
-    found = of_pid(postgres.pid)
-    assert found.settings["commit_delay"] == "20000"
-    assert found.settings["synchronous_standby_names"] == "set", "names of hosts are not kept"
-    assert found.version is not None and found.version.isdigit()
+    target = of_pid(postgres.pid)
+    assert target.settings["commit_delay"] == "20000"
+    assert target.settings["synchronous_standby_names"] == "set", "names of hosts are not kept"
+    assert target.version is not None and target.version.isdigit()
 
 
 def test_copies_of_the_log_elsewhere_are_its_archive(postgres: OwnServer) -> None:
@@ -49,11 +49,11 @@ def test_copies_of_the_log_elsewhere_are_its_archive(postgres: OwnServer) -> Non
 
 
 def test_settings_of_mariadb_are_those_of_its_file_and_its_command_line(mariadb: OwnServer) -> None:
-    found = of_pid(mariadb.pid)
-    assert found.settings["innodb_buffer_pool_size"] == str(32 << 20)
-    assert found.settings["sync_binlog"] == "1"
-    assert found.settings["log_bin"] == "ON"
-    assert found.settings["innodb_flush_log_at_trx_commit"] == "2"
+    target = of_pid(mariadb.pid)
+    assert target.settings["innodb_buffer_pool_size"] == str(32 << 20)
+    assert target.settings["sync_binlog"] == "1"
+    assert target.settings["log_bin"] == "ON"
+    assert target.settings["innodb_flush_log_at_trx_commit"] == "2"
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mariadb"])

@@ -94,9 +94,9 @@ def test_applications_and_their_sessions_are_counted(open_path: Path) -> None:
         connected(place).close()
         with program(open_path, "checkout", _CLIENT, place, 3) as client:
             assert client.stdout is not None and client.stdout.readline() == "connected\n"
-            (found,) = clients(server.pid)
-    assert (found["program"], found["kind"]) == ("checkout", "application")
-    assert (found["processes"], found["sessions"], found["served"]) == (1, 3, 0)
+            (application,) = clients(server.pid)
+    assert (application["program"], application["kind"]) == ("checkout", "application")
+    assert (application["processes"], application["sessions"], application["served"]) == (1, 3, 0)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_a_pooler_is_known_by_its_name_or_by_where_it_listens(
         connected(place).close()
         undo.enter_context(program(open_path, name, _CLIENT, place, 2, pool))
         users = [undo.enter_context(connected(pool)) for _ in range(5)]
-        (found,) = clients(server.pid)
-        assert len(users) == found["served"] == 5
-    assert (found["program"], found["kind"], found["sessions"]) == (name, "pooler", 2)
+        (pooler,) = clients(server.pid)
+        assert len(users) == pooler["served"] == 5
+    assert (pooler["program"], pooler["kind"], pooler["sessions"]) == (name, "pooler", 2)
 
 
 def test_the_most_sessions_of_all_looks_count(open_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_the_most_sessions_of_all_looks_count(open_path: Path) -> None:
     with program(open_path, "toyd", _SERVER, place) as server:
         with connected(place), connected(place):
             seen = _core.clients_seen("[]", [server.pid])
-        (found,) = json.loads(_core.clients_seen(seen, [server.pid]))
-    assert found["sessions"] == 2
+        (most,) = json.loads(_core.clients_seen(seen, [server.pid]))
+    assert most["sessions"] == 2
 
 
 def test_a_client_on_the_loopback_is_a_process_and_one_elsewhere_an_address() -> None:
@@ -142,9 +142,9 @@ def test_a_program_without_a_server_talks_to_none(open_path: Path) -> None:
         connected(place).close()
         with program(open_path, "app", _CLIENT, place, 1) as client:
             assert client.stdout is not None and client.stdout.readline() == "connected\n"
-            found = ServersTalkedTo(lambda: [client.pid])
-            found.look()
-    assert not found.any, "the peer is no server of a database"
+            talked_to = ServersTalkedTo(lambda: [client.pid])
+            talked_to.look()
+    assert not talked_to.any, "the peer is no server of a database"
 
 
 @pytest.mark.parametrize("server_name", ["postgres", "mariadbd"])
@@ -161,6 +161,6 @@ def test_a_program_that_talks_to_a_server_is_found_also_through_a_pooler(
         pooled = undo.enter_context(program(open_path, "app2", _CLIENT, pool, 1))
         for client in (direct, pooled):
             assert client.stdout is not None and client.stdout.readline() == "connected\n"
-            found = ServersTalkedTo(lambda pid=client.pid: [pid])  # type: ignore[misc]
-            found.look()
-            assert found.pids == {server.pid}
+            talked_to = ServersTalkedTo(lambda pid=client.pid: [pid])  # type: ignore[misc]
+            talked_to.look()
+            assert talked_to.pids == {server.pid}

@@ -15,12 +15,12 @@ from tierwise.report.advice.steps import FOLDER, guide
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda file: file.stem)
 def test_steps_are_shell_that_parses_and_quotes_its_paths(file: Path) -> None:
     """Every role either has steps and a way back, or a reason why it has none."""
-    found = guide(file.stem, {role: f"new {role}" for role in Role})
-    assert found.steps and found.sources
-    assert len(found.steps) + len(found.without) == len(Role)
-    for step in found.steps:
+    instructions = guide(file.stem, {role: f"new {role}" for role in Role})
+    assert instructions.steps and instructions.sources
+    assert len(instructions.steps) + len(instructions.without) == len(Role)
+    for step in instructions.steps:
         for lines in (step.there, step.back):
-            text = f"{found.variables}\n{lines}\n"
+            text = f"{instructions.variables}\n{lines}\n"
             if not lines.startswith(("SET", "RESET")):
                 parsed = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
                 assert parsed.returncode == 0, (step.role, parsed.stderr)

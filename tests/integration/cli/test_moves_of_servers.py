@@ -87,14 +87,14 @@ def spaces(server: OwnServer) -> dict[str, str]:
 def test_data_of_postgres_moves_as_it_was_recorded(
     postgres: OwnServer, recorded: set[Role], indexes: str
 ) -> None:
-    found = guide("postgres", {Role.DATA: "ssd-nvme-dc"}, recorded)
-    said = {"PGHOST": postgres.home, "PGUSER": "postgres", "DB": "postgres"}
+    instructions = guide("postgres", {Role.DATA: "ssd-nvme-dc"}, recorded)
+    environment = {"PGHOST": postgres.home, "PGUSER": "postgres", "DB": "postgres"}
     with open_directory() as new:
-        for step in found.steps:
-            typed(step.there, {"install": INSTALL}, NEW=new, **said)
+        for step in instructions.steps:
+            typed(step.there, {"install": INSTALL}, NEW=new, **environment)
         assert spaces(postgres) == {"part": "moved_data", "part_pkey": indexes, "name_of": indexes}
-        for step in found.steps:
-            typed(step.back, {"install": INSTALL}, NEW=new, **said)
+        for step in instructions.steps:
+            typed(step.back, {"install": INSTALL}, NEW=new, **environment)
         assert set(spaces(postgres).values()) == {"pg_default"}
     with postgres.postgres() as session:
         assert session.execute("SELECT count(*) FROM part").fetchone() == (5000,)
@@ -123,9 +123,9 @@ def test_roles_of_mariadb_move_alone_and_together(moved: list[Role]) -> None:
         systemctl = SYSTEMCTL.format(home=home, server=installed().server)
         server = OwnServer(0, home, "mariadb")
         programs = {"install": INSTALL, "systemctl": systemctl}
-        said = {"DATADIR": home / "data", "CONF": home / "conf", "NEW": new}
-        found = guide("mariadb", dict.fromkeys(moved, "ssd-nvme-dc"))
-        typed("systemctl start mariadb", programs, **said)
+        environment = {"DATADIR": home / "data", "CONF": home / "conf", "NEW": new}
+        instructions = guide("mariadb", dict.fromkeys(moved, "ssd-nvme-dc"))
+        typed("systemctl start mariadb", programs, **environment)
         before = names_in(home / "data")
         there = {
             Role.DATA: {"part.ibd"},
@@ -133,15 +133,15 @@ def test_roles_of_mariadb_move_alone_and_together(moved: list[Role]) -> None:
             Role.SYSTEM: {name for name in before if name.startswith("ibdata")},
         }
         try:
-            for step in found.steps:
-                typed(step.there, programs, **said)
+            for step in instructions.steps:
+                typed(step.there, programs, **environment)
             assert names_in(new) == set().union(*(there[role] for role in moved))
             assert names_in(home / "data") == before - names_in(new)
-            for step in reversed(found.steps):
-                typed(step.back, programs, **said)
+            for step in reversed(instructions.steps):
+                typed(step.back, programs, **environment)
             assert names_in(home / "data") == before
             with server.mariadb() as session, session.cursor() as cursor:
                 cursor.execute("SELECT count(*) FROM shop.part")
                 assert cursor.fetchone() == (5000,)
         finally:
-            typed("systemctl stop mariadb", programs, **said)
+            typed("systemctl stop mariadb", programs, **environment)

@@ -124,19 +124,22 @@ def asked(resolved: Program, execute: Execute) -> dict[str, list[Any]]:
 
 
 def statements(resolved: Program) -> dict[str, list[str]]:
-    return {one["name"]: one["steps"][0]["sql"] for one in json.loads(resolved.json)["transactions"]}
+    return {
+        transaction["name"]: transaction["steps"][0]["sql"]
+        for transaction in json.loads(resolved.json)["transactions"]
+    }
 
 
 def differences(ours: list[Any], theirs: list[Any]) -> list[tuple[Any, Any]]:
     pairs = [pair for row, other in zip(ours, theirs, strict=True) for pair in zip(row, other, strict=True)]
-    return [(one, other) for one, other in pairs if not same(one, other)]
+    return [(sample, other) for sample, other in pairs if not same(sample, other)]
 
 
-def same(one: object, other: object) -> bool:
+def same(ours: object, other: object) -> bool:
     try:
-        first, second = Decimal(str(one)), Decimal(str(other))
+        first, second = Decimal(str(ours)), Decimal(str(other))
     except InvalidOperation:
-        return str(one) == str(other)
+        return str(ours) == str(other)
     # MariaDB divides to four decimals more than it was given; SQLite has binary fractions only.
     return abs(first - second) <= max(Decimal("0.0001"), abs(first) * Decimal("1e-6"))
 
@@ -146,8 +149,8 @@ def test_engines_agree_and_refresh_pairs_leave_the_sizes(
     open_engine: Any, expected: dict[str, list[Any]], tmp_path: Path
 ) -> None:
     with open_engine(tmp_path) as (resolved, execute):
-        found = asked(resolved, execute)
-        different = {query: differences(expected[query], found[query]) for query in expected}
+        answers = asked(resolved, execute)
+        different = {query: differences(expected[query], answers[query]) for query in expected}
         assert {query: pairs for query, pairs in different.items() if pairs} == {}
 
         sql = statements(resolved)

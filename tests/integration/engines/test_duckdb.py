@@ -92,8 +92,8 @@ def test_a_statement_is_stopped_at_its_cap(adapter: DuckAdapter, session: DuckSe
     assert caught.value.capped and not caught.value.retry
     assert run(session, "SELECT 1") == (1, 0)
     session.set_cap(None)
-    for one in (session, free):
-        assert run(one, "SELECT current_setting('max_execution_time') AS cap", column="cap") == (1, 0)
+    for client in (session, free):
+        assert run(client, "SELECT current_setting('max_execution_time') AS cap", column="cap") == (1, 0)
     free.close()
 
 
@@ -195,14 +195,14 @@ for key in range(100_000):
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
-        told = [writer.stdout.readline() for _ in range(100)]
+        lines = [writer.stdout.readline() for _ in range(100)]
         writer.kill()
-        told += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        lines += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
     adapter = opened(tmp_path)
     session = adapter.connect()
     rows, total = run(session, "SELECT id FROM item", column="id")
     session.close()
     adapter.close()
-    assert told[0] and rows >= 2 * len(told)
+    assert lines[0] and rows >= 2 * len(lines)
     assert rows % 2 == 0, "half a transaction"
     assert total == rows * (rows - 1) // 2

@@ -14,6 +14,6 @@ def test_every_engine_has_one_durable_setting_first(name: str) -> None:
         settings = engines.create(name).durability()
     except TierwiseError as error:
         pytest.skip(str(error))
-    assert [one.durable for one in settings] == [True] + [False] * (len(settings) - 1)
-    for one in settings:
-        engines.create(name, dict(one.settings))
+    assert [setting.durable for setting in settings] == [True] + [False] * (len(settings) - 1)
+    for setting in settings:
+        engines.create(name, dict(setting.settings))

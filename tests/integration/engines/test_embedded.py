@@ -142,8 +142,8 @@ engine.start()
 print(engine.server_pid, flush=True)
 os.kill(os.getpid(), 9)
 """
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    until(lambda: ledger.Identity.of(int(told.stdout)) is None)
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    until(lambda: ledger.Identity.of(int(completed.stdout)) is None)
     clean.clean()
     assert not list(open_path.iterdir())
 

@@ -102,10 +102,10 @@ def test_what_a_statement_creates_goes_to_its_role(served: Served) -> None:
 
 def test_every_file_has_the_role_of_its_place(served: Served) -> None:
     for role, directory in served.engine.directories.items():
-        found = {path: served.engine.role_of(path) for path in files_under(directory)}
-        assert not {path for path, told in found.items() if told not in (role, None)}, role
+        roles = {path: served.engine.role_of(path) for path in files_under(directory)}
+        assert not {path for path, file_role in roles.items() if file_role not in (role, None)}, role
         if role in {Role.LOG, Role.DATA, Role.INDEX, Role.SYSTEM} - served.engine.inside.keys():
-            assert role in found.values(), role
+            assert role in roles.values(), role
     assert served.engine.role_of(Path("/proc/self/exe").resolve()) is None
 
 

@@ -154,9 +154,9 @@ case.fill(engine, rows=10)
 print(engine.server_pid, flush=True)
 os.kill(os.getpid(), 9)
 """
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert told.stdout, told.stderr
-    server_pid = int(told.stdout)
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert completed.stdout, completed.stderr
+    server_pid = int(completed.stdout)
     clean.clean()
     assert ledger.Identity.of(server_pid) is None
     assert not list(directory.iterdir())

@@ -57,7 +57,7 @@ def fill(engine: Engine, workload: Workload, seed: int = 1) -> int:
     return rows
 
 
-def one(database: psycopg.Connection[Any], sql: str) -> Any:
+def value_of(database: psycopg.Connection[Any], sql: str) -> Any:
     row = database.execute(sql.encode()).fetchone()
     assert row is not None
     return row[0]
@@ -76,25 +76,25 @@ def simple(sql: str, parameters: dict[str, dict[str, Any]] | None = None, **tran
 def test_order_entry_from_load_to_latency(engine: Engine, database: psycopg.Connection[Any]) -> None:
     workload = Workload.load("order_entry")
     rows = fill(engine, workload)
-    tables = {table: one(database, f"SELECT count(*) FROM {table}") for table in workload.spec.tables}
+    tables = {table: value_of(database, f"SELECT count(*) FROM {table}") for table in workload.spec.tables}
     assert tables == {"customer": CUSTOMERS, "stock": 2500, "orders": 2500, "order_line": 10000}
     assert rows == sum(tables.values())
-    assert one(database, "SELECT count(*) FROM orders JOIN order_line ON ol_order = o_id") == 10000
+    assert value_of(database, "SELECT count(*) FROM orders JOIN order_line ON ol_order = o_id") == 10000
 
     clients = _core.Clients("postgres", engine.dsn(), workload.resolve(SCALE).json, 10, 5)
     clients.run(transactions=50)
     orders, payments = (
-        one(database, "SELECT count(*) FROM orders"),
-        one(database, "SELECT sum(c_payments) FROM customer"),
+        value_of(database, "SELECT count(*) FROM orders"),
+        value_of(database, "SELECT sum(c_payments) FROM customer"),
     )
     report = json.loads(clients.run(transactions=1003))
 
     latency = {name: Latency.model_validate(part) for name, part in report["latency"].items()}
     assert report["transactions"] == latency["all"].count == 1003
     assert report["errors"] == 0
-    assert one(database, "SELECT count(*) FROM orders") - orders == latency["new_order"].count
-    assert one(database, "SELECT sum(c_payments) FROM customer") - payments == latency["payment"].count
-    assert one(database, "SELECT sum(o_lines) FROM orders") == one(
+    assert value_of(database, "SELECT count(*) FROM orders") - orders == latency["new_order"].count
+    assert value_of(database, "SELECT sum(c_payments) FROM customer") - payments == latency["payment"].count
+    assert value_of(database, "SELECT sum(o_lines) FROM orders") == value_of(
         database, "SELECT count(*) FROM order_line"
     )
     assert latency["all"].p50_us <= latency["all"].p99_us <= latency["all"].max_us
@@ -112,7 +112,7 @@ def test_new_clients_go_on_where_earlier_ones_stopped(
     fill(engine, workload)
     for _ in range(2):
         _core.Clients("postgres", engine.dsn(), workload.resolve(SCALE).json, 3, 5).run(transactions=60)
-    assert one(database, "SELECT max(o_id) - count(*) FROM orders") < 60
+    assert value_of(database, "SELECT max(o_id) - count(*) FROM orders") < 60
 
 
 def test_the_same_seed_loads_the_same_rows(engine: Engine, database: psycopg.Connection[Any]) -> None:
@@ -122,7 +122,7 @@ def test_the_same_seed_loads_the_same_rows(engine: Engine, database: psycopg.Con
         database.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         fill(engine, workload, seed)
         texts = "SELECT md5(string_agg(c::text, ',' ORDER BY c_id)) FROM customer c"
-        return str(one(database, texts))
+        return str(value_of(database, texts))
 
     first = digest(1)
     assert digest(1) == first
@@ -132,12 +132,12 @@ def test_the_same_seed_loads_the_same_rows(engine: Engine, database: psycopg.Con
 def test_single_commit_commits_every_transaction(engine: Engine, database: psycopg.Connection[Any]) -> None:
     workload = Workload.load("single_commit")
     fill(engine, workload)
-    before = one(database, "SELECT pg_current_xact_id()::text::bigint")
+    before = value_of(database, "SELECT pg_current_xact_id()::text::bigint")
     report = json.loads(
         _core.Clients("postgres", engine.dsn(), workload.resolve(SCALE).json, 1, 5).run(transactions=200)
     )
     assert report["transactions"] == 200
-    assert one(database, "SELECT pg_current_xact_id()::text::bigint") - before >= 200
+    assert value_of(database, "SELECT pg_current_xact_id()::text::bigint") - before >= 200
 
 
 def test_values_reach_columns_of_any_type(engine: Engine, database: psycopg.Connection[Any]) -> None:
@@ -154,12 +154,12 @@ def test_values_reach_columns_of_any_type(engine: Engine, database: psycopg.Conn
     insert = simple("INSERT INTO t VALUES (:a, :b, :c, :d, :e, :f, :g, :h)", generators)
     _core.Clients("postgres", engine.dsn(), insert, 1, 1).run(transactions=1)
 
-    columns = [{"name": name, "generator": one} for name, one in sorted(generators.items())]
+    columns = [{"name": name, "generator": generator} for name, generator in sorted(generators.items())]
     table = json.loads(insert) | {"tables": [{"name": "t", "rows": 1, "columns": columns}]}
     assert _core.load_tables("postgres", engine.dsn(), json.dumps(table), 1) == 1
 
     row = "a = 7 AND b = 7 AND c = 0.5 AND d = 7 AND e = E'it''s\\t\\\\.' AND g = '2003-05-17' AND h = 7"
-    assert one(database, f"SELECT count(*) FROM t WHERE {row} AND f IS NOT NULL") == 2
+    assert value_of(database, f"SELECT count(*) FROM t WHERE {row} AND f IS NOT NULL") == 2
 
 
 def test_deadlocks_are_retried_and_counted(engine: Engine, database: psycopg.Connection[Any]) -> None:
@@ -176,13 +176,13 @@ def test_deadlocks_are_retried_and_counted(engine: Engine, database: psycopg.Con
         superuser.execute("ALTER SYSTEM RESET deadlock_timeout")
         superuser.execute("SELECT pg_reload_conf()")
     assert report["retries"] > 0
-    assert one(database, "SELECT sum(n) FROM t") == 2 * report["transactions"] == 4000
+    assert value_of(database, "SELECT sum(n) FROM t") == 2 * report["transactions"] == 4000
 
 
 def test_sessions_carry_the_name_of_the_clients(engine: Engine, database: psycopg.Connection[Any]) -> None:
     clients = _core.Clients("postgres", engine.dsn(), simple("SELECT 1"), 3, 1)
     named = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tierwise-client'"
-    assert one(database, named) == 3
+    assert value_of(database, named) == 3
     del clients
 
 

@@ -42,13 +42,13 @@ def session(engine: MariadbEngine) -> pymysql.Connection[pymysql.cursors.Cursor]
 
 
 def test_each_role_holds_the_files_that_are_its_own(engine: MariadbEngine) -> None:
-    found = {role: {file.name for file in files_under(path)} for role, path in engine.directories.items()}
-    assert found[Role.LOG] == {"ib_logfile0"}
-    assert found[Role.UNDO] == {"undo001", "undo002", "undo003"}
-    assert found[Role.DATA] == {"item.ibd"}
-    assert found[Role.ARCHIVE] >= {"binlog.000001", "binlog.index"}
-    assert "ibtmp1" in found[Role.TEMP]
-    assert "ibdata1" in found[Role.SYSTEM]
+    names = {role: {file.name for file in files_under(path)} for role, path in engine.directories.items()}
+    assert names[Role.LOG] == {"ib_logfile0"}
+    assert names[Role.UNDO] == {"undo001", "undo002", "undo003"}
+    assert names[Role.DATA] == {"item.ibd"}
+    assert names[Role.ARCHIVE] >= {"binlog.000001", "binlog.index"}
+    assert "ibtmp1" in names[Role.TEMP]
+    assert "ibdata1" in names[Role.SYSTEM]
 
 
 def test_it_is_durable_unless_told_otherwise(engine: MariadbEngine) -> None:
@@ -79,15 +79,15 @@ def test_a_table_that_spills_does_so_in_the_temp_place(engine: MariadbEngine) ->
 
 
 def temporary_files(engine: MariadbEngine) -> set[Path]:
-    found = set()
+    table_set = set()
     for link in Path(f"/proc/{engine.server_pid}/fd").iterdir():
         try:
             path = link.readlink()
         except OSError:
             continue
         if path.name != "ibtmp1" and engine.role_of(path) is Role.TEMP:
-            found.add(path)
-    return found
+            table_set.add(path)
+    return table_set
 
 
 def test_a_table_keeps_its_place_when_it_is_rebuilt(engine: MariadbEngine) -> None:
@@ -143,9 +143,9 @@ def test_a_session_behind_another_waits_for_a_lock(engine: MariadbEngine) -> Non
 def lock_waits(engine: MariadbEngine) -> int:
     with root_of(engine) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM information_schema.innodb_lock_waits")
-        found = cursor.fetchone()
-    assert found is not None
-    return int(found[0])
+        row = cursor.fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")

@@ -66,9 +66,9 @@ def test_tables_and_indexes_are_in_their_tablespaces(engine: PostgresEngine) -> 
             "part_pkey": Role.INDEX,
             "small": Role.SYSTEM,
         }.items():
-            found = connection.execute("SELECT pg_relation_filepath(%s)", [relation]).fetchone()
-            assert found is not None
-            file = (engine.directories[Role.SYSTEM] / found[0]).resolve()
+            row = connection.execute("SELECT pg_relation_filepath(%s)", [relation]).fetchone()
+            assert row is not None
+            file = (engine.directories[Role.SYSTEM] / row[0]).resolve()
             assert file.is_relative_to(engine.directories[role].resolve()), relation
 
 

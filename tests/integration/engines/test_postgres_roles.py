@@ -45,8 +45,8 @@ def alone() -> Iterator[PostgresEngine]:
 
 def segments(directory: Path, ending: str) -> dict[str, bytes]:
     """Contents of the whole segments in a directory, by name."""
-    found = [file for file in directory.glob(f"*{ending}") if len(file.name) == 24 + len(ending)]
-    return {file.name.removesuffix(ending): file.read_bytes() for file in found}
+    files = [file for file in directory.glob(f"*{ending}") if len(file.name) == 24 + len(ending)]
+    return {file.name.removesuffix(ending): file.read_bytes() for file in files}
 
 
 def test_the_log_has_its_archive_and_its_second_member(engine: Engine) -> None:
@@ -95,9 +95,9 @@ def test_settings_that_are_not_the_servers_are_checked(settings: dict[str, str],
 
 def file_of(engine: PostgresEngine, relation: str) -> Path:
     with psycopg.connect(engine.dsn()) as connection:
-        found = connection.execute("SELECT pg_relation_filepath(%s)", [relation]).fetchone()
-    assert found is not None and found[0] is not None
-    return (engine.directories[Role.SYSTEM] / found[0]).resolve()
+        row = connection.execute("SELECT pg_relation_filepath(%s)", [relation]).fetchone()
+    assert row is not None and row[0] is not None
+    return (engine.directories[Role.SYSTEM] / row[0]).resolve()
 
 
 def test_a_relation_has_the_role_of_the_statement_that_made_it(alone: PostgresEngine) -> None:

@@ -42,7 +42,7 @@ def insert(client: ObjectClient, key: int, name: str, points: int = 1) -> None:
     assert run(client, INSERT, id=key, name=name, points=points) == (1, 0)
 
 
-def found(client: ObjectClient, name: str) -> int:
+def count_of(client: ObjectClient, name: str) -> int:
     return run(client, "FIND pilot (name) VALUES (:name)", name=name)[0]
 
 
@@ -58,10 +58,10 @@ def test_every_operation_does_what_its_name_says(adapter: RocksAdapter) -> None:
     assert run(client, "FIND pilot (points) VALUES (?)", "id", points=4) == (1, 4)
     assert run(client, "UPDATE pilot (name) VALUES (:name) KEY (:id)", name="JONNY", id=4)[0] == 1
     assert run(client, "UPDATE pilot (name) VALUES (:name) KEY (:id)", name="JONNY", id=44)[0] == 0
-    assert (found(client, "Jonny_0"), found(client, "JONNY")) == (4, 1)
+    assert (count_of(client, "Jonny_0"), count_of(client, "JONNY")) == (4, 1)
     assert run(client, "DELETE pilot KEY (:id)", id=4)[0] == 1
     assert run(client, "DELETE pilot KEY (:id)", id=4)[0] == 0
-    assert found(client, "JONNY") == 0
+    assert count_of(client, "JONNY") == 0
     assert run(client, "SCAN pilot", "points") == (9, 51)
 
 
@@ -72,11 +72,11 @@ def test_a_transaction_sees_its_own_changes_and_others_do_not(adapter: RocksAdap
     insert(client, 2, "new")
     run(client, "DELETE pilot KEY (:id)", id=1)
     assert run(client, "SCAN pilot", "id") == (1, 2)
-    assert (found(client, "new"), found(client, "kept")) == (1, 0)
+    assert (count_of(client, "new"), count_of(client, "kept")) == (1, 0)
     assert run(other, "SCAN pilot", "id") == (1, 1)
     client.rollback()
     assert run(client, "SCAN pilot", "id") == (1, 1)
-    assert (found(client, "new"), found(client, "kept")) == (0, 1)
+    assert (count_of(client, "new"), count_of(client, "kept")) == (0, 1)
 
 
 def test_changes_of_one_object_wait_for_one_another(adapter: RocksAdapter) -> None:
@@ -91,7 +91,7 @@ def test_changes_of_one_object_wait_for_one_another(adapter: RocksAdapter) -> No
     second.rollback()
     first.commit()
     run(second, "UPDATE pilot (name) VALUES (:name) KEY (:id)", name="c", id=1)
-    assert (found(first, "a"), found(first, "b"), found(first, "c")) == (0, 0, 1)
+    assert (count_of(first, "a"), count_of(first, "b"), count_of(first, "c")) == (0, 0, 1)
 
 
 def test_appended_rows_are_found_by_key_and_index(adapter: RocksAdapter) -> None:
@@ -99,7 +99,7 @@ def test_appended_rows_are_found_by_key_and_index(adapter: RocksAdapter) -> None
     rows: list[tuple[Value, ...]] = [(f"n{key % 7}", key, 1) for key in range(12_000)]
     assert client.append("pilot", ["name", "id", "points"], rows) == 12_000
     assert run(client, "SCAN pilot", "points") == (12_000, 12_000)
-    assert found(client, "n3") == sum(key % 7 == 3 for key in range(12_000))
+    assert count_of(client, "n3") == sum(key % 7 == 3 for key in range(12_000))
 
 
 def test_a_scan_is_stopped_at_its_cap(adapter: RocksAdapter) -> None:
@@ -264,12 +264,12 @@ for key in range(100_000):
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
-        told = [writer.stdout.readline() for _ in range(300)]
+        lines = [writer.stdout.readline() for _ in range(300)]
         writer.kill()
-        told += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        lines += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
     adapter = opened(tmp_path)
     rows, total = run(adapter.connect(), "SCAN pilot", "id")
     adapter.close()
-    assert rows >= 2 * len(told)
+    assert rows >= 2 * len(lines)
     assert rows % 2 == 0, "half a transaction"
     assert total == rows * (rows - 1) // 2

@@ -15,8 +15,8 @@ def test_a_step_names_roles_of_its_engine_and_its_source(name: str) -> None:
         engine = engines.create(name)
     except TierwiseError as error:
         pytest.skip(str(error))
-    found = guide(engine)
-    for step in found.salvage:
+    instructions = guide(engine)
+    for step in instructions.salvage:
         assert set(step.roles) <= engine.roles and step.source
         assert step.program or step.settings or step.statements
-    assert found.use.keys() <= engine.roles
+    assert instructions.use.keys() <= engine.roles

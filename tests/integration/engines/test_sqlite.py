@@ -40,16 +40,16 @@ def test_a_change_is_logged_where_the_kind_of_log_has_its_place(mode: str) -> No
         CASE.fill(engine, ROWS)
         done = engine.counters().since(before)
         named = {path.name: role for role, path in engine.directories.items()}
-        found = {(named[path.parent.name], path.name) for path in files_under_all(engine)}
+        logs = {(named[path.parent.name], path.name) for path in files_under_all(engine)}
         assert engine.settings()["journal_mode"] == mode
     logged, unlogged = done.log_bytes or 0, done.doublewrite_bytes or 0
     if mode == "wal":
-        assert (Role.LOG, "tierwise.wal") in found
+        assert (Role.LOG, "tierwise.wal") in logs
         assert logged > ROWS * 100 and done.doublewrite_bytes == 0
     else:
-        assert ((Role.DOUBLEWRITE, "tierwise.journal") in found) == (mode != "delete")
+        assert ((Role.DOUBLEWRITE, "tierwise.journal") in logs) == (mode != "delete")
         assert unlogged > 0 and done.log_bytes == 0
-    assert (Role.DATA, "tierwise.db") in found
+    assert (Role.DATA, "tierwise.db") in logs
 
 
 def files_under_all(engine: Engine) -> list[Path]:

@@ -43,9 +43,9 @@ def refusal(*arguments: str) -> tuple[str, str]:
 
 def problems(output: str) -> list[str]:
     """Problems of the failed checks, of JSON that is valid by its schema."""
-    found = json.loads(output)
-    Draft202012Validator(SCHEMAS["workload-check"]()).validate(found)
-    return [one["problem"] for one in found["checks"] if one["problem"]]
+    content = json.loads(output)
+    Draft202012Validator(SCHEMAS["workload-check"]()).validate(content)
+    return [problems["problem"] for problems in content["checks"] if problems["problem"]]
 
 
 def test_a_new_workload_runs_at_once(tmp_path: Path) -> None:
@@ -58,9 +58,9 @@ def test_a_new_workload_runs_at_once(tmp_path: Path) -> None:
     ]
     assert f"tierwise workload check {folder}" in (tmp_path / "mine" / "workload.toml").read_text("utf-8")
     checks = json.loads("".join(invoke("check", folder, "--format", "json")))["checks"]
-    assert not any(one["problem"] for one in checks), checks
+    assert not any(problems["problem"] for problems in checks), checks
     last = ("transaction pay", "transaction look")
-    assert [one["name"] for one in checks] == ["resolve", "schema", "load", "after_load", *last]
+    assert [problems["name"] for problems in checks] == ["resolve", "schema", "load", "after_load", *last]
     assert "is there already" in refusal("new", folder)[1]
 
 
@@ -110,19 +110,19 @@ def server() -> Iterator[Engine]:
 
 def try_on(engine: Engine, name: str) -> list[Tried]:
     """Try a workload out, then drop its tables."""
-    one = Workload.load(name)
-    _, program = workload_check.smallest(one, engine.dialect)
-    tried = list(workload_check.try_on(engine, one, program))
-    tables = [found[1] for _, sql in program.schema if (found := re.match(r"CREATE TABLE (\w+)", sql))]
+    workload = Workload.load(name)
+    _, program = workload_check.smallest(workload, engine.dialect)
+    tried = list(workload_check.try_on(engine, workload, program))
+    tables = [match[1] for _, sql in program.schema if (match := re.match(r"CREATE TABLE (\w+)", sql))]
     engine.execute_schema([(Role.DATA, f"DROP TABLE {', '.join(tables)}")])
-    assert [one.problem for one in tried] == [None] * len(tried)
+    assert [check.problem for check in tried] == [None] * len(tried)
     return tried
 
 
 def checksums(tried: list[Tried]) -> dict[str, int]:
     """By lap."""
-    laps = [one for one in tried if one.name.startswith("lap ")]
-    return {one.name[4:]: int(one.note.rpartition("checksum ")[2]) for one in laps}
+    laps = [check for check in tried if check.name.startswith("lap ")]
+    return {lap.name[4:]: int(lap.note.rpartition("checksum ")[2]) for lap in laps}
 
 
 @pytest.mark.parametrize("name", ["ledger", "pgbench"])

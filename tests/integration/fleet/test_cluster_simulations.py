@@ -24,7 +24,7 @@ from tierwise.model.executor import Executor
 from tierwise.predict import ModelError, Predictor, Scenario, rank
 
 pytestmark = pytest.mark.skipif(
-    any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow")),
+    any(find_spec(name) is None for name in ("cryptography", "distributed", "pyarrow")),
     reason="the extra cluster is not installed",
 )
 UPDATES = EXAMPLES / "keyed-update"
@@ -32,8 +32,8 @@ UPDATES = EXAMPLES / "keyed-update"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Executor]:
-    with executor("local", 2) as found:
-        yield found
+    with executor("local", 2) as pool:
+        yield pool
 
 
 def on_cluster(engine: Executor, path: Path, seeds: int = 2) -> Predictor:
@@ -56,13 +56,13 @@ def test_a_cluster_answers_as_this_process_does(cluster: Executor, tmp_path: Pat
     own = tmp_path / "own.toml"
     own.write_text(f'like = "{NVME}"\n')
     here, there = Predictor.open(UPDATES, seeds=2), on_cluster(cluster, UPDATES)
-    told: list[tuple[int, int]] = []
-    there.replayer.progress = lambda done, of: told.append((done, of))
+    parts: list[tuple[int, int]] = []
+    there.replayer.progress = lambda done, of: parts.append((done, of))
     devices = [str(own), GP3]
     expected = rank(here, devices)
     own.unlink()  # this process has read it; the workers get its text
     assert rank(there, devices) == expected and expected.tried == 16
-    assert [done for done, of in told if of == 16] == [*range(1, 17), 16]
+    assert [done for done, of in parts if of == 16] == [*range(1, 17), 16]
     refused = Scenario(cores=1, placement={"log": "nvme-dc"})
     assert there.predict([refused, Scenario()]) == here.predict([refused, Scenario()])
 

@@ -37,7 +37,7 @@ from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 from tierwise.model.executor import usable
 
 pytestmark = pytest.mark.skipif(
-    any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow", "scipy")),
+    any(find_spec(name) is None for name in ("cryptography", "distributed", "pyarrow", "scipy")),
     reason="the extra cluster is not installed",
 )
 SEEDS = 2
@@ -51,8 +51,8 @@ def listening_before() -> set[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def cluster(listening_before: set[tuple[str, int]]) -> Iterator[Executor]:
-    with executor("local", 2) as found:
-        yield found
+    with executor("local", 2) as pool:
+        yield pool
 
 
 def listening() -> set[tuple[str, int]]:
@@ -91,15 +91,15 @@ def refuse(_: int) -> int:
 
 
 def test_a_cluster_gives_the_rows_of_threads(cluster: Executor, tmp_path: Path) -> None:
-    found, _ = catalogue([f"{write_recordings(tmp_path / 'recordings')}/*"])
+    tasks, _ = catalogue([f"{write_recordings(tmp_path / 'recordings')}/*"])
     own = tmp_path / "own.toml"
     own.write_text(f'like = "{NVME}"\n[price]\nusd = 100\n[source]\nprice = "a list of prices"\n')
     asked = AdviceOptions([str(own), GP3])
     tally: list[tuple[int, int]] = []
     options = {"seeds": SEEDS, "progress": lambda done, of: tally.append((done, of))}
-    here = advise_fleet(found, asked, Threads(), **options)
+    here = advise_fleet(tasks, asked, Threads(), **options)
     own.unlink()  # this process has read it; the workers get its text
-    there = advise_fleet(found, asked, cluster, **options)
+    there = advise_fleet(tasks, asked, cluster, **options)
     assert here == there and len(here.databases) == 2 and len(here.left_out) == 2
     assert tally == [(done, 4) for done in range(5)] * 2
 
@@ -122,10 +122,10 @@ def test_a_task_uses_one_processor_of_its_worker(cluster: Executor) -> None:
 
 
 def test_a_dead_worker_costs_no_result(cluster: Executor, tmp_path: Path) -> None:
-    found = dict(cluster.run(dies, [(number, tmp_path) for number in range(4)]))
-    lost = found.pop(2)
+    completed = dict(cluster.run(dies, [(number, tmp_path) for number in range(4)]))
+    lost = completed.pop(2)
     assert isinstance(lost, Lost) and "died" in lost.problem
-    assert found == {0: 0, 1: 10, 3: 30}
+    assert completed == {0: 0, 1: 10, 3: 30}
 
 
 def test_a_worker_that_its_nanny_gave_up_is_replaced() -> None:
@@ -138,8 +138,8 @@ def test_a_worker_that_its_nanny_gave_up_is_replaced() -> None:
 
 def test_a_local_cluster_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with executor("local", 1) as one:
-        assert dict(one.run(share, [0])) == {0: 1}
+    with executor("local", 1) as pool:
+        assert dict(pool.run(share, [0])) == {0: 1}
         assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["tierwise"]
     assert not list(tmp_path.iterdir())
 
@@ -189,9 +189,9 @@ def test_a_run_that_was_killed_is_resumed(tmp_path: Path, run_dir: Path) -> None
             break
     client.kill()
     assert client.wait() == -signal.SIGKILL and parts
-    while any(is_alive(one) for one in processes) and time.monotonic() < deadline:
+    while any(is_alive(process) for process in processes) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not [one for one in processes if is_alive(one)]
+    assert not [process for process in processes if is_alive(process)]
     before = {file: file.read_bytes() for file in parts}
     resumed = invoke(*asked, "--results", str(kept))
     assert all(file.read_bytes() == content for file, content in before.items())

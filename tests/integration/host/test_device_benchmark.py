@@ -53,9 +53,9 @@ def on_own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunResu
     (directory / "device").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tierwise.lab.studies.runner.pattern_run.FILE_BYTES", 32 << 20)
-        found = finished(study.parse(TEXT, "s.toml").on_own_storage(directory / "device"), directory)
+        on_own = finished(study.parse(TEXT, "s.toml").on_own_storage(directory / "device"), directory)
     assert list((directory / "device").iterdir()) == []
-    return found
+    return on_own
 
 
 def test_own_storage_is_one_device(on_own: tuple[Path, list[RunResult]]) -> None:
@@ -64,7 +64,7 @@ def test_own_storage_is_one_device(on_own: tuple[Path, list[RunResult]]) -> None
     for run in results:
         assert run.status == "ok" and list(run.patterns) == PATTERNS
         assert run.flush is not None and run.flush.reasons
-        assert run.transactions == sum(one.requests for one in run.patterns.values())
+        assert run.transactions == sum(pattern.requests for pattern in run.patterns.values())
         mixed = run.patterns["mixed70-4k-qd4"]
         assert mixed.read is not None and mixed.write is not None
 

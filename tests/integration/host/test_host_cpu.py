@@ -38,8 +38,8 @@ def test_live_and_ended_children_count_once() -> None:
     )
     assert parent.stdin is not None and parent.stdout is not None
     try:
-        told = parent.stdout.readline().split()
-        child_pid, ended_s = int(told[0]), float(told[1])
+        fields = parent.stdout.readline().split()
+        child_pid, ended_s = int(fields[0]), float(fields[1])
         own_s, child_s, with_live_s = (
             process_cpu_s(parent.pid),
             process_cpu_s(child_pid),

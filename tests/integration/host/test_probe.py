@@ -31,26 +31,26 @@ QUICK = Options(seconds=5, size_bytes=32 * MIB, repeats=2)
 def report(tmp_path_factory: pytest.TempPathFactory) -> ProbeReport:
     directory = tmp_path_factory.mktemp("probed")
     (directory / "precious").write_text("mine")
-    found = probe(directory, QUICK)
+    result = probe(directory, QUICK)
     assert [path.name for path in directory.iterdir()] == ["precious"]
     assert (directory / "precious").read_text() == "mine"
-    return found
+    return result
 
 
 def test_every_line_is_measured_as_often_as_asked(report: ProbeReport) -> None:
     assert set(report.patterns) == set(CRYSTALDISKMARK.values())
     for name, results in report.patterns.items():
         assert len(results) == QUICK.repeats
-        for one in results:
-            kind, other = (one.read, one.write) if "read" in name else (one.write, one.read)
-            assert kind is not None and kind.count == one.requests > 0 and other is None
+        for result in results:
+            kind, other = (result.read, result.write) if "read" in name else (result.write, result.read)
+            assert kind is not None and kind.count == result.requests > 0 and other is None
 
 
 def test_the_text_shows_the_median_latency_of_every_line(report: ProbeReport) -> None:
     shown = to_markdown(probe_document(report))
     for name, results in report.patterns.items():
-        one = middle(results)
-        p50_us = (one.read or one.write).p50_us  # type: ignore[union-attr]
+        middle_result = middle(results)
+        p50_us = (middle_result.read or middle_result.write).p50_us  # type: ignore[union-attr]
         assert f"{p50_us:,.{1 if p50_us < 100 else 0}f}" in shown, name
     assert f"flush: {report.flush.verdict}" in shown
 
@@ -59,13 +59,13 @@ def test_rates_and_latencies_agree(report: ProbeReport) -> None:
     """Little's law: rate × latency is the depth, less the time that handing over the next ones takes."""
     for name, results in report.patterns.items():
         depth = int(name.split("-q")[1].split("t")[0])
-        found = [one.rate_per_s * latency_us(one) / 1e6 for one in results]
+        rate_per_s = [result.rate_per_s * latency_us(result) / 1e6 for result in results]
         # Whoever hands over waits for a processor too.
-        assert 0.5 * depth < max(found) < 1.01 * depth, (name, found)
+        assert 0.5 * depth < max(rate_per_s) < 1.01 * depth, (name, rate_per_s)
 
 
-def latency_us(one: PatternResult) -> float:
-    latency = one.read or one.write
+def latency_us(pattern_result: PatternResult) -> float:
+    latency = pattern_result.read or pattern_result.write
     assert latency is not None
     return latency.mean_us
 

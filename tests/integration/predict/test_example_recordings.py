@@ -61,7 +61,7 @@ def test_an_interval_holds_both_ends_of_a_device_s_range(tmp_path: Path) -> None
     assert slow.rate_per_s.value < 0.8 * fast.rate_per_s.value
     assert either.rate_per_s.low < slow.rate_per_s.value < fast.rate_per_s.value < either.rate_per_s.high
     assert either.p50_us.high > slow.p50_us.value
-    assert any("varies between drives and runs" in one for one in either.warnings)
+    assert any("varies between drives and runs" in warning for warning in either.warnings)
 
 
 def drive(file: Path, journal_us: int, ends: tuple[int, int]) -> str:

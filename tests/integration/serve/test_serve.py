@@ -22,7 +22,7 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.advise import AdviceOptions
-from tierwise.serve.recordings import Shelf
+from tierwise.serve.recordings import ServedRecordings
 from tierwise.serve.refinement import Answer, Refinement
 from tierwise.serve.server import listen, serve
 from tierwise.serve.simulator import Simulator
@@ -81,7 +81,7 @@ def body(**scenario: Any) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("status", "sent", "said"),
+    ("status", "sent", "expected"),
     [
         (400, b"{", "not JSON"),
         (400, b"[" * 10_000, "not JSON"),
@@ -111,11 +111,11 @@ def body(**scenario: Any) -> bytes:
     ],
     ids=str,
 )
-def test_bad_input_gets_a_message(server: LiveServer, status: int, sent: bytes, said: str) -> None:
+def test_bad_input_gets_a_message(server: LiveServer, status: int, sent: bytes, expected: str) -> None:
     reply = server.post(sent)
     assert reply.status == status
     problem = json.loads(reply.text)
-    assert said in problem["message"] and problem["fix"]
+    assert expected in problem["message"] and problem["fix"]
     assert "Traceback" not in reply.text and len(reply.text) < 500
 
 
@@ -147,8 +147,10 @@ def test_settings_are_answered_with_a_placement_that_no_page_has(server: LiveSer
         "cores": 3,
     }
     *_, last = server.answers("s", **scenario)
-    (told,) = Predictor.open(RECORDING).predict([Scenario.model_validate(scenario)])
-    assert told.rate_per_s and last["rate_per_s"]["value"] == pytest.approx(told.rate_per_s.value, rel=0.05)
+    (direct,) = Predictor.open(RECORDING).predict([Scenario.model_validate(scenario)])
+    assert direct.rate_per_s and last["rate_per_s"]["value"] == pytest.approx(
+        direct.rate_per_s.value, rel=0.05
+    )
     assert any(text.startswith("synchronous_commit=off: ") for text in last["warnings"])
 
 
@@ -172,8 +174,8 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, Simula
     monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "")
     simulator = Simulator()
     listening = listen("127.0.0.1", 0)
-    shelf = Shelf([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
-    running = serve(shelf, simulator, listening, "127.0.0.1")
+    recordings = ServedRecordings([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
+    running = serve(recordings, simulator, listening, "127.0.0.1")
     thread = threading.Thread(target=running.run)
     thread.start()
     yield LiveServer(running.url, None), simulator

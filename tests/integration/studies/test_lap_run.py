@@ -124,14 +124,14 @@ def test_a_capped_lap_is_marked_and_the_run_goes_on(run: Run) -> None:
 def test_streams_run_side_by_side_and_are_counted_together(run: Run) -> None:
     lap = Lap("add", transaction="add", count=2, before=frozenset({"reconnect"}))
     measured = run([lap, replace(lap, name="more")], [replace(lap, name="other", checksum=10100)])
-    assert {(one.name, one.stream, one.status) for one in measured.laps} == {
+    assert {(lap.name, lap.stream, lap.status) for lap in measured.laps} == {
         ("add", 0, "ok"),
         ("more", 0, "ok"),
         ("other", 1, "ok"),
     }
-    assert all(one.counters is None for one in measured.laps)
+    assert all(lap.counters is None for lap in measured.laps)
     (window,) = measured.windows
-    assert window.elapsed_s >= max(one.elapsed_s for one in measured.laps)
+    assert window.elapsed_s >= max(lap.elapsed_s for lap in measured.laps)
 
 
 def test_a_lap_beside_others_cannot_restart_the_server(run: Run) -> None:
@@ -150,5 +150,5 @@ def test_a_study_of_laps_gives_a_whole_record(own: Path) -> None:
     assert checksums == {"write": 2001000, "read": 2001000, "read_hot": 2001000, "delete": 2000}
     assert result.elapsed_s == pytest.approx(sum(lap.elapsed_s for lap in result.laps))
     assert result.workload.constants == {"n": 2000}
-    assert result.proof and not [stray for one in result.proof.values() for stray in one.strays]
+    assert result.proof and not [stray for role_proof in result.proof.values() for stray in role_proof.strays]
     assert result.residency and result.counters

@@ -39,7 +39,7 @@ def test_a_run_proves_where_its_files_were(own: Path) -> None:
     result = execute(own)
     assert result.status == "ok", result.problems
     assert result.proof.keys() == {Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM}
-    assert all(not one.strays and one.device == "own" for one in result.proof.values())
+    assert all(not role_proof.strays and role_proof.device == "own" for role_proof in result.proof.values())
     assert all(result.proof[role].files for role in (Role.LOG, Role.DATA, Role.INDEX, Role.SYSTEM))
     log = result.proof[Role.LOG]
     assert log.written_bytes and (log.share is None or log.share > 0.9)

@@ -22,7 +22,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_value_is_refused_with_the_engines_own_words(case: str, tmp_path: Path) -> None:
-    engine, setting, said = REFUSED[case]
+    engine, setting, expected = REFUSED[case]
     if engine == "mariadb" and (reason := CASES[0].missing()):
         pytest.skip(reason)
     study = {"duckdb": "dss-queries"}.get(engine, "crud")
@@ -31,5 +31,5 @@ def test_a_value_is_refused_with_the_engines_own_words(case: str, tmp_path: Path
     for more in (["--dry-run"], ["--quick", "--own-storage", str(tmp_path), "--output", str(out)]):
         ended = CliRunner().invoke(app, [*asked, *more])
         printed = " ".join(str(ended.exception or ended.output).split())
-        assert said in printed and setting.partition("=")[0] in printed, printed
+        assert expected in printed and setting.partition("=")[0] in printed, printed
         assert not out.exists()

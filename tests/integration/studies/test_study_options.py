@@ -34,7 +34,7 @@ def test_all_goes_on_after_a_study_that_cannot_run(
     melbourne = tmp_path / "melbourne" / runner.LATEST
     assert read_study_info(melbourne / runner.STUDY_FILE).placements == ["all-hdd"]
     runs: list[RunResult] = read_results(melbourne / runner.RESULTS_FILE)
-    assert {one.status for one in runs} == {"ok"}
+    assert {completed.status for completed in runs} == {"ok"}
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "melbourne" in page and "shared_bufers" in page
 

@@ -35,9 +35,9 @@ def recording_target(process: subprocess.Popen[bytes]) -> Target:
 def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
     file, out = tmp_path / "app.db-wal", tmp_path / "recording"
     command = [sys.executable, "-c", _COMMITS, str(file), "3"]
-    told = record_command(command, load(SQLITE), out, Schedule(None, duty=1.0), quiet)
-    assert told["losses"]["lost_events"] == 0
-    assert len(told["bursts"]) == 1
+    recorded = record_command(command, load(SQLITE), out, Schedule(None, duty=1.0), quiet)
+    assert recorded["losses"]["lost_events"] == 0
+    assert len(recorded["bursts"]) == 1
     with duckdb.connect() as data:
         calls = f"'{out}/calls.parquet' c JOIN '{out}/files.parquet' f ON c.file = f.file"
         done = dict(data.sql(f"SELECT kind, count(*) FROM {calls} WHERE role = 'log' GROUP BY 1").fetchall())
@@ -51,17 +51,17 @@ def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
 def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     with committing(tmp_path / "app.db-wal") as process:
-        told = record_running(recording_target(process), out, Schedule(3.0, duty=0.4, burst_s=0.1), quiet)
+        recorded = record_running(recording_target(process), out, Schedule(3.0, duty=0.4, burst_s=0.1), quiet)
         assert process.poll() is None
-    assert told["bursts"]
-    traced_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"])
+    assert recorded["bursts"]
+    traced_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in recorded["bursts"])
     with duckdb.connect() as data:
         whole = data.sql(
             f"SELECT sum(end_ns - start_ns) FROM '{out}/states.parquet' s "
             f"JOIN '{out}/threads.parquet' t ON s.thread = t.thread WHERE tid = {process.pid}"
         ).fetchall()
     assert whole[0][0] == pytest.approx(traced_ns, rel=0.01)
-    assert [check for check in told["checks"] if "sum" in check["name"] and not check["passed"]] == []
+    assert [check for check in recorded["checks"] if "sum" in check["name"] and not check["passed"]] == []
 
 
 def test_the_target_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,11 +154,11 @@ def test_a_target_that_has_ended_leaves_no_directory(tmp_path: Path) -> None:
 
 def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal", seconds=10) as process:
-        told = record_running(
+        recorded = record_running(
             recording_target(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet
         )
-    assert told["bursts"]
-    assert told["duration_s"] < 30
+    assert recorded["bursts"]
+    assert recorded["duration_s"] < 30
 
 
 def test_recording_goes_on_until_it_is_usable(tmp_path: Path) -> None:
@@ -172,13 +172,13 @@ def test_recording_goes_on_until_it_is_usable(tmp_path: Path) -> None:
 
     with committing(tmp_path / "app.db-wal") as process:
         enough = Enough(is_usable, longest_s=60)
-        told = record_running(
+        recorded = record_running(
             recording_target(process), tmp_path / "recording", Schedule(1.0, 0.5, 0.1), quiet, enough=enough
         )
     assert len(judged) == 3
     assert judged == sorted(judged)
     recording = Recording.open(tmp_path / "recording", whole=True)
-    assert (len(told["bursts"]), recording.connect().table("states").shape[0]) == judged[-1]
+    assert (len(recorded["bursts"]), recording.connect().table("states").shape[0]) == judged[-1]
     assert 3.0 <= recording.about.duration_s < 30  # a busy machine is late
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app.db-wal", "recording"]
 
@@ -187,8 +187,10 @@ def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal") as process:
         enough = Enough(lambda _: False, longest_s=2)
         out = tmp_path / "recording"
-        told = record_running(recording_target(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough)
-    assert 1.5 <= told["duration_s"] < 30
+        recorded = record_running(
+            recording_target(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough
+        )
+    assert 1.5 <= recorded["duration_s"] < 30
 
 
 def test_a_recording_ends_at_its_limit_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,9 +198,9 @@ def test_a_recording_ends_at_its_limit_and_says_so(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
     limited = Schedule(60, 1.0, limit_bytes=20_000)
     with committing(tmp_path / "app.db-wal") as process:
-        told = record_running(recording_target(process), tmp_path / "recording", limited, quiet)
-    assert told["duration_s"] < 50
-    assert any("ended early" in warning for warning in told["warnings"])
+        recorded = record_running(recording_target(process), tmp_path / "recording", limited, quiet)
+    assert recorded["duration_s"] < 50
+    assert any("ended early" in warning for warning in recorded["warnings"])
 
 
 def test_a_full_recording_is_not_continued_until_it_is_usable(
@@ -214,8 +216,8 @@ def test_a_full_recording_is_not_continued_until_it_is_usable(
     limited, enough = Schedule(60, 0.5, 0.5, limit_bytes=10_000), Enough(is_usable, longest_s=120)
     with committing(tmp_path / "app.db-wal") as process:
         out = tmp_path / "recording"
-        told = record_running(recording_target(process), out, limited, quiet, enough=enough)
-    assert told["duration_s"] < 50
+        recorded = record_running(recording_target(process), out, limited, quiet, enough=enough)
+    assert recorded["duration_s"] < 50
     assert not judged
 
 
@@ -225,10 +227,10 @@ def test_a_long_burst_is_cut_before_memory_holds_too_much(
     monkeypatch.setattr("tierwise.capture.record._MOST_BURST_EVENTS", 500)
     monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
     with committing(tmp_path / "app.db-wal") as process:
-        told = record_running(recording_target(process), tmp_path / "recording", Schedule(3, 1.0), quiet)
-    assert len(told["bursts"]) > 1
-    assert not any("ended early" in warning for warning in told["warnings"])
-    assert told["losses"]["lost_events"] == 0
+        recorded = record_running(recording_target(process), tmp_path / "recording", Schedule(3, 1.0), quiet)
+    assert len(recorded["bursts"]) > 1
+    assert not any("ended early" in warning for warning in recorded["warnings"])
+    assert recorded["losses"]["lost_events"] == 0
 
 
 def test_between_bursts_nothing_is_switched_on(tmp_path: Path) -> None:

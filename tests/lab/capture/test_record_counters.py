@@ -39,6 +39,6 @@ def test_no_password_reaches_a_recording(out: Path) -> None:
 def test_tables_have_their_names(out: Path) -> None:
     named = Recording.open(out).about.relations
     assert named, "the watched server has a table"
-    table = next(one for one in named if one.kind == "table")
+    table = next(relation for relation in named if relation.kind == "table")
     assert table.name.startswith("public.")
     assert table.size_bytes > 0

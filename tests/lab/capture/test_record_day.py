@@ -59,14 +59,14 @@ def test_a_day_goes_on_after_a_restart(tmp_path: Path) -> None:
             server.start()
             assert server.server_pid != first
             with subprocess.Popen(load, **quiet) as again:  # type: ignore[call-overload]
-                told, said = recorder.communicate(timeout=2 * WAIT_S)
+                output, errors = recorder.communicate(timeout=2 * WAIT_S)
                 again.kill()
-    assert recorder.returncode == 0, said
-    assert "the database was restarted" in told
-    assert "% of the day's throughput" in told
+    assert recorder.returncode == 0, errors
+    assert "the database was restarted" in output
+    assert "% of the day's throughput" in output
     names = [folder.name for folder in finished(out)]
     assert len(names) >= 2
-    assert all(name in told for name in names)
+    assert all(name in output for name in names)
     for folder in finished(out):
         Recording.open(folder, whole=True)
     day = timeline_of(Day.open(out))
@@ -93,11 +93,11 @@ def test_whatever_ends_the_recorder_the_day_is_kept(
         )
         await_recordings(out, 2, recorder)
         recorder.send_signal(number)
-        told, said = recorder.communicate(timeout=WAIT_S)
+        output, errors = recorder.communicate(timeout=WAIT_S)
     if number == signal.SIGINT:
         assert recorder.returncode == 0
-        assert "interrupted: the day ends" in said
-        assert len(json.loads(told)["day"]["moments"]) >= 2
+        assert "interrupted: the day ends" in errors
+        assert len(json.loads(output)["day"]["moments"]) >= 2
     clean.clean()
     assert len(Day.open(out).recordings) >= 2
     for folder in finished(out):

@@ -62,11 +62,11 @@ def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
         assert running.pid in _core.first_processes(["postgres"])
         assert Path(device).name not in {mount.source for mount in mounts.mounts()}
         with running.busy():
-            told = record_running(of_pid(running.pid), out, Schedule(3.0, 0.5, 0.5), lambda _: None)
-        size_bytes = told["data_directory_bytes"]
+            recorded = record_running(of_pid(running.pid), out, Schedule(3.0, 0.5, 0.5), lambda _: None)
+        size_bytes = recorded["data_directory_bytes"]
         known = _sizes(running.pid)
     devices = Recording.open(out, whole=True).about.devices
-    (held,) = [at for at, one in enumerate(devices) if one.roles]
+    (held,) = [at for at, value in enumerate(devices) if value.roles]
     assert (devices[held].name, devices[held].mount) == (Path(device).name, "/mnt")
     assert [link.kind for link in devices[held].chain[:2]] == ["ext4", "loop"]
     assert known["/mnt/wal"] > 16 * MIB and known["/mnt/space"] > MIB // 2
@@ -87,7 +87,7 @@ def test_a_server_with_users_of_its_own(home: Path) -> None:
     with server("own users", home, f"--bind {place}") as running, running.busy():
         record_running(of_pid(running.pid), out, Schedule(3.0, 0.5, 0.5), lambda _: None)
     devices = Recording.open(out, whole=True).about.devices
-    held = [at for at, one in enumerate(devices) if one.roles]
+    held = [at for at, value in enumerate(devices) if value.roles]
     assert_right_files(out, held[0] if held else None)
 
 
@@ -102,9 +102,9 @@ def test_servers_of_several_containers_are_listed(home: Path) -> None:
         pid_of_engine("postgres")
     assert {str(first.pid), str(second.pid)} <= set(re.findall(r"\d+", str(raised.value)))
     described = str(raised.value).split("; ")
-    contained = [one for one in described if "in a container" in one]
-    assert [f"pid {first.pid}," in one for one in contained] == [True], "the other has only a private /tmp"
-    assert all("data directory /mnt/data" in one for one in described if str(first.pid) in one)
+    contained = [word for word in described if "in a container" in word]
+    assert [f"pid {first.pid}," in word for word in contained] == [True], "the other has only a private /tmp"
+    assert all("data directory /mnt/data" in word for word in described if str(first.pid) in word)
 
 
 def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
@@ -116,8 +116,8 @@ def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
     ):
         recorded = of_pid(first.pid)
         own, other = (
-            parse(f"host=/proc/{one.pid}/root/mnt/socket user=postgres dbname=postgres", "test")
-            for one in (first, second)
+            parse(f"host=/proc/{server.pid}/root/mnt/socket user=postgres dbname=postgres", "test")
+            for server in (first, second)
         )
         assert EngineCounters.connect(own, recorded).warnings == []
         with pytest.raises(TierwiseError, match=f"--pid {second.pid}"):

@@ -129,11 +129,11 @@ def crash(name: str, mount_dir: Path, dice: random.Random, arguments: list[str])
 
 
 def _processes_with(argument: str) -> list[int]:
-    found = []
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if argument.encode() in (process / "cmdline").read_bytes():
-                found.append(int(process.name))
+                processes.append(int(process.name))
         except OSError:
             continue
-    return [pid for pid in found if ledger.Identity.of(pid)]
+    return [pid for pid in processes if ledger.Identity.of(pid)]

@@ -158,11 +158,11 @@ def test_a_dead_disk_gives_errors_until_it_is_down(disk: EmulatedDisk, after: di
     descriptor = flushed_file(disk.mounts["data"], b"a" * 4096)
     disk.fail(**after)  # type: ignore[arg-type]
     deadline = time.monotonic() + 60
-    found = None
-    while found is None and time.monotonic() < deadline:
+    error = None
+    while error is None and time.monotonic() < deadline:
         os.pwrite(descriptor, os.urandom(4096), 0)
-        found = error_of(lambda: os.fsync(descriptor))
-    assert found == errno.EIO
+        error = error_of(lambda: os.fsync(descriptor))
+    assert error == errno.EIO
     assert error_of(lambda: read_sector(disk, "log", 2048)) == errno.EIO
     assert disk.stats().errors > 0
     os.close(descriptor)

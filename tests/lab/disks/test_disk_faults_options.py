@@ -99,7 +99,7 @@ def test_command_line(mount_dir: Path) -> None:
 )
 def test_bad_options(mount_dir: Path, arguments: list[str], named: str) -> None:
     settings = ["--profile", "ram", "--size", "64M", "--mount", str(mount_dir)]
-    named_so = [NAME if one == "NAME" else one for one in arguments]
+    named_so = [NAME if argument == "NAME" else argument for argument in arguments]
     result = run(*named_so, *(settings if arguments[0] == "up" else []))
     # The command line's main function prints such an error as one line.
     assert isinstance(result.exception, TierwiseError), result

@@ -20,14 +20,14 @@ def test_a_lost_log_costs_commits_and_a_lost_temporary_file_none(tmp_path: Path)
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     (file,) = out.glob("*/latest/results.jsonl")
-    found = {
+    deaths = {
         run.device_deaths.role: run.device_deaths.deaths for run in read_results(file) if run.device_deaths
     }
-    for death in found[Role.TEMP]:
+    for death in deaths[Role.TEMP]:
         assert (death.outcome, death.start, death.ran_on) == ("whole", "as_is", True)
     # A death during a checkpoint, which copies the log into the data, may lose none.
-    assert max(death.lost for death in found[Role.LOG]) > 0
-    for death in found[Role.LOG]:
+    assert max(death.lost for death in deaths[Role.LOG]) > 0
+    for death in deaths[Role.LOG]:
         assert (death.outcome in ("lost", "damaged")) == (death.lost > 0) and not death.ran_on
         assert death.acknowledged >= death.commits > 0
     text = CliRunner().invoke(app, ["report", str(file.parent), "--format", "json"]).stdout

@@ -62,8 +62,8 @@ def fill(server: OwnServer) -> None:
 
 
 def free_bytes(place: Path) -> int:
-    found = os.statvfs(place)
-    return found.f_bavail * found.f_frsize
+    free = os.statvfs(place)
+    return free.f_bavail * free.f_frsize
 
 
 def test_a_log_whose_archiver_stops_fills_its_disk(server: OwnServer, tmp_path: Path) -> None:

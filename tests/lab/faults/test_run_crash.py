@@ -60,14 +60,14 @@ def start(tmp_path: Path, seconds: float, repeats: int, *options: str) -> subpro
 def users_of(run_dir: Path) -> list[str]:
     """Command lines of processes that were started with this ledger."""
     token = f"TIERWISE_RUN_DIR={run_dir}".encode()
-    found = []
+    users = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if token in (process / "environ").read_bytes().split(b"\0"):
-                found.append((process / "cmdline").read_text())
+                users.append((process / "cmdline").read_text())
         except OSError:
             continue
-    return found
+    return users
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -18,30 +18,30 @@ from tierwise.probe.place import look
 
 def layers(path: Path) -> dict[str, Any]:
     """What is below a path."""
-    found: dict[str, Any] = json.loads(_core.layers_under(path, "[]"))
-    return found
+    content: dict[str, Any] = json.loads(_core.layers_under(path, "[]"))
+    return content
 
 
 def device_of(place: Path) -> dict[str, Any]:
     """The device that holds a directory."""
     devices, (index,) = json.loads(_core.devices_of([place], "[]"))
-    found: dict[str, Any] = devices[index]
-    return found
+    device: dict[str, Any] = devices[index]
+    return device
 
 
 @contextmanager
 def loops(folder: Path, count: int) -> Iterator[list[str]]:
-    found: list[str] = []
+    names: list[str] = []
     try:
         for number in range(count):
             file = folder / f"disk{number}"
             with file.open("wb") as output:
                 output.truncate(200 << 20)
             command = ["losetup", "--find", "--show", str(file)]
-            found.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
-        yield found
+            names.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+        yield names
     finally:
-        for device in found:
+        for device in names:
             subprocess.run(["losetup", "--detach", device], check=True)
 
 

@@ -95,9 +95,9 @@ def test_residency_follows_the_page_cache(large_file: Path) -> None:
     with large_file.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         file.read(8 * MIB)
-    found = resident_bytes(large_file)
+    resident = resident_bytes(large_file)
     # The kernel may have taken some pages back meanwhile.
-    assert found is not None and 4 * MIB <= found < 96 * MIB
+    assert resident is not None and 4 * MIB <= resident < 96 * MIB
     assert resident_bytes(large_file.with_name("none")) is None
 
 
@@ -109,8 +109,8 @@ def test_files_are_found_open_and_below_links(tmp_path: Path) -> None:
     with file.open("w") as opened:
         opened.write("x")
         opened.flush()
-        assert file in {one.path for one in open_files([os.getpid()])}
+        assert file in {file.path for file in open_files([os.getpid()])}
         assert [path for path, _ in files_below([tmp_path / "here"])] == [file]
         file.unlink()
-        assert file in {one.path for one in open_files([os.getpid()])}
+        assert file in {file.path for file in open_files([os.getpid()])}
     assert not list(open_files([2**22 + 1]))

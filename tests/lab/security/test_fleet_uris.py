@@ -56,8 +56,8 @@ WITH_CREDENTIALS = [
 
 @pytest.mark.parametrize("uri", REFUSED)
 def test_other_stores_and_chains_are_refused(uri: str) -> None:
-    found, (left_out,) = catalogue([uri])
-    assert not found and "tierwise reads no such address" in left_out.problem
+    tasks, (left_out,) = catalogue([uri])
+    assert not tasks and "tierwise reads no such address" in left_out.problem
     with pytest.raises(TierwiseError, match="no such address"), remote.opened(uri):
         pass
     with pytest.raises(TierwiseError, match="no such address"):
@@ -112,8 +112,8 @@ def test_the_stores_that_are_read_are_asked(uri: str, monkeypatch: pytest.Monkey
 
 def test_a_file_uri_is_its_path(tmp_path: Path) -> None:
     pytest.importorskip("scipy", reason="the best set needs scipy")
-    found, left_out = catalogue([f"file://{EXAMPLE}", f"file://{EXAMPLE.parent}/key*"])
-    assert [one.uri for one in found] == [str(EXAMPLE)] and not left_out
+    tasks, left_out = catalogue([f"file://{EXAMPLE}", f"file://{EXAMPLE.parent}/key*"])
+    assert [task.uri for task in tasks] == [str(EXAMPLE)] and not left_out
     ended = forked.command(
         "fleet", "advise", f"file://{EXAMPLE}", "--devices", "nvme-dc", "--seeds", "2", "--format", "json"
     )

@@ -57,11 +57,11 @@ def a_pipe(path: Path) -> None:
 
 
 def a_socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as one:
+    with socket.socket(socket.AF_UNIX) as unix_socket:
         here = Path.cwd()
         os.chdir(path.parent)  # the name of a socket has 107 bytes at most
         try:
-            one.bind(path.name)
+            unix_socket.bind(path.name)
         finally:
             os.chdir(here)
 
@@ -191,7 +191,7 @@ def test_files_of_others_are_read_by_one_function() -> None:
         if OF_THIS_MACHINE & set(path.relative_to(PACKAGE).parts):
             continue
         text = path.read_text("utf-8")
-        for call in (one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Call)):
+        for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
             match call.func:
                 case ast.Attribute(attr=name, value=ast.Name(id=of)):
                     reads = name in READERS and of != "input_files"
@@ -210,7 +210,7 @@ def test_the_core_reads_files_of_others_by_one_function() -> None:
     for name in ("recording", "simulate", "device", "work", "replay"):
         for path in (crates / name / "src").rglob("*.rs"):
             text = path.read_text("utf-8").partition("#[cfg(test)]")[0]
-            found = re.findall(
+            matches = re.findall(
                 r"File::open\((?!&self\.path)|fs::read\(|fs::read_to_string\((?!\"/proc)", text
             )
-            assert not found, path
+            assert not matches, path

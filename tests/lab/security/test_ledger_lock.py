@@ -63,8 +63,8 @@ def test_the_command_continues_without_the_lock(run_dir: Path, monkeypatch: pyte
     from tierwise.host.clean import clean_before
 
     monkeypatch.setattr("tierwise.host.lock.WAITS_S", 0.3)
-    said: list[str] = []
+    sentences: list[str] = []
     (run_dir / "lock").touch()
     with holder(run_dir / "lock") as pid:
-        assert clean_before(said.append) == []
-    assert len(said) == 1 and f"process {pid}" in said[0]
+        assert clean_before(sentences.append) == []
+    assert len(sentences) == 1 and f"process {pid}" in sentences[0]

@@ -275,8 +275,8 @@ def test_a_recording_is_private_while_it_is_judged(there: Place, run_dir: Path) 
     modes: set[tuple[bool, int]] = set()
 
     def is_usable(recording: Path) -> bool:
-        found = [recording.parent, recording, *recording.iterdir(), *(there.own / "out").iterdir()]
-        modes.update((path.is_dir(), mode(path)) for path in found)
+        paths = [recording.parent, recording, *recording.iterdir(), *(there.own / "out").iterdir()]
+        modes.update((path.is_dir(), mode(path)) for path in paths)
         return True
 
     target = of_pid(os.getpid(), load("sqlite"))

@@ -31,8 +31,8 @@ def with_table(folder: Path, name: str, content: bytes, rows: int) -> Path:
 def column_of(name: str, pages: list[Page], table: str = "states", codec: int = 0) -> list[Column]:
     """The honest columns of a table, one of them with other pages."""
     return [
-        Column(name, one.kind, pages, one.optional, codec) if one.name == name else one
-        for one in honest(table)
+        Column(name, column.kind, pages, column.optional, codec) if column.name == name else column
+        for column in honest(table)
     ]
 
 
@@ -52,7 +52,7 @@ def lying_tables() -> dict[str, tuple[str, Callable[[], bytes], int]]:
     many = 30_000_000
     once = Page(forge.numbers([0]), 1, kind=forge.DICTIONARY_PAGE)
     repeated = Page(forge.dictionary_indices(0, many), many, forge.DICTIONARY)
-    all_zero = [Column(one.name, INT64, [once, repeated]) for one in honest("states")]
+    all_zero = [Column(column.name, INT64, [once, repeated]) for column in honest("states")]
     endless = Page(forge.numbers([0]), 1 << 31, kind=forge.DICTIONARY_PAGE)
     gigabyte, rest = Page(bomb(1 << 30), rows, plain_bytes=1 << 30), honest("states")[1:]
     lengths = Page(forge.deltas(300_000_000, bytes(100)), files, forge.DELTA_LENGTHS)
@@ -79,9 +79,9 @@ def lying_tables() -> dict[str, tuple[str, Callable[[], bytes], int]]:
             lambda: forge.file(
                 [
                     Column("path", BYTE_ARRAY, [Page(same_text_again(14 << 20, 30), 30, forge.DELTA_TEXTS)])
-                    if one.name == "path"
-                    else one
-                    for one in honest("files", [(n, "x", "log", 0, 0) for n in range(30)])
+                    if column.name == "path"
+                    else column
+                    for column in honest("files", [(n, "x", "log", 0, 0) for n in range(30)])
                 ],
                 30,
             ),
@@ -111,7 +111,8 @@ def test_a_text_repeated_from_a_dictionary_is_limited(tmp_path: Path) -> None:
         Page(forge.dictionary_indices(0, many), many, forge.DICTIONARY),
     ]
     columns = [
-        Column("path", BYTE_ARRAY, texts) if one.name == "path" else one for one in honest("files", rows)
+        Column("path", BYTE_ARRAY, texts) if column.name == "path" else column
+        for column in honest("files", rows)
     ]
     path = with_table(tmp_path, "files", forge.file(columns, many), many)
     assert "has texts of more than" in forked.command("profile", path, "--no-savings").refusal

@@ -155,9 +155,9 @@ def test_so_does_one_on_an_emulated_disk(name: str, production: Path) -> None:
 
 
 def mount_id(point: Path) -> int:
-    found = mounts.mount_at(point)
-    assert found is not None
-    return found.id
+    mount = mounts.mount_at(point)
+    assert mount is not None
+    return mount.id
 
 
 @needs_root
@@ -321,11 +321,11 @@ def test_the_option_has_to_be_typed(open_path: Path, tmp_path: Path, monkeypatch
 def test_no_other_code_drops_the_caches_of_the_machine() -> None:
     """Not in the package, the crates, the tests, the benchmarks or the checks in guests."""
     switch = re.compile(r"vm[./]drop_caches")
-    found = [
+    texts = [
         path.relative_to(ROOT).as_posix()
         for part in ("python", "crates", "tests", "benchmarks", "compat", "tools", "examples")
         for path in (ROOT / part).rglob("*")
         if path.suffix in {".py", ".rs", ".sh", ".toml", ".c", ".txt"} and path.is_file()
         if switch.search(path.read_text("utf-8", "replace")) and path != Path(__file__)
     ]
-    assert found == ["python/tierwise/host/page_cache.py"]
+    assert texts == ["python/tierwise/host/page_cache.py"]

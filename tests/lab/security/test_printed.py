@@ -20,7 +20,11 @@ ESCAPE = "\x1b]0;owned\x07\x9b31m\u202egnp"
 
 def unprintable(text: str) -> set[str]:
     commands = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    return {one for one in text if unicodedata.category(one) in commands and one not in "\n\t\u2060"}
+    return {
+        character
+        for character in text
+        if unicodedata.category(character) in commands and character not in "\n\t\u2060"
+    }
 
 
 def escaping_recording(folder: Path) -> Path:
@@ -70,7 +74,7 @@ def test_what_results_say_is_only_shown(tmp_path: Path) -> None:
 def results_in(folder: Path, placement: str) -> Path:
     folder.mkdir(parents=True)
     runs = [run(Make(order=number)).model_copy(update={"placement": placement}) for number in range(3)]
-    (folder / "results.jsonl").write_text("".join(one.model_dump_json() + "\n" for one in runs))
+    (folder / "results.jsonl").write_text("".join(completed.model_dump_json() + "\n" for completed in runs))
     (folder / "study.json").write_text(INFO.model_dump_json())
     return folder
 

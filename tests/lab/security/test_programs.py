@@ -143,10 +143,10 @@ def test_a_copied_program_belongs_to_root_and_is_run_by_the_account(planted: Pla
             "open(sys.argv[1], 'w').write('#!/bin/sh\\necho $(id -u) >>' + sys.argv[2]);"
             "os.chmod(sys.argv[1], 0o755)"
         )
-        told = as_account(replace, program, planted.marker)
+        account = as_account(replace, program, planted.marker)
         assert engine._known_server()._binaries.version == engine.version()
         assert planted.users() == set()
-        assert "PermissionError" in told
+        assert "PermissionError" in account
 
 
 @needs_root
@@ -337,8 +337,8 @@ def test_a_program_runs_as_the_account_in_a_directory_of_root(monkeypatch: pytes
 
     monkeypatch.setenv("SECRET", "theirs")
     script = "id -u; id -G; pwd; env; echo wrong >&2; exit 3"
-    told = programs.run("look", ["sh", "-c", script], variables={"GIVEN": "1"})
-    uid, groups, place, *environment = told.output.splitlines()
+    completed = programs.run("look", ["sh", "-c", script], variables={"GIVEN": "1"})
+    uid, groups, place, *environment = completed.output.splitlines()
     account = users.server_user()
     if account is not None:
         assert (int(uid), groups) == (account.uid, str(account.gid))
@@ -346,7 +346,7 @@ def test_a_program_runs_as_the_account_in_a_directory_of_root(monkeypatch: pytes
     assert {line.split("=")[0] for line in environment} == {
         "GIVEN", "HOME", "LC_ALL", "PATH", "PWD", "TIERWISE_PROCESS",
     }  # fmt: skip
-    assert (told.status, told.errors, told.last_line) == (3, "wrong\n", "wrong")
+    assert (completed.status, completed.errors, completed.last_line) == (3, "wrong\n", "wrong")
 
 
 @pytest.mark.parametrize(
@@ -376,8 +376,8 @@ def test_python_runs_as_the_account_wherever_the_interpreter_lies(
         print(sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED") or "", sep="\\n")
         """
     )
-    told = subprocess.run([system, "-I", "-c", library], capture_output=True, text=True, check=True)
-    path = [line for line in told.stdout.splitlines() if line]
+    completed = subprocess.run([system, "-I", "-c", library], capture_output=True, text=True, check=True)
+    path = [line for line in completed.stdout.splitlines() if line]
     if closed:
         own = planted.directory / "closed" / "own"
         own.mkdir(parents=True)

@@ -85,7 +85,7 @@ def test_a_study_folder_behind_a_link_of_another_user_is_refused(tmp_path: Path)
     os.lchown(tmp_path / "results" / "tiny", NOBODY, NOBODY)
     with pytest.raises(TierwiseError, match=REFUSED):
         _create(study, {}, tmp_path / "results", 1)
-    assert [one.name for one in (tmp_path / "elsewhere").iterdir()] == ["study.json"]
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["study.json"]
 
 
 def test_a_folder_that_all_may_write_to_is_refused(tmp_path: Path) -> None:

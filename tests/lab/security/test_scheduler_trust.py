@@ -48,8 +48,8 @@ def refusal(command: str, address: str, *more: str) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("address", [FOREIGN, "tcp://db.example:8786", "tcp://[2001:db8::1]:8786"])
 def test_a_scheduler_elsewhere_needs_tls_or_trust(command: str, address: str) -> None:
-    said = refusal(command, address)
-    assert f"{address} is not encrypted" in said and "--trust-scheduler" in said and "tls://" in said
+    message = refusal(command, address)
+    assert f"{address} is not encrypted" in message and "--trust-scheduler" in message and "tls://" in message
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -58,8 +58,8 @@ def test_with_trust_it_is_tried(command: str) -> None:
 
 
 def test_tls_needs_no_further_word() -> None:
-    said = refusal("predict", "tls://192.0.2.1:8786")
-    assert "does not answer" in said
+    message = refusal("predict", "tls://192.0.2.1:8786")
+    assert "does not answer" in message
 
 
 @needs_root
@@ -68,10 +68,10 @@ def test_no_command_connects_to_another_users_port_on_this_machine(command: str)
     with start(LISTEN) as theirs:
         assert theirs.stdout is not None
         address = f"tcp://127.0.0.1:{theirs.stdout.readline().strip()}"
-        said = refusal(command, address)
+        message = refusal(command, address)
         theirs.kill()
         assert not theirs.stdout.read()
-    assert f"nobody listens at {address}" in said and "--trust-scheduler" in said
+    assert f"nobody listens at {address}" in message and "--trust-scheduler" in message
 
 
 def test_a_scheduler_of_the_callers_on_this_machine_needs_no_further_word() -> None:

@@ -18,7 +18,7 @@ pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.advise import AdviceOptions
 from tierwise.serve.newcomers import MOST
-from tierwise.serve.recordings import Shelf
+from tierwise.serve.recordings import ServedRecordings
 from tierwise.serve.server import listen, serve
 from tierwise.serve.simulator import Simulator
 
@@ -33,8 +33,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveServer]:
     monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "page")
     simulator = Simulator()
     listening = listen("127.0.0.1", 0)
-    shelf = Shelf([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
-    running = serve(shelf, simulator, listening, "127.0.0.1")
+    recordings = ServedRecordings([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
+    running = serve(recordings, simulator, listening, "127.0.0.1")
     thread = threading.Thread(target=running.run)
     thread.start()
     try:
@@ -55,9 +55,9 @@ def idle(server: LiveServer, count: int, from_address: str = "127.0.0.1") -> Ite
     """Connections that have sent half a header without the token."""
     with ExitStack() as undo:
         made = [undo.enter_context(connected(server, from_address)) for _ in range(count)]
-        for one in made:
+        for recording in made:
             try:
-                one.sendall(HALF_A_HEADER)
+                recording.sendall(HALF_A_HEADER)
             except OSError:
                 continue  # It was closed in favour of a later one.
         yield made

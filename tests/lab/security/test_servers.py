@@ -78,9 +78,9 @@ def postgres(servers: Servers) -> PostgresEngine:
 def homes() -> list[Path]:
     """Of what this process has started."""
     own = [entry for entry in ledger.entries("directory") if entry.owner.pid == os.getpid()]
-    found = [Path(entry.facts["path"]) for entry in own if "-home-" in entry.name]
-    assert found
-    return found
+    paths = [Path(entry.facts["path"]) for entry in own if "-home-" in entry.name]
+    assert paths
+    return paths
 
 
 def as_nobody(code: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -99,9 +99,9 @@ def test_what_is_started_runs_as_an_account_of_its_own(engine: Engine) -> None:
     own = pwd.getpwnam(users.ACCOUNT)
     assert own.pw_uid != 0 and Path(own.pw_shell).name in ("nologin", "false")
     for pid in engine.processes():
-        told = Path(f"/proc/{pid}/status").read_text()
-        ids = next(line for line in told.splitlines() if line.startswith("Uid:")).split()[1:]
-        groups = next(line for line in told.splitlines() if line.startswith("Groups:")).split()[1:]
+        text = Path(f"/proc/{pid}/status").read_text()
+        ids = next(line for line in text.splitlines() if line.startswith("Uid:")).split()[1:]
+        groups = next(line for line in text.splitlines() if line.startswith("Groups:")).split()[1:]
         assert ids == [str(own.pw_uid)] * 4, pid
         assert groups in ([], [str(own.pw_gid)])
 
@@ -205,16 +205,16 @@ def test_sqlite_still_does_what_is_its_own(servers: Servers) -> None:
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_worker_can_touch_nothing_else(name: str, servers: Servers) -> None:
     """Not even by the system calls of its process: the kernel refuses."""
-    told = Path(f"/proc/{servers(name).server_pid}/status").read_text()
-    assert "NoNewPrivs:\t1" in told
+    text = Path(f"/proc/{servers(name).server_pid}/status").read_text()
+    assert "NoNewPrivs:\t1" in text
 
 
 def words_of(recording: Path) -> str:
     """All text in a recording."""
-    found = [(recording / "about.json").read_text("utf-8")]
+    problems = [(recording / "about.json").read_text("utf-8")]
     for table in recording.glob("*.parquet"):
-        found += [str(row) for row in duckdb.read_parquet(str(table)).distinct().limit(100_000).fetchall()]
-    return "\n".join(found)
+        problems += [str(row) for row in duckdb.read_parquet(str(table)).distinct().limit(100_000).fetchall()]
+    return "\n".join(problems)
 
 
 @pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")
@@ -236,10 +236,10 @@ def test_a_recording_holds_no_statement_and_is_its_owners(postgres: PostgresEngi
     assert done.returncode == 0, done.stderr
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in out.iterdir()} == {0o600}
-    said = words_of(out)
-    assert "postgres" in said
-    assert secret not in said and "SELECT" not in said
-    assert postgres.dsn().rpartition("password=")[2] not in said
+    words = words_of(out)
+    assert "postgres" in words
+    assert secret not in words and "SELECT" not in words
+    assert postgres.dsn().rpartition("password=")[2] not in words
 
 
 def test_a_home_is_closed(run_dir: Path) -> None:

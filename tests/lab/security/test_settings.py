@@ -201,9 +201,9 @@ def shipped_settings() -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 def test_every_shipped_study_and_validation_sets_what_it_may() -> None:
-    found = [(name, engine, given) for name, engine, given in shipped_settings() if given]
-    assert len(found) > 20
-    for name, engine, given in found:
+    refused = [(name, engine, given) for name, engine, given in shipped_settings() if given]
+    assert len(refused) > 20
+    for name, engine, given in refused:
         try:
             created(engine, given)
         except TierwiseError as error:
@@ -238,11 +238,13 @@ def test_postgresqls_list_has_no_paths_names_or_commands(engine: str) -> None:
 def test_no_name_in_mariadbs_list_is_the_beginning_of_another_option() -> None:
     """A server takes the beginning of an option for the option, where it does not know the name itself."""
     require("mariadb")
-    told = subprocess.run(
+    completed = subprocess.run(
         [installed().server, "--no-defaults", "--help", "--verbose"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    options = {name.replace("-", "_") for name in re.findall(r"^\s+(?:-\w, )?--([\w-]+)", told.stdout, re.M)}
+    options = {
+        name.replace("-", "_") for name in re.findall(r"^\s+(?:-\w, )?--([\w-]+)", completed.stdout, re.M)
+    }
     allowed = type(engines.create("mariadb")).allowed_settings()
     assert len(allowed & options) > 150
     unknown = allowed - options

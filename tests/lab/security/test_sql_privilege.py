@@ -133,10 +133,10 @@ def test_the_loads_account_is_what_runs_each_phase(postgres: PostgresEngine) -> 
         owners = connection.execute(
             "SELECT relname, relowner::regrole::text FROM pg_class WHERE oid >= 16384 AND relkind = 'r'"
         ).fetchall()
-        told = {connection.execute(f"SELECT who FROM {name}".encode()).fetchone() for name in
+        rows = {connection.execute(f"SELECT who FROM {name}".encode()).fetchone() for name in
                 ("schema", "after_load")}  # fmt: skip
     assert dict(owners) == dict.fromkeys(["schema", "after_load", "done", "item", "whose"], "tierwise_client")
-    assert told == {("tierwise_client tierwise_client",)}
+    assert rows == {("tierwise_client tierwise_client",)}
 
 
 # PostgreSQL: what tierwise's own sessions evaluate
@@ -201,12 +201,12 @@ def test_no_superuser_is_in_the_loads_database(postgres: PostgresEngine) -> None
     sampler.start()
     postgres.execute_schema([(Role.DATA, "CREATE TABLE t (a integer)")])
     with psycopg.connect(postgres.dsn()) as connection:
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT datname, usename FROM pg_stat_activity WHERE datname <> '' AND usename <> ''"
         ).fetchall()
     sampler.stop()
-    assert {user for database, user in found if database == "postgres"} == {"tierwise_client"}
-    assert ("template1", "tierwise") in found
+    assert {user for database, user in rows if database == "postgres"} == {"tierwise_client"}
+    assert ("template1", "tierwise") in rows
 
 
 def test_a_superusers_session_looks_names_up_in_the_catalogue_alone(postgres: PostgresEngine) -> None:
@@ -374,10 +374,10 @@ def test_root_of_mariadb_is_in_no_schema(mariadb: MariadbEngine) -> None:
         cursor.execute(
             "SELECT user, db FROM information_schema.processlist WHERE user LIKE 'root%' OR db <> ''"
         )
-        found = cursor.fetchall()
+        rows = cursor.fetchall()
     sampler.stop()
-    assert {database for user, database in found if user == "root"} == {None}
-    assert {user for user, database in found if database is not None} == {"tierwise_client"}
+    assert {database for user, database in rows if user == "root"} == {None}
+    assert {user for user, database in rows if database is not None} == {"tierwise_client"}
 
 
 def test_the_loads_account_is_what_runs_each_phase_in_mariadb(mariadb: MariadbEngine) -> None:

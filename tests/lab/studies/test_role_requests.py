@@ -73,19 +73,24 @@ def measured(device: Path, out: Path) -> RunResult:
 
 def test_the_parts_are_the_devices_and_the_log_is_what_the_engine_wrote(device: Path, tmp_path: Path) -> None:
     result = measured(device, tmp_path / "results")
-    told, other = sorted(result.devices, key=lambda one: one.unattributed is None)
-    assert told.io and told.unattributed and told.untraced and other.unattributed is None
-    parts = [*result.io.values(), told.unattributed]
+    device_of_role, other = sorted(result.devices, key=lambda device: device.unattributed is None)
+    assert (
+        device_of_role.io
+        and device_of_role.unattributed
+        and device_of_role.untraced
+        and other.unattributed is None
+    )
+    parts = [*result.io.values(), device_of_role.unattributed]
     for figure in ("read_bytes", "write_bytes"):
-        traced, counted = sum(getattr(part, figure) for part in parts), getattr(told.io, figure)
+        traced, counted = sum(getattr(part, figure) for part in parts), getattr(device_of_role.io, figure)
         assert traced == pytest.approx(counted, rel=0.05, abs=64 << 10), figure
-        assert getattr(told.untraced, figure) == counted - traced
+        assert getattr(device_of_role.untraced, figure) == counted - traced
     assert result.counters and result.counters.log_bytes and result.transactions
     # The log is written in pages of 8 KiB, the last of which is written again by each commit.
     again_bytes = 2 * 8192 * result.transactions
     written_bytes = result.io[Role.LOG].write_bytes
     assert 0.9 * result.counters.log_bytes <= written_bytes <= result.counters.log_bytes + again_bytes
-    assert told.unattributed.flushes and result.io[Role.LOG].flushes is None
+    assert device_of_role.unattributed.flushes and result.io[Role.LOG].flushes is None
     (note,) = summarise("two", [result], 1).io_notes
     assert "told apart by where their files lie" in note
 
@@ -131,8 +136,8 @@ def test_events_that_cannot_be_read_leave_the_whole_device(
 
     monkeypatch.setattr(RoleRequests, "end", unread)
     result = measured(device, tmp_path / "results")
-    assert not result.io and all(one.io is not None for one in result.devices)
-    assert any("could not be read" in (one.not_by_role or "") for one in result.devices)
+    assert not result.io and all(role_io.io is not None for role_io in result.devices)
+    assert any("could not be read" in (device.not_by_role or "") for device in result.devices)
 
 
 def test_a_kernel_that_traces_nothing_leaves_the_whole_device(
@@ -144,6 +149,6 @@ def test_a_kernel_that_traces_nothing_leaves_the_whole_device(
     monkeypatch.setattr("tierwise.lab.studies.runner.real_devices.Tracing.open", refused)
     result = measured(device, tmp_path / "results")
     assert not result.io
-    assert all(one.io is not None for one in result.devices)
+    assert all(role_io.io is not None for role_io in result.devices)
     (note,) = summarise("two", [result], 1).io_notes
     assert "counted as a whole: cannot record here: no tracefs" in note

@@ -43,22 +43,22 @@ default = "own"
 
 
 def hosts_of(results: list[RunResult]) -> dict[int, list[str]]:
-    found = defaultdict(list)
-    for one in results:
-        assert one.host
-        found[one.repeat].append(one.host.name)
-    return found
+    groups = defaultdict(list)
+    for result in results:
+        assert result.host
+        groups[result.repeat].append(result.host.name)
+    return groups
 
 
 @pytest.fixture
 def two_run_dirs(open_path: Path) -> Iterator[dict[str, Path]]:
     """A ledger for each host; what a killed worker left is cleaned."""
-    found = {name: open_path / name for name in ("east", "west")}
-    for path in found.values():
+    open_paths = {name: open_path / name for name in ("east", "west")}
+    for path in open_paths.values():
         path.mkdir()
-    yield found
+    yield open_paths
     with pytest.MonkeyPatch.context() as patch:
-        for path in found.values():
+        for path in open_paths.values():
             patch.setenv("TIERWISE_RUN_DIR", str(path))
             clean.clean()
             assert not ledger.entries()
@@ -74,21 +74,21 @@ def test_two_studies_on_two_hosts_and_a_death(
     """As network namespaces. In the second study one worker is killed in its second run."""
     toml = tmp_path / "hosted.toml"
     toml.write_text(STUDY.format(path=own, repeats=4, transactions=300, workload="single_commit"))
-    with lab(tmp_path, two_run_dirs) as found:
-        run_study = ["study", "run", str(toml), "--hosts", found.address, "--output"]
-        said = CliRunner().invoke(app, [*run_study, str(tmp_path / "first")])
-        assert said.exit_code == 0, said.output
+    with lab(tmp_path, two_run_dirs) as hosts:
+        command = ["study", "run", str(toml), "--hosts", hosts.address, "--output"]
+        result = CliRunner().invoke(app, [*command, str(tmp_path / "first")])
+        assert result.exit_code == 0, result.output
         first = runner.results_in(tmp_path / "first/hosted/latest")
         blocks = hosts_of(first)
         assert sorted(blocks) == [0, 1, 2, 3] and all(len(set(names)) == 1 for names in blocks.values())
         assert {names[0].rpartition("/")[2] for names in blocks.values()} == {"east", "west"}
-        assert "all hosts" in said.output, "the table of hosts"
+        assert "all hosts" in result.output, "the table of hosts"
 
-        killer = threading.Thread(target=_kill_in_a_run, args=(two_run_dirs["west"], found.workers["west"]))
+        killer = threading.Thread(target=_kill_in_a_run, args=(two_run_dirs["west"], hosts.workers["west"]))
         killer.start()
-        said = CliRunner().invoke(app, [*run_study, str(tmp_path / "second"), "--set", "transactions=3000"])
+        result = CliRunner().invoke(app, [*command, str(tmp_path / "second"), "--set", "transactions=3000"])
         killer.join()
-        assert said.exit_code == 0, said.output
+        assert result.exit_code == 0, result.output
         blocks = hosts_of(runner.results_in(tmp_path / "second/hosted/latest"))
         assert all(len(set(names)) == 1 for names in blocks.values())
         assert sum(len(names) == 2 for names in blocks.values()) == 4

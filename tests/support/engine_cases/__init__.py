@@ -9,6 +9,6 @@ from support.engine_contract import EngineCase
 
 CASES: list[EngineCase] = [
     case
-    for module in sorted(found.name for found in pkgutil.iter_modules(__path__))
+    for module in sorted(iter_module.name for iter_module in pkgutil.iter_modules(__path__))
     for case in importlib.import_module(f"{__name__}.{module}").CASES
 ]

@@ -19,9 +19,9 @@ DEVICES = ["nvme-dc", "sata-dc", "gp3"]
 
 def as_good(budget: float | None) -> list[dict[Role, str]]:
     """Placements that the budget allows and that are within the margin of the fastest of them."""
-    allowed = [one for one in everything() if budget is None or cost(one) <= budget]
+    allowed = [placement for placement in everything() if budget is None or cost(placement) <= budget]
     top = max(map(rate, allowed))
-    return [one for one in allowed if rate(one) >= top / MARGIN]
+    return [placement for placement in allowed if rate(placement) >= top / MARGIN]
 
 
 @pytest.mark.parametrize("budget", [None, 0.0, 2.0, 5.0, 9.9, 10.0, 20.0, 50.0])
@@ -29,7 +29,7 @@ def test_the_best_under_a_budget_is_that_of_exhaustive_search(budget: float | No
     advice = advise(predictor(), DEVICES, budget)
     good = as_good(budget)
     cheapest = min(map(cost, good))
-    fewest = min(len(one) for one in good if cost(one) == pytest.approx(cheapest))
+    fewest = min(len(placement) for placement in good if cost(placement) == pytest.approx(cheapest))
     assert advice.exact and advice.fastest
     assert rate(advice.fastest.placement) == pytest.approx(max(map(rate, good)), rel=0.01)
     assert advice.best.cost_per_month == pytest.approx(cheapest)
@@ -57,7 +57,7 @@ def test_the_cheapest_that_reaches_a_goal_is_that_of_exhaustive_search(goal: str
     assert option
     assert wanted.verdict(option.prediction) == "reached"
     bound = wanted.bound if wanted.what == "tps" else 4e6 / wanted.bound
-    surely = [one for one in everything() if rate(one) >= 1.25 * bound]
+    surely = [placement for placement in everything() if rate(placement) >= 1.25 * bound]
     least = min(map(cost, surely))
     assert option.cost_per_month <= 1.01 * least, "wear orders candidates by the writes of a first look"
 
@@ -77,7 +77,7 @@ def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
     advice = advise(
         predictor(), ["io2", "gp3", "ssd-sata-slc-2008"], 100.0, terms=Terms.parse(growth="5000%")
     )
-    assert [(one.device, one.least_cost_per_month) for one in advice.left_out] == [
+    assert [(excluded.device, excluded.least_cost_per_month) for excluded in advice.left_out] == [
         ("volume-aws-io2", pytest.approx(64 * 0.125 + 32_000 * (0.065 + 0.0455))),
         ("ssd-sata-slc-2008", None),
     ], "one for its price, one since it cannot hold the log when it has grown to 51 GB"

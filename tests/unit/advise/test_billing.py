@@ -43,9 +43,9 @@ def price_of(name: str) -> Price:
 
 
 def cost(name: str, size_bytes: float, years: float = 5.0) -> float:
-    found = cost_per_month(profiles.load(name), PRICES, size_bytes, years)
-    assert found is not None
-    return found
+    cost = cost_per_month(profiles.load(name), PRICES, size_bytes, years)
+    assert cost is not None
+    return cost
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_a_mirror_of_volumes_is_paid_twice_and_a_small_one_at_the_least_size(
 
 
 @given(st.sampled_from(VOLUMES), SIZES, SIZES)
-def test_rent_rises_with_size_in_whole_steps_from_the_least(name: str, one: int, other: int) -> None:
+def test_rent_rises_with_size_in_whole_steps_from_the_least(name: str, first: int, other: int) -> None:
     profile, price = profiles.load(name), price_of(name)
-    small, large = sorted((one, other))
+    small, large = sorted((first, other))
     assert cost(name, small) <= cost(name, large)
     gib = billed_gib(price, profile, small)
     assert gib >= max(price.least_gib, small / GIB) and gib % price.step_gib == 0
@@ -106,8 +106,8 @@ def test_rent_rises_with_size_in_whole_steps_from_the_least(name: str, one: int,
 
 
 @given(st.floats(min_value=0.5, max_value=20), st.floats(min_value=0.5, max_value=20))
-def test_a_purchase_is_paid_once_over_its_years(one: float, other: float) -> None:
-    assert cost("nvme-dc", GIB, one) * one == pytest.approx(cost("nvme-dc", GIB, other) * other)
+def test_a_purchase_is_paid_once_over_its_years(years: float, other: float) -> None:
+    assert cost("nvme-dc", GIB, years) * years == pytest.approx(cost("nvme-dc", GIB, other) * other)
 
 
 FOOTPRINTS = {Role.LOG: GB, Role.DATA: 40 * GB, Role.INDEX: 10 * GB, Role.SYSTEM: GB}

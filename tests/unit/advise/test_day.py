@@ -54,10 +54,10 @@ def taken(rate_ratio: float | None = None, size_mb: float = 1.0, recorded_s: flo
 
 
 def test_a_day_is_ordered_by_time_and_stands_for_its_loads(day: Path) -> None:
-    found = timeline_of(Day.open(day))
-    assert [one.recording for one in found.moments] == ["d", "c", "e", "b", "a"]
-    assert found.chosen == {"peak": "d", "mean": "d", "worst-p99": "a"}
-    first = found.moment("d")
+    timeline = timeline_of(Day.open(day))
+    assert [moment.recording for moment in timeline.moments] == ["d", "c", "e", "b", "a"]
+    assert timeline.chosen == {"peak": "d", "mean": "d", "worst-p99": "a"}
+    first = timeline.moment("d")
     assert first.rate_per_s == pytest.approx(131.8, abs=0.1)
     assert first.log_wait_share == pytest.approx(0.902, abs=0.001)
     assert first.busy[tw.Role.LOG] == pytest.approx(0.883, abs=0.001)
@@ -68,12 +68,12 @@ def test_what_cannot_be_read_is_left_out_and_said(day: Path) -> None:
     (day / "c" / "about.json").write_text("{}")
     (day / "b" / "states.parquet").write_bytes(b"")
     copied(day, "order-entry", "f", "tomorrow")
-    found = timeline_of(Day.open(day))
-    assert [one.recording for one in found.moments] == ["d", "e", "b", "a"]
-    assert "c/about.json" in found.warnings[0]
-    assert "f/about.json: started_at is no time" in found.warnings[1]
-    assert found.moment("b").rate_per_s is None
-    assert "states.parquet" in found.moment("b").without
+    timeline = timeline_of(Day.open(day))
+    assert [moment.recording for moment in timeline.moments] == ["d", "e", "b", "a"]
+    assert "c/about.json" in timeline.warnings[0]
+    assert "f/about.json: started_at is no time" in timeline.warnings[1]
+    assert timeline.moment("b").rate_per_s is None
+    assert "states.parquet" in timeline.moment("b").without
 
 
 def test_a_folder_without_recordings_is_no_day(tmp_path: Path) -> None:
@@ -97,22 +97,24 @@ def test_advice_is_given_for_each_load_and_can_be_verified(day: Path, tmp_path: 
     page = tmp_path / "advice.html"
     asked = ["advise", str(day), "--devices", "nvme-dc", "--seeds", "2", "--format", "json", "-o", str(page)]
     printed = CliRunner().invoke(app, asked).stdout
-    found = json.loads(printed)
+    content = json.loads(printed)
     assert "advice for d " in page.read_text(), "the page is of the peak"
     assert page.read_text().count("<svg") == 6, "the timeline of the day is on it"
-    assert not problems("day-advice", found)
-    answers = found["day_advice"]["answers"]
-    assert [(one["load"], one["recording"]) for one in answers] == [
+    assert not problems("day-advice", content)
+    answers = content["day_advice"]["answers"]
+    assert [(answer["load"], answer["recording"]) for answer in answers] == [
         ("peak", "d"),
         ("mean", "d"),
         ("worst-p99", "a"),
     ]
-    assert found["day_advice"]["same_first_move"]
+    assert content["day_advice"]["same_first_move"]
     assert answers[0]["advice"]["ladder"][0]["role"] == "log"
     (tmp_path / "advice.json").write_text(printed)
     verified = tw.verify(tmp_path / "advice.json", day / "d").data
     assert verified.forecast.label == "the best placement at mean rate"
-    assert [(one.kind, one.role) for one in verified.differences] == [("placement", tw.Role.LOG)]
+    assert [(difference.kind, difference.role) for difference in verified.differences] == [
+        ("placement", tw.Role.LOG)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +129,10 @@ def test_disagreement_is_said(day: Path, run: Advice) -> None:
         asked.append(name)
         return run if name == "d" else run.model_copy(update={"ladder": []})
 
-    found = advise_day(timeline_of(Day.open(day)), ask)
+    advised = advise_day(timeline_of(Day.open(day)), ask)
     assert asked == ["d", "a"]
-    assert not found.same_first_move
-    assert agreement_sentence(found) == (
+    assert not advised.same_first_move
+    assert agreement_sentence(advised) == (
         "The advice depends on the load: at peak rate, move the log to ssd-nvme-dc; "
         "at mean rate, move the log to ssd-nvme-dc; at worst p99 hour, move nothing."
     )
@@ -143,18 +145,24 @@ def test_a_load_without_advice_is_said(day: Path, run: Advice) -> None:
             raise TierwiseError("planted", "fix")
         return run
 
-    found = advise_day(timeline_of(Day.open(day)), ask)
-    assert found.same_first_move
-    assert [one for one in found.answers if one.refused] == [
+    advised = advise_day(timeline_of(Day.open(day)), ask)
+    assert advised.same_first_move
+    assert [answer for answer in advised.answers if answer.refused] == [
         LoadAdvice(load="worst-p99", recording="a", advice=None, refused="planted")
     ]
 
 
 def test_python_opens_a_day(day: Path) -> None:
-    found = tw.open_recording(day)
-    assert len(found) == 5
-    assert [one.info.started_at[11:16] for one in found] == ["09:00", "10:00", "10:10", "10:30", "11:10"]
-    assert "5 recordings" in str(found.timeline())
+    recordings = tw.open_recording(day)
+    assert len(recordings) == 5
+    assert [recording.info.started_at[11:16] for recording in recordings] == [
+        "09:00",
+        "10:00",
+        "10:10",
+        "10:30",
+        "11:10",
+    ]
+    assert "5 recordings" in str(recordings.timeline())
 
 
 @pytest.mark.parametrize(
@@ -188,9 +196,9 @@ def test_a_recording_that_breaks_the_limit_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "every_s", "each_s", "said"),
+    ("seconds", "every_s", "each_s", "expected"),
     [(3600, 10, 20, "--every"), (60, 600, 10, "--every"), (3600, 60, 2, "--each")],
 )
-def test_a_plan_without_room_is_refused(seconds: float, every_s: float, each_s: float, said: str) -> None:
-    with pytest.raises(TierwiseError, match=said):
+def test_a_plan_without_room_is_refused(seconds: float, every_s: float, each_s: float, expected: str) -> None:
+    with pytest.raises(TierwiseError, match=expected):
         DayPlan(seconds, every_s, Schedule(each_s, 0.1, 0.5))

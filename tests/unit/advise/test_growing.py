@@ -44,21 +44,23 @@ class Limited(FakeReplay):
     def _outcome(
         self, scenario: dict[str, Any], profiles: Sequence[_core.Profile], factor: float = 1.0
     ) -> dict[str, Any]:
-        found = super()._outcome(scenario, profiles, factor)
+        outcome = super()._outcome(scenario, profiles, factor)
         if not scenario.get("rate_per_s"):
-            return found
+            return outcome
         places = {role: profiles[place["profile"]].name for role, place in scenario["placement"].items()}
         devices = {places.get(role, "recorded") for role, count in REQUESTS.items() if count}
-        sustained = min(self.per_core * scenario["cores"], *(CAPACITY.get(one, 50.0) for one in devices), 1e9)
+        sustained = min(
+            self.per_core * scenario["cores"], *(CAPACITY.get(device, 50.0) for device in devices), 1e9
+        )
         recorded = json.loads(self.work())["observed"]["transactions_per_s"]
         beyond = max(scenario["rate_per_s"] - sustained * recorded, 0.0)
-        return found | {"waiting": round(beyond * found["elapsed_s"])}
+        return outcome | {"waiting": round(beyond * outcome["elapsed_s"])}
 
 
 def asked(
-    fake: Limited, devices: Sequence[str] = ("gp3", "nvme-dc"), said: About | None = None, **more: Any
+    fake: Limited, devices: Sequence[str] = ("gp3", "nvme-dc"), recorded: About | None = None, **more: Any
 ) -> Advice:
-    predictor = Predictor(said or about(), [], Replayer(fake), model_error=ModelError())
+    predictor = Predictor(recorded or about(), [], Replayer(fake), model_error=ModelError())
     return advise(predictor, list(devices), grow=3.0, **more)
 
 
@@ -69,24 +71,26 @@ def grown(advice: Advice) -> Growing:
 
 def test_the_device_breaks_first_and_the_cheapest_one_that_keeps_up_is_named() -> None:
     advice = asked(Limited())
-    found = grown(advice)
+    growth = grown(advice)
     assert (
-        found.first and found.first.what == "device" and found.first.factor == pytest.approx(2.06, rel=0.03)
+        growth.first
+        and growth.first.what == "device"
+        and growth.first.factor == pytest.approx(2.06, rel=0.03)
     )
-    assert found.keeps_up_to == found.first.factor
-    assert found.answer and set(found.answer.placement.values()) == {"ssd-nvme-dc"}, "gp3 ends at 2.5 times"
-    assert {one.what: one.factor for one in found.limits if one.what != "device"} == {"cores": None}
-    sentence = growing_sentences(advice, found)[0]
+    assert growth.keeps_up_to == growth.first.factor
+    assert growth.answer and set(growth.answer.placement.values()) == {"ssd-nvme-dc"}, "gp3 ends at 2.5 times"
+    assert {limit.what: limit.factor for limit in growth.limits if limit.what != "device"} == {"cores": None}
+    sentence = growing_sentences(advice, growth)[0]
     assert sentence.startswith("Growth: the device of") and "The cheapest answer: move" in sentence
 
 
 def test_cores_that_saturate_are_counted() -> None:
     advice = asked(Limited(per_core=0.6))
-    found = grown(advice)
-    assert [one.what for one in found.limits][:2] == ["cores", "device"]
-    assert found.first and found.first.factor == pytest.approx(1.24, rel=0.03)
-    assert found.answer and found.answer.cores == 5 and found.answer.instance is None
-    assert "You need 5 cores for 3 times the load." in growing_sentences(advice, found)[0]
+    growth = grown(advice)
+    assert [limit.what for limit in growth.limits][:2] == ["cores", "device"]
+    assert growth.first and growth.first.factor == pytest.approx(1.24, rel=0.03)
+    assert growth.answer and growth.answer.cores == 5 and growth.answer.instance is None
+    assert "You need 5 cores for 3 times the load." in growing_sentences(advice, growth)[0]
 
 
 def test_a_machine_with_so_many_cores_is_named_with_its_price() -> None:
@@ -100,9 +104,9 @@ def test_a_machine_with_so_many_cores_is_named_with_its_price() -> None:
 def test_a_load_that_nothing_limits_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CAPACITY, "recorded", 50.0)
     advice = asked(Limited())
-    found = grown(advice)
-    assert found.first is None and found.answer is None and found.keeps_up_to is None
-    assert growing_sentences(advice, found) == [
+    growth = grown(advice)
+    assert growth.first is None and growth.answer is None and growth.keeps_up_to is None
+    assert growing_sentences(advice, growth) == [
         "With 3 times the data and the load, nothing that is modelled breaks."
     ]
 
@@ -111,15 +115,15 @@ def test_space_ends_where_the_files_fill_their_device() -> None:
     disk = {"name": "sda", "major": 8, "minor": 0, "mount": "/db", "roles": ["log", "data", "index"]}
     sectors = (75 + 1) * 10**9 // 512
     disk |= {"shared": 0, "first_sector": 0, "sectors": sectors, "profile": None, "write_cache": False}
-    found = grown(asked(Limited(), said=about(devices=[disk])))
-    space = found.first
-    assert space and space.what == "space" and found.answer and "data" in found.answer.placement
+    growth = grown(asked(Limited(), recorded=about(devices=[disk])))
+    space = growth.first
+    assert space and space.what == "space" and growth.answer and "data" in growth.answer.placement
     assert space.factor == pytest.approx(1.5, rel=0.01), "50 GB of data and indexes, 1 GB of log"
 
 
 def test_a_drive_that_wears_out_is_told() -> None:
     endured = Terms.parse(recorded_on="nvme-dc", years=50)
-    wear = next(one for one in grown(asked(Limited(), terms=endured)).limits if one.what == "wear")
+    wear = next(limit for limit in grown(asked(Limited(), terms=endured)).limits if limit.what == "wear")
     assert wear.factor is not None and 1 <= wear.factor <= 3
 
 
@@ -127,7 +131,7 @@ def test_the_page_and_tables_refuse_what_they_do_not_know(tmp_path: Path) -> Non
     for options in (["--instance", "m6i.large", "-o", "a.html"], ["--by", "table", "--grow", "3x"]):
         refused = CliRunner().invoke(app, ["advise", str(tmp_path), "--devices", "gp3", *options])
         assert isinstance(refused.exception, TierwiseError) or refused.exit_code != 0
-        assert any(one in str(refused.exception) + refused.output for one in ("--instance", "--grow"))
+        assert any(name in str(refused.exception) + refused.output for name in ("--instance", "--grow"))
 
 
 def test_work_done_once_is_refused() -> None:
@@ -148,9 +152,9 @@ def test_what_is_no_factor_is_refused(text: str) -> None:
 
 def test_larger_machines_are_listed_with_their_price() -> None:
     advice = asked(Limited(), instances=find_instances(["m6i.large"]))
-    assert [one.instance for one in advice.machines] == ["m6i.xlarge", "m6i.2xlarge", "m6i.4xlarge"]
-    assert [round(one.cost_per_month or 0) for one in advice.machines] == [70, 210, 491]
-    assert all(one.with_moves for one in advice.machines)
+    assert [machine.instance for machine in advice.machines] == ["m6i.xlarge", "m6i.2xlarge", "m6i.4xlarge"]
+    assert [round(machine.cost_per_month or 0) for machine in advice.machines] == [70, 210, 491]
+    assert all(machine.with_moves for machine in advice.machines)
     assert advice.instance and advice.instance.name == "m6i.large"
     assert advice.recorded.scenario.instance and advice.recorded.scenario.cores is None
     titles = [getattr(block, "title", "") for block in advice_document(advice)]
@@ -159,7 +163,7 @@ def test_larger_machines_are_listed_with_their_price() -> None:
 
 def test_named_machines_take_the_place_of_the_family() -> None:
     advice = asked(Limited(), instances=find_instances(["m6i.large", "r6g.xlarge"]))
-    assert [one.instance for one in advice.machines] == ["r6g.xlarge"]
+    assert [machine.instance for machine in advice.machines] == ["r6g.xlarge"]
     assert asked(Limited()).machines == [] and asked(Limited()).instance is None
 
 
@@ -169,5 +173,5 @@ def test_an_instance_store_is_for_temporary_files_unless_the_database_can_be_reb
     assert not set(kept.decision.option.placement) - {"temp"} and kept.ladder == []
     free = asked(Limited(), ["instance-store"], terms=Terms(rebuildable=True))
     assert store in free.decision.option.placement.values()
-    said = " ".join(str(block) for block in advice_document(free))
-    assert "a stop of the machine loses" in said and "takes all its files" in said
+    text = " ".join(str(block) for block in advice_document(free))
+    assert "a stop of the machine loses" in text and "takes all its files" in text

@@ -27,8 +27,8 @@ TOLD = {"synchronous_commit": "on", "wal_writer_delay": "200ms", "commit_delay":
 
 
 def predictor(engine: str = "postgres", settings: dict[str, str] | None = None, **work: Any) -> Predictor:
-    said = about(engine=engine, settings=TOLD if settings is None else settings)
-    return Predictor(said, [], Replayer(FakeReplay(**work)), model_error=ModelError())
+    recorded = about(engine=engine, settings=TOLD if settings is None else settings)
+    return Predictor(recorded, [], Replayer(FakeReplay(**work)), model_error=ModelError())
 
 
 def advice(may_lose_s: float | None = None, goal: str | None = None, **more: Any) -> Advice:
@@ -37,21 +37,23 @@ def advice(may_lose_s: float | None = None, goal: str | None = None, **more: Any
 
 
 def test_settings_are_listed_with_gain_price_and_loss_and_none_is_recommended() -> None:
-    found = advice()
-    assert [one.setting for one in found.settings] == [OFF, "commit_delay=1000"], "the greatest gain first"
-    off, delay = found.settings
+    advised = advice()
+    assert [setting.setting for setting in advised.settings] == [OFF, "commit_delay=1000"], (
+        "the greatest gain first"
+    )
+    off, delay = advised.settings
     assert off.cost_per_month == 0 and off.gain_per_s > 0 and off.worthwhile and not delay.worthwhile
     assert (off.loses_s, delay.loses_s) == (pytest.approx(0.6), 0)
     assert off.measured and off.measured.harmed <= off.measured.cuts
     assert 0 < off.measured.low < off.measured.harmed / off.measured.cuts < off.measured.high <= 1
     assert delay.measured is None
-    assert found.decision.setting is None and found.instead is None
-    assert headline(found).startswith("Move ")
+    assert advised.decision.setting is None and advised.instead is None
+    assert headline(advised).startswith("Move ")
 
 
 def test_a_setting_that_is_so_is_not_listed() -> None:
-    found = advice(settings={**TOLD, "synchronous_commit": "off"})
-    assert [one.setting for one in found.settings] == ["commit_delay=1000"]
+    advised = advice(settings={**TOLD, "synchronous_commit": "off"})
+    assert [setting.setting for setting in advised.settings] == ["commit_delay=1000"]
     assert advice(engine="duckdb").settings == []
 
 
@@ -60,25 +62,25 @@ def test_a_setting_is_recommended_where_its_loss_is_allowed_and_it_reaches_as_mu
 ) -> None:
     assert advice(0.5).decision.setting is None, "it may lose 0.6 s"
     monkeypatch.setitem(SERVICE_US, "volume-aws-gp3", 3000.0)
-    found = advice(0.6)
-    assert found.decision.setting == OFF and found.instead == found.settings[0]
-    assert headline(found).startswith(f"Set {OFF}: ") and "if 600 ms of commits may be lost" in headline(
-        found
+    advised = advice(0.6)
+    assert advised.decision.setting == OFF and advised.instead == advised.settings[0]
+    assert headline(advised).startswith(f"Set {OFF}: ") and "if 600 ms of commits may be lost" in headline(
+        advised
     )
-    assert further_sentences(found)[0].startswith("What can be bought: Move ")
+    assert further_sentences(advised)[0].startswith("What can be bought: Move ")
 
 
 def test_a_move_that_reaches_more_stays_recommended() -> None:
-    found = advice(1.0)
-    assert found.decision.setting is None, "all on the volume is faster than the log for nothing"
+    advised = advice(1.0)
+    assert advised.decision.setting is None, "all on the volume is faster than the log for nothing"
 
 
 def test_a_setting_helps_where_nothing_can_be_bought(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SERVICE_US, "volume-aws-gp3", 9000.0)
     assert advice().decision.stays and advice().decision.setting is None
-    found = advice(1.0)
-    assert found.decision.stays and found.decision.setting == OFF
-    assert further_sentences(found)[0].startswith("What can be bought: Nothing you can buy here helps")
+    advised = advice(1.0)
+    assert advised.decision.stays and advised.decision.setting == OFF
+    assert further_sentences(advised)[0].startswith("What can be bought: Nothing you can buy here helps")
 
 
 def test_a_setting_that_reaches_the_goal_is_enough() -> None:
@@ -89,22 +91,22 @@ def test_a_setting_that_reaches_the_goal_is_enough() -> None:
 
 def test_no_bound_is_no_permission() -> None:
     recorded = {"journal_mode": "wal", "synchronous": "full"}
-    found = advice(1e6, engine="sqlite", settings=recorded)
-    (normal,) = found.settings
-    assert normal.worthwhile and normal.loses_s is None and found.decision.setting is None
+    advised = advice(1e6, engine="sqlite", settings=recorded)
+    (normal,) = advised.settings
+    assert normal.worthwhile and normal.loses_s is None and advised.decision.setting is None
 
 
 def test_text_and_page_show_the_same_table() -> None:
     of = predictor()
-    found = advise(of, ["gp3"])
-    tables = [block for block in advice_document(found) if isinstance(block, Table)]
-    (table,) = [one for one in tables if one.title == "Settings instead"]
+    advice = advise(of, ["gp3"])
+    tables = [block for block in advice_document(advice) if isinstance(block, Table)]
+    (table,) = [table for table in tables if table.title == "Settings instead"]
     assert [row[0].text for row in table.rows] == [OFF, "commit_delay=1000"]
-    steps = [item for block in advice_document(found) if isinstance(block, Bullets) for item in block.items]
-    (said,) = [item for item in steps if item.startswith(OFF)]
-    assert "ALTER SYSTEM SET synchronous_commit = off" in said and "To go back: " in said
-    assert "power cuts lost acknowledged commits" in said and "https://www.postgresql.org/" in said
-    made = subject(of, found, Terms(), Path("shop"))
+    steps = [item for block in advice_document(advice) if isinstance(block, Bullets) for item in block.items]
+    (text,) = [item for item in steps if item.startswith(OFF)]
+    assert "ALTER SYSTEM SET synchronous_commit = off" in text and "To go back: " in text
+    assert "power cuts lost acknowledged commits" in text and "https://www.postgresql.org/" in text
+    made = subject(of, advice, Terms(), Path("shop"))
     page = advice_page(made)
     assert "<h2>Settings instead</h2>" in page and OFF in page
     allowed = advise(of, ["gp3"], goal=Goal.parse("tps=1000"), may_lose_s=1.0)

@@ -107,8 +107,8 @@ def test_files_that_were_not_touched_count() -> None:
     assert (space.size_bytes, space.now_bytes) == (7 * GIB, 7 * GIB)
 
 
-def of_log(devices: list[str], terms: Terms | None = None, **said: Any) -> tuple[Predictor, Advice]:
-    made = Predictor(about(**said), [], Replayer(FakeReplay()), model_error=ModelError())
+def of_log(devices: list[str], terms: Terms | None = None, **fields: Any) -> tuple[Predictor, Advice]:
+    made = Predictor(about(**fields), [], Replayer(FakeReplay()), model_error=ModelError())
     return made, advise(made, devices, terms=terms)
 
 
@@ -121,13 +121,13 @@ def test_a_log_is_billed_for_what_it_may_need_and_says_when_it_is_full() -> None
     assert Role.LOG in option.placement
     size = next(part for bill in option.bills for part in bill.parts if part.what == "size")
     assert size.quantity >= 21
-    (one,) = advice.filling
+    (filling,) = advice.filling
     written, speedup = advice.recorded.io[Role.LOG].written_bytes_per_s, option.prediction.speedup
-    assert speedup and one.full_after_s == pytest.approx(one.free_bytes / written / speedup.value)
-    said = " ".join(block.text for block in advice_document(advice) if isinstance(block, Text))
-    assert "The log may need 21.0 GiB, now 954 MiB: " in said
-    assert "max_wal_size 20.0 GiB and wal_keep_size 1.00 GiB." in said
-    assert "If archiving stops, the log fills the free " in said and "and the server stops." in said
+    assert speedup and filling.full_after_s == pytest.approx(filling.free_bytes / written / speedup.value)
+    text = " ".join(block.text for block in advice_document(advice) if isinstance(block, Text))
+    assert "The log may need 21.0 GiB, now 954 MiB: " in text
+    assert "max_wal_size 20.0 GiB and wal_keep_size 1.00 GiB." in text
+    assert "If archiving stops, the log fills the free " in text and "and the server stops." in text
     page = page_data(subject(made, advice, Terms(), Path("shop")))
     (card,) = (role for role in page["roles"] if role["name"] == "log")
     assert card["size_bytes"] == 21 * GIB

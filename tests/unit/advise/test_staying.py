@@ -44,18 +44,18 @@ class LongerMedian(FakeReplay):
     def _outcome(
         self, scenario: dict[str, Any], profiles: Sequence[_core.Profile], factor: float = 1.0
     ) -> dict[str, Any]:
-        found = super()._outcome(scenario, profiles, factor)
+        outcome = super()._outcome(scenario, profiles, factor)
         names = {profiles[place["profile"]].name for place in scenario["placement"].values()}
         if "ssd-nvme-dc" in names:
-            found["latency"] |= {"p50_us": 20_000.0}
-        return found
+            outcome["latency"] |= {"p50_us": 20_000.0}
+        return outcome
 
 
 def predictor(
-    engine: str = "postgres", fake: FakeReplay | None = None, error: ModelError | None = None, **said: Any
+    engine: str = "postgres", fake: FakeReplay | None = None, error: ModelError | None = None, **fields: Any
 ) -> Predictor:
     made = Replayer(fake or FakeReplay())
-    return Predictor(about(engine=engine, **said), [], made, model_error=error or ModelError())
+    return Predictor(about(engine=engine, **fields), [], made, model_error=error or ModelError())
 
 
 def requests(patch: pytest.MonkeyPatch, **of: float) -> None:
@@ -84,15 +84,15 @@ def test_a_gain_within_the_error_of_the_model_is_no_reason_to_move(
     assert 1.02 < advice.fastest.prediction.speedup.value < 1.06 < advice.fastest.prediction.speedup.high
     assert advice.decision.stays and advice.decision.why == "alike"
     assert advice.best.placement == {} and advice.ladder == []
-    said = headline(advice)
-    assert said.startswith("Nothing you can buy here helps: ") and "no difference that can be told" in said
+    text = headline(advice)
+    assert text.startswith("Nothing you can buy here helps: ") and "no difference that can be told" in text
     shown = page(of, advice)
     assert decision.headline(shown) == "Nothing you can buy here helps."
     data = page_data(shown)
     assert data["advised"] == 0 and not any(data["figures"]["told"])
-    found = advice.model_dump(mode="json")["decision"]
-    assert found["option"]["placement"] == {} and found["option"]["cost_per_month"] == 0
-    assert found["time"][0]["remedy"]
+    fields = advice.model_dump(mode="json")["decision"]
+    assert fields["option"]["placement"] == {} and fields["option"]["cost_per_month"] == 0
+    assert fields["time"][0]["remedy"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -169,13 +169,13 @@ def test_a_goal_just_above_the_recorded_rate_does_not_move_for_a_gain_that_canno
 def test_a_fleet_moves_nothing_that_advice_would_not(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requests(monkeypatch, log=0.0021)
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor(engine))
-    found = options_of(OptionsTask(RecordingAt("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), Terms()))
-    assert isinstance(found, DatabaseOptions)
-    assert [option.placement for option in found.options] == [{}]
+    options = options_of(OptionsTask(RecordingAt("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), Terms()))
+    assert isinstance(options, DatabaseOptions)
+    assert [option.placement for option in options.options] == [{}]
 
 
 @pytest.mark.parametrize(
-    ("shares", "engine", "said"),
+    ("shares", "engine", "expected"),
     [
         ([["runnable", 0.6], ["cpu", 0.4]], "postgres", ["more cores", "faster cores"]),
         ([["client", 0.9], ["cpu", 0.1]], "mariadb", ["fewer round trips"]),
@@ -186,7 +186,7 @@ def test_a_fleet_moves_nothing_that_advice_would_not(engine: str, monkeypatch: p
     ids=["cores", "client", "setting", "memory", "locks"],
 )
 def test_the_headline_says_what_would_help_instead(
-    shares: list[list[Any]], engine: str, said: list[str], monkeypatch: pytest.MonkeyPatch
+    shares: list[list[Any]], engine: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests(monkeypatch, log=0.0021)
 
@@ -195,19 +195,21 @@ def test_the_headline_says_what_would_help_instead(
             return super()._outcome(*of) | {"shares": shares}
 
     words = headline(advise(predictor(engine, Spent()), ["nvme-dc"]))
-    for part in said:
+    for part in expected:
         assert part in words.partition("What would: ")[2], words
 
 
 @pytest.mark.parametrize(
-    ("devices", "budget", "said"),
+    ("devices", "budget", "expected"),
     [
-        (["7k2"], 1.0, "no other placement costs 1.0 $/month or less"),
+        (["7k2"], 1.0, "no other placement costs 1 $/month or less"),
         (["7k2"], None, "none of all 8 placements"),
     ],
 )
-def test_nothing_to_buy_is_said_with_its_reason(devices: list[str], budget: float | None, said: str) -> None:
-    assert said in headline(advise(predictor(), devices, budget)).replace("\u00a0", " ")
+def test_nothing_to_buy_is_said_with_its_reason(
+    devices: list[str], budget: float | None, expected: str
+) -> None:
+    assert expected in headline(advise(predictor(), devices, budget)).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -218,8 +220,8 @@ def test_files_that_ask_nothing_of_a_device_are_no_reason_against_it(
     requests(monkeypatch, log=0.0, data=0.0, index=0.0)
     advice = advise(predictor(engine), ["nvme-dc", "gp3"])
     assert advice.best.stays and advice.left_out == []
-    said = headline(advice)
-    assert "no file asks enough of a device to be worth a move" in said and "fits" not in said
+    text = headline(advice)
+    assert "no file asks enough of a device to be worth a move" in text and "fits" not in text
 
 
 def test_a_wait_that_a_setting_adds_to_each_flush_is_named_first() -> None:

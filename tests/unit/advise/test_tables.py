@@ -33,33 +33,33 @@ def test_no_set_of_at_most_its_size_has_a_higher_value(
     def figures(places: tuple[int, ...]) -> tuple[int, float]:
         return sum(items[place][0] for place in places), sum(items[place][1] for place in places)
 
-    found = [figures(places) for places in best_sets(items, capacity)]
+    best = [figures(places) for places in best_sets(items, capacity)]
     numbers = range(len(items))
     every = [figures(places) for count in numbers for places in combinations(numbers, count + 1)]
     for size, value in every:
         if value > 0 and (capacity is None or size <= capacity):
-            assert any(other <= size and worth >= value - 1e-9 for other, worth in found)
-    assert found == sorted(found)
-    assert all(capacity is None or size <= capacity for size, _ in found)
+            assert any(other <= size and worth >= value - 1e-9 for other, worth in best)
+    assert best == sorted(best)
+    assert all(capacity is None or size <= capacity for size, _ in best)
 
 
 def test_many_alike_tables_end_in_time() -> None:
-    found = best_sets([(1000 + place, 1.0 + place / 1000) for place in range(60)], 40_000)
-    assert found
-    assert max(len(places) for places in found) <= 39
+    best = best_sets([(1000 + place, 1.0 + place / 1000) for place in range(60)], 40_000)
+    assert best
+    assert max(len(places) for places in best) <= 39
 
 
 def test_the_set_that_fits_is_recommended_with_what_it_gains() -> None:
     predictor = Predictor.open(RECORDED, seeds=2, names=NAMES)
-    (found,) = advise_tables(predictor, ["nvme-dc"]).devices
-    assert [one.names for one in found.sets][-1] == [
+    (device_tables,) = advise_tables(predictor, ["nvme-dc"]).devices
+    assert [table_set.names for table_set in device_tables.sets][-1] == [
         "public.pgbench_accounts",
         "public.pgbench_accounts_pkey",
     ]
-    gains = [one.gain for one in found.sets]
+    gains = [table_set.gain for table_set in device_tables.sets]
     assert gains == sorted(gains)
     (small,) = advise_tables(predictor, ["nvme-dc"], capacity_bytes=2_000_000_000).devices
-    assert [one.names for one in small.sets] == [["public.pgbench_accounts_pkey"]]
+    assert [table_set.names for table_set in small.sets] == [["public.pgbench_accounts_pkey"]]
     with pytest.raises(TierwiseError, match="fits the device"):
         advise_tables(predictor, ["nvme-dc"], capacity_bytes=1000)
 
@@ -69,13 +69,13 @@ TABLES = ["public.orders", "public.orders_pkey", "public.items"]
 
 def test_devices_are_ranked_by_gain_then_by_price() -> None:
     advice = advise_tables(tables_predictor(TABLES), ["io2", "gp3", "nvme-dc", "7k2"])
-    assert [one.device for one in advice.devices] == [
+    assert [device.device for device in advice.devices] == [
         "volume-aws-gp3",
         "ssd-nvme-dc",
         "volume-aws-io2",
         "hdd-7k2",
     ], "gp3 is within 15 % of nvme-dc for less; a disk such as the recorded one gains nothing"
-    assert [one.best is None for one in advice.devices] == [False, False, False, True]
+    assert [device.best is None for device in advice.devices] == [False, False, False, True]
 
 
 def test_the_price_is_that_of_the_device_for_the_files_of_the_set() -> None:
@@ -85,8 +85,8 @@ def test_the_price_is_that_of_the_device_for_the_files_of_the_set() -> None:
         (Terms(years=2.5), 20.0),
         (Terms(have=("ssd-nvme-dc",)), 0.0),
     ):
-        (found,) = advise_tables(predictor, ["nvme-dc"], terms).devices
-        best = found.recommended
+        (device_tables,) = advise_tables(predictor, ["nvme-dc"], terms).devices
+        best = device_tables.recommended
         assert best and best.gain_per_s and best.bill.per_month == pytest.approx(per_month)
         rate = predictor.as_recorded.rate_per_s
         assert rate and best.gain_per_s == pytest.approx(rate.value * best.gain, rel=0.01)
@@ -100,18 +100,18 @@ def test_the_price_is_that_of_the_device_for_the_files_of_the_set() -> None:
 def test_headroom_takes_space_of_the_capacity() -> None:
     predictor = tables_predictor(TABLES)
     most = max(
-        one.size_bytes
-        for one in advise_tables(predictor, ["gp3"], Terms(headroom=1.0), 4_000_000_000).devices[0].sets
+        table_set.size_bytes
+        for table_set in advise_tables(predictor, ["gp3"], Terms(headroom=1.0), 4_000_000_000).devices[0].sets
     )
     assert most <= 2_000_000_000
 
 
 def test_tables_alone_and_what_they_gain_at_most() -> None:
     advice = advise_tables(tables_predictor(TABLES), ["nvme-dc"], alone=True)
-    assert [one.names for one in advice.devices[0].alone] == [[name] for name in TABLES]
-    for row, one in zip(advice.rows, advice.devices[0].alone, strict=True):
-        assert row.at_most and one.prediction.speedup
-        assert row.at_most.value >= one.prediction.speedup.value
+    assert [single.names for single in advice.devices[0].alone] == [[name] for name in TABLES]
+    for row, single in zip(advice.rows, advice.devices[0].alone, strict=True):
+        assert row.at_most and single.prediction.speedup
+        assert row.at_most.value >= single.prediction.speedup.value
     assert sum(row.wait_share for row in advice.rows) == pytest.approx(1.0)
     assert all(row.at_most is None for row in advise_tables(tables_predictor(TABLES), ["nvme-dc"]).rows)
 
@@ -189,7 +189,7 @@ def test_an_advice_with_names_has_tables_in_text_json_and_page(tmp_path: Path) -
         "public.pgbench_accounts",
         "public.pgbench_accounts_pkey",
     ]
-    assert [one["names"] for one in tables["devices"][0]["alone"]] == [
+    assert [table["names"] for table in tables["devices"][0]["alone"]] == [
         [row["name"]] for row in tables["rows"]
     ]
     html = page.read_text("utf-8")

@@ -73,8 +73,8 @@ def test_no_placement_of_a_ranking_or_an_advice_parts_them(engine: str) -> None:
 
 @cases
 def test_a_search_of_too_many_placements_parts_none(engine: str) -> None:
-    found = rank(predictor(engine), [RECORDED, *DEVICES], most=2)
-    assert not found.complete and all(one(each.placement, CASES[engine][1]) for each in found.ranked)
+    ranking = rank(predictor(engine), [RECORDED, *DEVICES], most=2)
+    assert not ranking.complete and all(one(each.placement, CASES[engine][1]) for each in ranking.ranked)
 
 
 @cases
@@ -83,8 +83,8 @@ def test_text_json_page_and_explorer_say_that_and_why(engine: str) -> None:
     advice = advise(of, DEVICES)
     because = moves_of(engine)["together"]
     assert because in " ".join(further_sentences(advice))
-    (said,) = advice.model_dump(mode="json")["decision"]["together"]
-    assert set(said["roles"]) == {role.value for role in roles} and said["because"] == because
+    (group,) = advice.model_dump(mode="json")["decision"]["together"]
+    assert set(group["roles"]) == {role.value for role in roles} and group["because"] == because
     made = subject(of, advice, Terms(), Path("shop"))
     data = page_data(made)
     (card,) = [card for card in data["roles"] if len(card["roles"]) > 1]
@@ -95,8 +95,8 @@ def test_text_json_page_and_explorer_say_that_and_why(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
 def test_the_headline_moves_the_database_with_its_log(engine: str) -> None:
-    said = headline(advise(predictor(engine), ["nvme-dc"]))
-    assert said.startswith("Move ") and "the data" in said and "the log" in said and " together: " in said
+    text = headline(advise(predictor(engine), ["nvme-dc"]))
+    assert text.startswith("Move ") and "the data" in text and "the log" in text and " together: " in text
 
 
 @cases
@@ -109,18 +109,21 @@ def test_a_placement_that_parts_them_is_answered_and_warned_of(engine: str) -> N
 
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
 def test_the_steps_name_what_moves_along(engine: str) -> None:
-    found = guide(engine, {Role.DATA: "ssd-nvme-dc", Role.LOG: "ssd-nvme-dc"})
-    assert [step.role for step in found.steps] == ["data"]
-    assert found.along == [f"log moves with the data: {moves_of(engine)['together']}"] and not found.without
+    instructions = guide(engine, {Role.DATA: "ssd-nvme-dc", Role.LOG: "ssd-nvme-dc"})
+    assert [step.role for step in instructions.steps] == ["data"]
+    assert (
+        instructions.along == [f"log moves with the data: {moves_of(engine)['together']}"]
+        and not instructions.without
+    )
     apart = guide(engine, {Role.DATA: "ssd-nvme-dc", Role.LOG: "ram"})
     assert apart.along == [] and apart.without[0].startswith("log: it moves with the data")
 
 
 def test_a_fleet_keeps_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor("sqlite"))
-    found = options_of(OptionsTask(RecordingAt("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), Terms()))
-    assert isinstance(found, DatabaseOptions) and len(found.options) > 1
-    assert all(one(option.placement, CASES["sqlite"][1]) for option in found.options)
+    options = options_of(OptionsTask(RecordingAt("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), Terms()))
+    assert isinstance(options, DatabaseOptions) and len(options.options) > 1
+    assert all(one(option.placement, CASES["sqlite"][1]) for option in options.options)
 
 
 def test_units_are_of_recorded_roles_and_an_unknown_engine_has_single_ones() -> None:
@@ -141,14 +144,14 @@ def test_every_role_that_a_recording_can_show_moves_by_steps_with_another_or_wit
         pytest.skip("nothing is recorded of it")
     known = moves_of(engine)
     for role in {rule["role"] for rule in rules(engine)["file"] if rule.get("role")}:
-        said = known[role]
-        assert "there" in said or "reason" in said or said["with"] in known, (engine, role)
+        move = known[role]
+        assert "there" in move or "reason" in move or move["with"] in known, (engine, role)
 
 
 @pytest.mark.parametrize(
     "engine",
     [DuckEngine, MariadbEngine, PostgresEngine, RocksEngine, SqliteEngine],
-    ids=lambda one: one.__name__,
+    ids=lambda case: case.__name__,
 )
 def test_files_that_the_lab_finds_inside_another_role_move_with_it(engine: type[Engine]) -> None:
     name = engine.__module__.split(".")[-2]

@@ -34,17 +34,19 @@ def test_the_list_of_devices_says_it(arguments: list[str], monkeypatch: pytest.M
         monkeypatch.setattr(profiles, "names", lambda: ["volume-aws-gp3", "ssd-nvme-dc"])
     shown = CliRunner().invoke(app, ["device", *arguments], env={"COLUMNS": "200"}).stdout
     assert "not checked" in shown and "nobody compared it with the source" in shown
-    found = json.loads(CliRunner().invoke(app, ["device", *arguments, "--format", "json"]).stdout)
-    unchecked = [one for one in found["devices"] if one["price_source"] and not one["price_checked"]]
-    assert unchecked and all(one["cost_per_gb_month"] for one in unchecked)
+    content = json.loads(CliRunner().invoke(app, ["device", *arguments, "--format", "json"]).stdout)
+    unchecked = [
+        device for device in content["devices"] if device["price_source"] and not device["price_checked"]
+    ]
+    assert unchecked and all(device["cost_per_gb_month"] for device in unchecked)
 
 
 @pytest.mark.parametrize("devices", [["nvme-dc"], ["gp3", "io2"]])
 def test_advice_says_it_of_the_devices_that_it_prices(devices: list[str]) -> None:
     advice = advise(predictor(), devices)
-    assert all(not one.checked for one in advice.prices)
-    said = " ".join(block.text for block in advice_document(advice) if isinstance(block, Text))
-    assert "Prices that nobody checked against their source: " in said and ", not checked): " in said
+    assert all(not price.checked for price in advice.prices)
+    text = " ".join(block.text for block in advice_document(advice) if isinstance(block, Text))
+    assert "Prices that nobody checked against their source: " in text and ", not checked): " in text
 
 
 @pytest.mark.parametrize(
@@ -58,4 +60,4 @@ def test_a_price_of_one_s_own_is_checked_unless_it_says_otherwise(
     (price,) = Prices.read(file).own.values()
     assert price.checked == checked
     advice = advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=file))
-    assert [one.checked for one in advice.prices] == [checked]
+    assert [price.checked for price in advice.prices] == [checked]

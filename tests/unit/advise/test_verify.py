@@ -47,9 +47,9 @@ def forecast(directory: Path, *arguments: str | Path) -> Path:
 
 def changed(path: Path, change: Any) -> Path:
     """The JSON of a file after a change."""
-    found = json.loads(path.read_text())
-    change(found)
-    path.write_text(json.dumps(found))
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
     return path
 
 
@@ -68,62 +68,62 @@ def on_real_disks(directory: Path, **log: Any) -> Path:
     return copy
 
 
-def kinds(found: Verification) -> list[tuple[str, Role | None]]:
-    return [(one.kind, one.role) for one in found.differences]
+def kinds(verification: Verification) -> list[tuple[str, Role | None]]:
+    return [(difference.kind, difference.role) for difference in verification.differences]
 
 
 def test_what_is_reproduced_comes_true(tmp_path: Path) -> None:
-    found = verify(forecast(tmp_path, "predict", RECORDING), RECORDING)
-    assert found.inside
-    assert [one.what for one in found.figures] == ["rate", "p50", "p99"]
-    assert not found.differences and not found.work
+    verification = verify(forecast(tmp_path, "predict", RECORDING), RECORDING)
+    assert verification.inside
+    assert [figure.what for figure in verification.figures] == ["rate", "p50", "p99"]
+    assert not verification.differences and not verification.work
 
 
 def test_work_done_once_is_compared_by_its_time(tmp_path: Path) -> None:
-    found = verify(forecast(tmp_path, "predict", ONCE), ONCE)
-    assert [one.what for one in found.figures] == ["time"]
-    assert found.inside
+    verification = verify(forecast(tmp_path, "predict", ONCE), ONCE)
+    assert [figure.what for figure in verification.figures] == ["time"]
+    assert verification.inside
 
 
 def test_more_clients_are_found_and_explain(tmp_path: Path) -> None:
-    found = verify(forecast(tmp_path, "predict", ONE_STATEMENT, "--clients", "1"), ONE_STATEMENT)
-    (difference,) = found.differences
+    verification = verify(forecast(tmp_path, "predict", ONE_STATEMENT, "--clients", "1"), ONE_STATEMENT)
+    (difference,) = verification.differences
     assert (difference.kind, difference.predicted, difference.measured) == ("clients", 1, 8)
     assert difference.closes == pytest.approx(1, abs=0.1)
-    assert found.explained and not found.inside
+    assert verification.explained and not verification.inside
 
 
 def test_arrivals_are_compared_where_they_were_predicted(tmp_path: Path) -> None:
-    found = verify(forecast(tmp_path, "predict", RECORDING, "--rate", "60"), RECORDING)
-    assert kinds(found) == [("arrivals", None)]
-    assert found.explained and not found.inside
+    verification = verify(forecast(tmp_path, "predict", RECORDING, "--rate", "60"), RECORDING)
+    assert kinds(verification) == [("arrivals", None)]
+    assert verification.explained and not verification.inside
 
 
 def test_another_machine_is_found(tmp_path: Path) -> None:
-    def change(found: dict[str, Any]) -> None:
-        found["recorded"] |= {"cores": 64, "memory_bytes": 64 << 30}
+    def change(content: dict[str, Any]) -> None:
+        content["recorded"] |= {"cores": 64, "memory_bytes": 64 << 30}
 
-    found = verify(changed(forecast(tmp_path, "predict", RECORDING), change), RECORDING)
-    assert set(kinds(found)) == {("cores", None), ("memory", None)}
+    verification = verify(changed(forecast(tmp_path, "predict", RECORDING), change), RECORDING)
+    assert set(kinds(verification)) == {("cores", None), ("memory", None)}
 
 
 def test_a_role_that_was_not_moved_is_found(tmp_path: Path) -> None:
     """The recommended placement is verified where none of the file's fits the recorded devices."""
     advice = forecast(tmp_path, "advise", RECORDING, "--devices", "nvme-dc")
-    found = verify(advice, RECORDING)
-    assert found.forecast.label == "the best placement"
-    assert kinds(found) == [("placement", Role.LOG)]
-    assert found.explained and not found.inside
+    verification = verify(advice, RECORDING)
+    assert verification.forecast.label == "the best placement"
+    assert kinds(verification) == [("placement", Role.LOG)]
+    assert verification.explained and not verification.inside
 
 
 def test_the_placement_that_was_made_is_the_one_verified(tmp_path: Path) -> None:
     """The recorded disk is as its profile: advice to move the log away and back again came true."""
-    found = verify(
+    verification = verify(
         forecast(tmp_path, "predict", RECORDING, "--place", "all=nvme-dc", "--place", "all=hdd-7k2"),
         RECORDING,
     )
-    assert found.forecast.prediction.scenario.placement == {"all": "hdd-7k2"}
-    assert not [one for one in found.differences if one.kind == "placement"]
+    assert verification.forecast.prediction.scenario.placement == {"all": "hdd-7k2"}
+    assert not [difference for difference in verification.differences if difference.kind == "placement"]
 
 
 @pytest.mark.parametrize(
@@ -138,23 +138,23 @@ def test_the_placement_that_was_made_is_the_one_verified(tmp_path: Path) -> None
 def test_a_device_that_is_not_the_promised_one_is_found(
     log: dict[str, Any], expected: list[Any], tmp_path: Path
 ) -> None:
-    found = verify(
+    verification = verify(
         forecast(tmp_path, "predict", RECORDING, "--place", "log=nvme-dc"), on_real_disks(tmp_path, **log)
     )
-    assert kinds(found) == expected
-    assert found.explained and not found.inside
-    (times,) = [one for one in found.roles if one.role is Role.LOG]
+    assert kinds(verification) == expected
+    assert verification.explained and not verification.inside
+    (times,) = [role for role in verification.roles if role.role is Role.LOG]
     assert times.measured_us and times.simulated_us and times.measured_us > 50 * times.simulated_us
 
 
 def test_another_mix_of_transactions_is_found(tmp_path: Path) -> None:
-    def change(found: dict[str, Any]) -> None:
-        found["recorded"]["clients"] = 8
+    def change(content: dict[str, Any]) -> None:
+        content["recorded"]["clients"] = 8
 
-    found = verify(changed(forecast(tmp_path, "predict", RECORDING), change), ONE_STATEMENT)
-    assert not found.differences
-    assert not found.explained and not found.inside
-    assert [one.what for one in found.work][:2] == ["requests", "processor time"]
+    verification = verify(changed(forecast(tmp_path, "predict", RECORDING), change), ONE_STATEMENT)
+    assert not verification.differences
+    assert not verification.explained and not verification.inside
+    assert [change.what for change in verification.work][:2] == ["requests", "processor time"]
 
 
 def test_the_command_says_why(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -167,36 +167,36 @@ def test_the_command_says_why(tmp_path: Path, snapshot: SnapshotAssertion) -> No
     assert CliRunner().invoke(app, ["verify", *SEEDS, str(reproduced), str(RECORDING)]).exit_code == 0
 
 
-def _other_version(found: dict[str, Any]) -> None:
-    found["schema_version"] = 99
+def _other_version(content: dict[str, Any]) -> None:
+    content["schema_version"] = 99
 
 
-def _own_profile(found: dict[str, Any]) -> None:
-    found["predictions"][0]["scenario"]["placement"] = {"log": "/etc/passwd"}
+def _own_profile(content: dict[str, Any]) -> None:
+    content["predictions"][0]["scenario"]["placement"] = {"log": "/etc/passwd"}
 
 
-def _no_figures(found: dict[str, Any]) -> None:
-    found["predictions"][0]["rate_per_s"] = "fast"
+def _no_figures(content: dict[str, Any]) -> None:
+    content["predictions"][0]["rate_per_s"] = "fast"
 
 
-def _no_seconds(found: dict[str, Any]) -> None:
-    found["predictions"][0]["rate_per_s"]["value"] = 0
+def _no_seconds(content: dict[str, Any]) -> None:
+    content["predictions"][0]["rate_per_s"]["value"] = 0
 
 
-def _no_clients(found: dict[str, Any]) -> None:
-    found["recorded"]["clients"] = 0
+def _no_clients(content: dict[str, Any]) -> None:
+    content["recorded"]["clients"] = 0
 
 
-def _infinite(found: dict[str, Any]) -> None:
-    found["predictions"][0]["p99_us"]["high"] = float("inf")
+def _infinite(content: dict[str, Any]) -> None:
+    content["predictions"][0]["p99_us"]["high"] = float("inf")
 
 
-def _nothing(found: dict[str, Any]) -> None:
-    found["predictions"] = []
+def _nothing(content: dict[str, Any]) -> None:
+    content["predictions"] = []
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (_other_version, "version 99 of prediction"),
         (_own_profile, "names the file '/etc/passwd' as a device"),
@@ -207,8 +207,8 @@ def _nothing(found: dict[str, Any]) -> None:
         (_nothing, "no prediction that was answered"),
     ],
 )
-def test_a_file_that_is_no_forecast_is_refused(change: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(TierwiseError, match=said):
+def test_a_file_that_is_no_forecast_is_refused(change: Any, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=expected):
         verify(changed(forecast(tmp_path, "predict", RECORDING), change), RECORDING)
 
 

@@ -37,20 +37,20 @@ class Elsewhere(FakeReplay):
         self.times, self.flushes, self.turns = times, flushes, turns
 
     def work(self) -> str:
-        said = json.loads(super().work())
-        rate = said["observed"]["transactions_per_s"] * self.times
-        said["observed"] = {"turns_per_s": self.turns * rate, "transactions_per_s": rate}
-        return json.dumps(said | {"turns": round(3000 * self.turns)} | self.more)
+        content = json.loads(super().work())
+        rate = content["observed"]["transactions_per_s"] * self.times
+        content["observed"] = {"turns_per_s": self.turns * rate, "transactions_per_s": rate}
+        return json.dumps(content | {"turns": round(3000 * self.turns)} | self.more)
 
     def _outcome(
         self, scenario: dict[str, Any], profiles: Sequence[_core.Profile], factor: float = 1.0
     ) -> dict[str, Any]:
-        found = super()._outcome(scenario, profiles, factor)
-        found["transactions"] = round(found["transactions"] * self.times)
-        for load in found["io"]:
+        outcome = super()._outcome(scenario, profiles, factor)
+        outcome["transactions"] = round(outcome["transactions"] * self.times)
+        for load in outcome["io"]:
             load["writes"] = load["flushes"] = round(load["flushes"] * self.times * self.flushes)
             load["busy_s"] /= self.times if self.times > 1 else 1.0
-        return found
+        return outcome
 
 
 def predictor(fake: FakeReplay | None = None, engine: str = "postgres") -> Predictor:
@@ -84,8 +84,8 @@ def test_the_placement_of_the_emulated_disks_is_the_one_compared(
     models: dict[str, str], expected: dict[str, str]
 ) -> None:
     """Also where a part of the files lies on a real disk, or was not touched after the move."""
-    found = choose(forecasts(AS_RECORDED, LOG, ALL, label="x"), None, models)
-    assert found.prediction.scenario.placement == expected
+    choice = choose(forecasts(AS_RECORDED, LOG, ALL, label="x"), None, models)
+    assert choice.prediction.scenario.placement == expected
 
 
 def test_on_real_disks_it_is_the_recommended_one_or_the_one_that_is_named() -> None:
@@ -102,8 +102,8 @@ def written(directory: Path, placement: dict[str, str], engine: str) -> Path:
     of = predictor(engine=engine)
     (answer,) = of.predict([Scenario(placement=placement)])
     file = directory / "forecast.json"
-    said = {"schema": "prediction", "schema_version": 1, "recorded": of.run.model_dump(mode="json")}
-    file.write_text(json.dumps(said | {"predictions": [answer.model_dump(mode="json")]}))
+    content = {"schema": "prediction", "schema_version": 1, "recorded": of.run.model_dump(mode="json")}
+    file.write_text(json.dumps(content | {"predictions": [answer.model_dump(mode="json")]}))
     return file
 
 
@@ -123,10 +123,10 @@ def test_another_device_is_never_blamed_on_the_mix(
     """The disks are ten times as fast, and commits share flushes otherwise: the clients ask the same."""
     real = [{"profile": None, "roles": ROLES}]
     after = Elsewhere(times=10.0, flushes=flushes, devices=real)
-    found = verified(tmp_path, {}, after, monkeypatch, engine)
-    said = headline(found)
-    assert not found.inside and "mix" not in said and "other work" not in said
-    assert "device of the log is faster than when it was recorded" in said, said
+    verification = verified(tmp_path, {}, after, monkeypatch, engine)
+    text = headline(verification)
+    assert not verification.inside and "mix" not in text and "other work" not in text
+    assert "device of the log is faster than when it was recorded" in text, text
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mariadb"])
@@ -134,16 +134,16 @@ def test_another_mix_is_blamed_where_the_clients_ask_for_more(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     after = Elsewhere(times=0.5, turns=9.0)
-    found = verified(tmp_path, {}, after, monkeypatch, engine)
-    assert "another mix of transactions (3.0 times the requests of the client)" in headline(found)
+    verification = verified(tmp_path, {}, after, monkeypatch, engine)
+    assert "another mix of transactions (3.0 times the requests of the client)" in headline(verification)
 
 
 def test_advice_is_verified_by_its_decision_first(tmp_path: Path) -> None:
     """In its file, the placement of the headline comes first, that of a goal too."""
     advice = advise(predictor(), ["nvme-dc"])
-    said = {"schema": "advice", "schema_version": 1, "recorded": advice.run.model_dump(mode="json")}
+    content = {"schema": "advice", "schema_version": 1, "recorded": advice.run.model_dump(mode="json")}
     file = tmp_path / "advice.json"
-    file.write_text(json.dumps(said | {"advice": advice.model_dump(mode="json")}))
+    file.write_text(json.dumps(content | {"advice": advice.model_dump(mode="json")}))
     first, *_ = read_forecasts(file)
     assert first.label == "the best placement"
     assert first.prediction.scenario == advice.decision.option.prediction.scenario

@@ -47,11 +47,11 @@ def test_the_interval_for_these_hosts_covers_their_mean(blocks: list[int]) -> No
 def test_the_interval_for_further_hosts_covers_the_mean_of_all_hosts(spread: float) -> None:
     rng = np.random.default_rng(2)
     several = [drawn(rng, list(spread * rng.standard_normal(4)), [3] * 4) for _ in range(DRAWS)]
-    ratios = [hosted_ratio(one) for one in several]
-    hits = sum(holds(one.elsewhere, TRUTH) for one in ratios)
+    ratios = [hosted_ratio(drawn) for drawn in several]
+    hits = sum(holds(ratio.elsewhere, TRUTH) for ratio in ratios)
     assert hits / DRAWS == pytest.approx(0.95, abs=0.015)
     if spread == 0.2:  # where the narrower interval would mislead
-        assert sum(holds(one.here, TRUTH) for one in ratios) / DRAWS < 0.5
+        assert sum(holds(ratio.here, TRUTH) for ratio in ratios) / DRAWS < 0.5
 
 
 @pytest.mark.parametrize("blocks", [[3, 2], [4] * 3, [2] * 10])
@@ -63,8 +63,8 @@ def test_equal_hosts_are_rarely_named(blocks: list[int]) -> None:
 
 def test_the_host_that_differs_is_named_and_no_other() -> None:
     rng = np.random.default_rng(4)
-    found = [differing_hosts(drawn(rng, [0.0, 0.25, 0.0, 0.0], [4] * 4)) for _ in range(300)]
-    assert sum(one == ["host1"] for one in found) / 300 > 0.9
+    differing = [differing_hosts(drawn(rng, [0.0, 0.25, 0.0, 0.0], [4] * 4)) for _ in range(300)]
+    assert sum(differing_hosts == ["host1"] for differing_hosts in differing) / 300 > 0.9
     assert set(differing_hosts(drawn(rng, [0.0, 0.5], [3, 3]))) == {"host0", "host1"}
 
 

@@ -29,7 +29,7 @@ def test_several_answers_are_a_table_everywhere(recording: tw.api.recordings.Rec
     many = recording.predict_many([{"all": name} for name in ("gp3", "nvme-dc")])
     frame = many.to_pandas()
     assert list(frame["all"]) == ["gp3", "nvme-dc"]
-    assert list(frame["speedup"]) == [one.speedup and one.speedup.value for one in many]
+    assert list(frame["speedup"]) == [answer.speedup and answer.speedup.value for answer in many]
     assert len(many) == 2 and "<table" in many._repr_html_() and "| " in str(many)
     assert many.plot() is not None
 

@@ -25,7 +25,7 @@ def refused(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ([], "give one of --pid PID, --engine NAME and -- COMMAND"),
         (["--pid", _ME, "--engine", "postgres"], "give one of"),
@@ -51,10 +51,14 @@ def refused(*arguments: str) -> str:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_options_that_make_no_sense(run_dir: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_options_that_make_no_sense(
+    run_dir: Path, tmp_path: Path, arguments: list[str], expected: str
+) -> None:
     out = tmp_path / "recording"
-    line = refused("-o", str(out), *(str(os.getpid()) if one == _ME else one for one in arguments))
-    assert told in line
+    line = refused(
+        "-o", str(out), *(str(os.getpid()) if argument == _ME else argument for argument in arguments)
+    )
+    assert expected in line
     assert "\n" not in line
     assert not out.exists()
 

@@ -67,10 +67,10 @@ def test_transactions_of_mysql(counts: dict[str, int], transactions: int) -> Non
     ],
 )
 def test_a_dsn_tells_the_engine(text: str, kind: str) -> None:
-    found = sql_session.find(text, None)
-    assert found is not None
-    assert found.kind == kind
-    assert "me" not in repr(found)
+    entry = sql_session.find(text, None)
+    assert entry is not None
+    assert entry.kind == kind
+    assert "me" not in repr(entry)
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_a_file_is_refused_that_others_may_read(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="chmod 600"):
         sql_session.find(None, file)
     file.chmod(0o600)
-    found = sql_session.find(None, file)
-    assert found is not None
-    assert found.text.endswith("@db/bench")
+    entry = sql_session.find(None, file)
+    assert entry is not None
+    assert entry.text.endswith("@db/bench")
     with pytest.raises(TierwiseError, match="cannot read"):
         sql_session.find(None, tmp_path / "none")
 
 
 def test_the_environment_is_asked_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sql_session.VARIABLE, "mysql://me@db")
-    found = sql_session.find(None, None)
-    assert found is not None
-    assert found.kind == "mysql"
+    entry = sql_session.find(None, None)
+    assert entry is not None
+    assert entry.kind == "mysql"
     option = sql_session.find("postgresql:///bench", None)
     assert option is not None
     assert option.kind == "postgresql"

@@ -83,8 +83,8 @@ def test_every_engine_has_its_cases() -> None:
 @pytest.mark.parametrize("engine", _FILES)
 def test_files_have_their_roles(engine: str) -> None:
     known = target.load(engine)
-    found = {path: known.role_of(path) for path in _FILES[engine]}
-    assert found == _FILES[engine]
+    roles = {path: known.role_of(path) for path in _FILES[engine]}
+    assert roles == _FILES[engine]
 
 
 @pytest.mark.parametrize("engine", _FILES)
@@ -101,9 +101,9 @@ def test_roles_that_names_do_not_tell_are_named() -> None:
 
 
 def test_programs_name_their_engine() -> None:
-    found = target.of_program("postgres")
-    assert found is not None
-    assert found.engine == "postgres"
+    of_program = target.of_program("postgres")
+    assert of_program is not None
+    assert of_program.engine == "postgres"
     assert target.of_program("bash") is None
 
 

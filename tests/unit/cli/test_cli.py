@@ -19,8 +19,8 @@ OLD = ("--json", "--out", "--for", "--placement", "--learn")
 
 def leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     if hasattr(command, "commands"):
-        for one in command.commands.values():
-            yield from leaves(f"{name} {one.name}", one)
+        for subcommand in command.commands.values():
+            yield from leaves(f"{name} {subcommand.name}", subcommand)
     else:
         yield name, command
 
@@ -30,9 +30,9 @@ COMMANDS = dict(leaf for name, command in all_commands() for leaf in leaves(name
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_options_mean_one_thing(name: str) -> None:
-    options = {opt: one for one in COMMANDS[name].params for opt in one.opts}
+    options = {opt: parameter for parameter in COMMANDS[name].params for opt in parameter.opts}
     assert not options.keys() & set(OLD), "this name was given up"
-    assert COMMANDS[name].help and all(one.help for one in COMMANDS[name].params)
+    assert COMMANDS[name].help and all(parameter.help for parameter in COMMANDS[name].params)
     if "--output" in options:
         assert "-o" in options["--output"].opts
     for option in ("--duration", "--slow-for", "--burst", "--until-usable"):

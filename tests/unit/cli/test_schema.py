@@ -80,8 +80,8 @@ def test_what_is_printed_is_valid(kind: str) -> None:
 
 
 def test_a_taken_recording_is_valid() -> None:
-    found = Recorded.of(Recording.open(Path(RECORDING)), Usability()).model_dump(mode="json")
-    assert not problems("record", json.loads(as_json(found, "record")))
+    content = Recorded.of(Recording.open(Path(RECORDING)), Usability()).model_dump(mode="json")
+    assert not problems("record", json.loads(as_json(content, "record")))
 
 
 def test_answers_and_comparisons_are_valid(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_every_name_has_a_schema() -> None:
     names = CliRunner().invoke(app, ["schema"]).stdout.split()
     assert len(names) == len(set(names)) >= 20
     for name in names:
-        found = schema(name).schema
-        assert found["title"]
-        for part in (found, *found.get("$defs", {}).values()):
+        shown = schema(name).schema
+        assert shown["title"]
+        for part in (shown, *shown.get("$defs", {}).values()):
             assert not [
                 key for key, value in part.get("properties", {}).items() if not value.get("description")
             ]

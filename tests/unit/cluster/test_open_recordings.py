@@ -20,7 +20,7 @@ from tierwise.model.executor import Executor, Lost
 from tierwise.predict import Predictor, Scenario, resolve
 
 pytestmark = pytest.mark.skipif(
-    any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow")),
+    any(find_spec(name) is None for name in ("cryptography", "distributed", "pyarrow")),
     reason="the extra cluster is not installed",
 )
 UPDATES = EXAMPLES / "keyed-update"
@@ -74,5 +74,5 @@ def test_recordings_stay_open_while_memory_allows(monkeypatch: pytest.MonkeyPatc
 
 def test_the_last_recording_stays_open_whatever_its_size() -> None:
     kept = OpenRecordings(most_resident_bytes=1)
-    one = task_of(UPDATES)
-    assert kept.get(one.uri, one.checksum) is kept.get(one.uri, one.checksum) and len(kept) == 1
+    task = task_of(UPDATES)
+    assert kept.get(task.uri, task.checksum) is kept.get(task.uri, task.checksum) and len(kept) == 1

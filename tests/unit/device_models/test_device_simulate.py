@@ -49,15 +49,15 @@ def test_a_file_of_requests_gives_figures_and_times(memory: Path, tmp_path: Path
     requests, times = tmp_path / "requests.csv", tmp_path / "times.csv"
     requests.write_text("op,lbn,sectors,think_ms\nR,0,8,1\nW,8,8,0\nF,0,0,0\nD,8,8,0\n")
     done = cli("simulate", memory, "--requests", requests, "--times", times, "--format", "json")
-    found: dict[str, Any] = json.loads(done.stdout)
+    content: dict[str, Any] = json.loads(done.stdout)
     # 100 µs, a pause of 1 ms, 50 µs, 500 µs, 50 µs.
-    assert found["virtual_s"] == pytest.approx(1.7e-3)
-    assert found["busy_share"] == pytest.approx(0.7 / 1.7)
-    assert found["mean_us"] == pytest.approx(175)
-    assert found["iops"] == pytest.approx(2 / 1.7e-3)
-    assert found["write_amplification"] == 1
-    assert set(found["ops"]) == {"read", "write", "flush", "discard"}
-    assert found["compared"] is None
+    assert content["virtual_s"] == pytest.approx(1.7e-3)
+    assert content["busy_share"] == pytest.approx(0.7 / 1.7)
+    assert content["mean_us"] == pytest.approx(175)
+    assert content["iops"] == pytest.approx(2 / 1.7e-3)
+    assert content["write_amplification"] == 1
+    assert set(content["ops"]) == {"read", "write", "flush", "discard"}
+    assert content["compared"] is None
     with times.open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["service_us"]) for row in rows] == [100, 50, 500, 50]
@@ -81,8 +81,8 @@ def test_the_table_is_for_people(memory: Path) -> None:
 
 def test_a_disk_that_waits_for_its_platter_takes_a_turn_a_flush() -> None:
     """With the cache off, each append but the first finds its sector just gone by: a turn at 7,200 rpm."""
-    found = simulate(profiles.load("hdd-7k2"), Job(preset="log-append-8k", count=200))
-    pair_us = found.ops["write"].mean_us + found.ops["flush"].mean_us
+    simulation = simulate(profiles.load("hdd-7k2"), Job(preset="log-append-8k", count=200))
+    pair_us = simulation.ops["write"].mean_us + simulation.ops["flush"].mean_us
     assert pair_us == pytest.approx(60e6 / 7200, rel=0.02)
 
 

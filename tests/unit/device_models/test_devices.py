@@ -19,8 +19,8 @@ def cli(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def summaries() -> dict[str, DeviceSummary]:
-    found = simulation.summarize([profiles.load(name) for name in profiles.names()])
-    return {summary.name: summary for summary in found}
+    summaries = simulation.summarize([profiles.load(name) for name in profiles.names()])
+    return {summary.name: summary for summary in summaries}
 
 
 def test_every_profile_has_figures(summaries: dict[str, DeviceSummary]) -> None:
@@ -59,7 +59,9 @@ def test_the_sources_of_members_count(summaries: dict[str, DeviceSummary]) -> No
 def test_the_list_is_for_people_and_for_programs(
     summaries: dict[str, DeviceSummary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "summarize", lambda chosen: [summaries[one.name] for one in chosen])
+    monkeypatch.setattr(
+        simulation, "summarize", lambda chosen: [summaries[profile.name] for profile in chosen]
+    )
     names = [summary["name"] for summary in json.loads(cli("device", "list", "--format", "json"))["devices"]]
     assert names == profiles.names()
     table = cli("device", "list")

@@ -23,7 +23,7 @@ source = "the provider's page, of last week"
 
 def described(**limits: Any) -> dict[str, Any]:
     """One type as ``aws ec2 describe-instance-types`` prints it."""
-    said = {
+    described = {
         "BaselineBandwidthInMbps": 650,
         "BaselineThroughputInMBps": 81.25,
         "BaselineIops": 3600,
@@ -35,7 +35,7 @@ def described(**limits: Any) -> dict[str, Any]:
         "InstanceType": "m6i.large",
         "VCpuInfo": {"DefaultVCpus": 2, "DefaultCores": 1},
         "MemoryInfo": {"SizeInMiB": 8192},
-        "EbsInfo": {"EbsOptimizedSupport": "default", "EbsOptimizedInfo": said | limits},
+        "EbsInfo": {"EbsOptimizedSupport": "default", "EbsOptimizedInfo": described | limits},
     }
 
 
@@ -46,17 +46,28 @@ def written(folder: Path, name: str, text: str) -> str:
 
 
 def test_shipped_machines_have_sources_and_none_is_checked() -> None:
-    found = find_instances(["m6i.large", "Standard_D4s_v5", "n2-standard-8", "r6g.xlarge"])
-    assert [one.vcpus for one in found] == [2, 4, 8, 4]
-    assert all(one.source and one.date and not one.checked for one in found)
-    assert [one.name for one in larger(found[0])] == ["m6i.xlarge", "m6i.2xlarge", "m6i.4xlarge"]
+    instances = find_instances(["m6i.large", "Standard_D4s_v5", "n2-standard-8", "r6g.xlarge"])
+    assert [instance.vcpus for instance in instances] == [2, 4, 8, 4]
+    assert all(instance.source and instance.date and not instance.checked for instance in instances)
+    assert [instance.name for instance in larger(instances[0])] == [
+        "m6i.xlarge",
+        "m6i.2xlarge",
+        "m6i.4xlarge",
+    ]
 
 
 def test_what_the_provider_prints_is_read(tmp_path: Path) -> None:
     shipped = find_instance("m6i.large")
     for answer in ({"InstanceTypes": [described()]}, [described()], described()):
-        found = find_instance(written(tmp_path, "m6i.json", json.dumps(answer)))
-        assert (found.vcpus, found.memory_gib, found.iops, found.mb_per_s, found.burst, found.family) == (
+        instance = find_instance(written(tmp_path, "m6i.json", json.dumps(answer)))
+        assert (
+            instance.vcpus,
+            instance.memory_gib,
+            instance.iops,
+            instance.mb_per_s,
+            instance.burst,
+            instance.family,
+        ) == (
             shipped.vcpus,
             shipped.memory_gib,
             shipped.iops,
@@ -64,14 +75,14 @@ def test_what_the_provider_prints_is_read(tmp_path: Path) -> None:
             shipped.burst,
             shipped.family,
         )
-        assert found.checked
+        assert instance.checked
     even = described(MaximumThroughputInMBps=81.25, MaximumIops=3600)
     assert find_instance(written(tmp_path, "m6i.json", json.dumps(even))).burst is None
 
 
 def test_a_file_of_a_user_is_read(tmp_path: Path) -> None:
-    found = find_instance(written(tmp_path, "own.toml", OWN))
-    assert (found.name, found.iops, found.burst, found.per_month) == ("big.one", 5000, None, None)
+    instance = find_instance(written(tmp_path, "own.toml", OWN))
+    assert (instance.name, instance.iops, instance.burst, instance.per_month) == ("big.one", 5000, None, None)
 
 
 @pytest.mark.parametrize(

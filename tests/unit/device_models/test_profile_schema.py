@@ -25,7 +25,7 @@ WHOLE = {
 
 def toml(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(key)} = {toml(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{json.dumps(key)} = {toml(entry)}' for key, entry in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml, value))}]"
     return json.dumps(value)
@@ -45,11 +45,11 @@ def is_read(table: dict[str, Any]) -> bool:
 def tables(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every table of a profile that has fixed keys, with its path and a dot."""
     yield path, value
-    for key, one in value.items():
-        if isinstance(one, dict) and key not in ("range", "source"):
-            yield from tables(one, f"{path}{key}.")
-        elif isinstance(one, list) and isinstance(one[0], dict):
-            yield from tables(one[0], f"{path}{key}[].")
+    for key, entry in value.items():
+        if isinstance(entry, dict) and key not in ("range", "source"):
+            yield from tables(entry, f"{path}{key}.")
+        elif isinstance(entry, list) and isinstance(entry[0], dict):
+            yield from tables(entry[0], f"{path}{key}[].")
 
 
 @pytest.mark.parametrize("name", profiles.names())
@@ -67,7 +67,7 @@ def test_bounds_and_unknown_keys_are_those_of_the_reader() -> None:
             part["no_such_key"] = 1
             assert not is_read(table) and not VALIDATOR.is_valid(table), (name, path)
             del part["no_such_key"]
-            for key in set(part) & {one.removeprefix(path) for one in KEYS[kind]}:
+            for key in set(part) & {key.removeprefix(path) for key in KEYS[kind]}:
                 known = KEYS[kind][path + key]
                 if known["form"] not in {"number", "integer"} or (kind, path + key) in tried:
                     continue
@@ -87,7 +87,9 @@ def test_a_short_source_is_refused_by_its_length(text: str) -> None:
     table["source"] = dict.fromkeys(table["source"], text)
     assert not VALIDATOR.is_valid(table)
     with pytest.raises(TierwiseError, match=r"is shorter than 12 characters"):
-        profiles.parse("\n".join(f"{key} = {toml(one)}" for key, one in table.items()), Path("short.toml"))
+        profiles.parse(
+            "\n".join(f"{key} = {toml(entry)}" for key, entry in table.items()), Path("short.toml")
+        )
 
 
 def test_a_profile_like_another_may_leave_out_keys() -> None:

@@ -21,10 +21,10 @@ LINE = re.compile(r"^#define __NR(?:3264)?_(\w+) (\d+)$", re.MULTILINE)
 
 
 def kernel_numbers(processor: str) -> dict[str, int]:
-    found = [path for path in map(Path, HEADERS[processor]) if path.exists()]
-    if not found:
+    paths = [path for path in map(Path, HEADERS[processor]) if path.exists()]
+    if not paths:
         pytest.skip(f"no kernel header tells the numbers of {processor}: install linux-libc-dev")
-    return {name: int(number) for name, number in LINE.findall(found[0].read_text("utf-8"))}
+    return {name: int(number) for name, number in LINE.findall(paths[0].read_text("utf-8"))}
 
 
 @pytest.mark.parametrize("processor", sorted(HEADERS))

@@ -55,11 +55,11 @@ def test_a_fleet_of_shipped_recordings(recordings: Path, tmp_path: Path) -> None
         f"{recordings}/*", "--devices", "nvme-dc,gp3", "--budget", "12/month", "--seeds", "2",
         "--format", "json", "-o", str(page),
     )  # fmt: skip
-    found = json.loads(printed[: printed.rindex("}") + 1])
-    assert not problems("fleet-advice", found)
-    fleet = found["fleet"]
-    assert [one["name"] for one in fleet["databases"]] == ["keyed-update", "order-entry"]
-    assert [one["name"] for one in fleet["left_out"]] == ["photos", "torn"]
+    content = json.loads(printed[: printed.rindex("}") + 1])
+    assert not problems("fleet-advice", content)
+    fleet = content["fleet"]
+    assert [database["name"] for database in fleet["databases"]] == ["keyed-update", "order-entry"]
+    assert [load["name"] for load in fleet["left_out"]] == ["photos", "torn"]
     assert "blocks.parquet" in fleet["left_out"][1]["problem"]
     assert 0 < fleet["cost_per_month"] <= 12 < fleet["full_cost_per_month"] and fleet["gap"] == 0
     assert 0 < fleet["gain_share"]["low"] <= fleet["gain_share"]["value"] < 1
@@ -92,12 +92,12 @@ def test_the_headline_counts_databases_by_role() -> None:
     logs = [database(f"a{n}", option(10, 3.0)) for n in range(31)]
     both = [database(f"b{n}", option(20, 4.0, [LOG, DATA])) for n in range(4)]
     rest = [database(f"c{n}", option(900, 1.5, [DATA])) for n in range(4)]
-    said = headline(advised(*logs, *both, *rest, budget="400/month")).replace("\u00a0", " ")
-    assert said.startswith(
+    text = headline(advised(*logs, *both, *rest, budget="400/month")).replace("\u00a0", " ")
+    assert text.startswith(
         "Move the logs of 35 databases and the data of 4: 95 % of all that could be gained, for 9.8 %"
     )
     assert headline(advised(database("a", option(10, 3.0)), budget="5")).startswith(
-        "Move nothing: no move for 5.0"
+        "Move nothing: no move for 5\u00a0$/month"
     )
     saved = headline(advised(database("a", option(-10, 1.2, [DATA])))).replace("\u00a0", " ")
     assert saved == "Move the data of a: all that could be gained, and 10 $/month less."
@@ -111,17 +111,19 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor())
     wanted = Goal.parse(goal) if goal else None
     task = OptionsTask(RecordingAt("toy", "toy"), tuple(FULL), Terms(), wanted)
-    found = options_of(task)
-    assert isinstance(found, DatabaseOptions)
-    options, base = found.options, rate({})
+    row = options_of(task)
+    assert isinstance(row, DatabaseOptions)
+    options, base = row.options, rate({})
     assert options[0].placement == {} and options[0].gain == 0
-    assert [one.cost_per_month for one in options] == sorted(one.cost_per_month for one in options)
-    allowed = [one for one in options if one.verdict in (None, "reached")]
+    assert [option.cost_per_month for option in options] == sorted(
+        option.cost_per_month for option in options
+    )
+    allowed = [option for option in options if option.verdict in (None, "reached")]
     for placement in everything():
         if wanted and 4e6 / rate(placement) > wanted.bound / 1.25:
             continue
-        near = [one for one in allowed if one.cost_per_month <= 1.01 * cost(placement)]
-        assert max(one.speedup.value for one in near) * MARGIN * 1.01 >= rate(placement) / base
+        near = [option for option in allowed if option.cost_per_month <= 1.01 * cost(placement)]
+        assert max(option.speedup.value for option in near) * MARGIN * 1.01 >= rate(placement) / base
 
 
 @needs_scipy
@@ -168,8 +170,8 @@ def test_a_frozen_database_is_not_opened(recordings: Path, tmp_path: Path) -> No
     asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", "2", "--weights", str(file)]
     fleet = json.loads(invoke(*asked, "--format", "json"))["fleet"]
     assert fleet["frozen"] == ["order-entry"] and fleet["left_out"] == []
-    (one,) = fleet["databases"]
-    assert (one["importance"], one["must_have_p99_us"], one["p99_missed"]) == (3, 9e6, False)
+    (database,) = fleet["databases"]
+    assert (database["importance"], database["must_have_p99_us"], database["p99_missed"]) == (3, 9e6, False)
     file.write_text("[databases.order_entry]\nfrozen = true\n")
     with pytest.raises(TierwiseError, match=r"order_entry.*did you mean order-entry"):
         invoke(*asked)

@@ -36,7 +36,7 @@ def fleet(seed: int) -> tuple[list[list[float]], list[list[float]], float]:
 def brute_force(costs: list[list[float]], gains: list[list[float]], budget: float) -> tuple[float, float]:
     """Gain and cost of the best set within a budget; of sets with that gain, the cheapest."""
     sets = [
-        (sum(map(lambda one, n: one[n], gains, choice)), sum(map(lambda one, n: one[n], costs, choice)))
+        (sum(map(lambda row, n: row[n], gains, choice)), sum(map(lambda row, n: row[n], costs, choice)))
         for choice in itertools.product(*(range(len(each)) for each in costs))
     ]
     most = max(gain for gain, cost in sets if cost <= budget)
@@ -97,12 +97,12 @@ def test_a_budget_below_what_must_be_spent_is_refused() -> None:
 def test_more_money_gains_no_less_and_the_curve_ends_at_everything() -> None:
     databases = [database(f"db{n}", option(40 + n, 1.2 + n / 10), option(300, 3 + n / 10)) for n in range(9)]
     advice = advised(*databases, budget="500/month")
-    gains = [one.gain_share for one in advice.curve]
+    gains = [point.gain_share for point in advice.curve]
     assert gains == sorted(gains) and gains[0] == 0 and gains[-1] == pytest.approx(1)
-    assert all(one.cost_per_month <= one.budget_per_month + 1e-9 for one in advice.curve)
+    assert all(point.cost_per_month <= point.budget_per_month + 1e-9 for point in advice.curve)
     assert advice.curve[-1].cost_per_month == pytest.approx(advice.full_cost_per_month)
     assert advice.next and advice.next.gain_share > 0
-    (asked,) = (one for one in advice.curve if one.budget_per_month == 500)
+    (asked,) = (point for point in advice.curve if point.budget_per_month == 500)
     assert asked.gain_share == pytest.approx(advice.gain / advice.full_gain)
 
 
@@ -125,21 +125,21 @@ def test_the_error_of_the_model_is_shared_by_the_options_of_a_database() -> None
     assert shares[Role.LOG] > 0.8 and Role.DATA not in shares
     half = 0.2
     noisy = [
-        one.model_copy(
+        move.model_copy(
             update={"seed_half_width": half, "speedup": option(0, value, spread=math.exp(half)).speedup}
         )
-        for one, value in zip(moves, (2.2, 2.0), strict=True)
+        for move, value in zip(moves, (2.2, 2.0), strict=True)
     ]
-    found = {
+    shares = {
         move.role: move.draws_share for move in advised(database("a", *noisy), budget="50", draws=DRAWS).moves
     }
     expected = NormalDist().cdf(math.log(1.1) / (math.sqrt(2) * half / 1.96))
     four_errors = 4 * math.sqrt(expected * (1 - expected) / DRAWS)
-    assert found[Role.LOG] == pytest.approx(expected, abs=four_errors)
-    assert found[Role.DATA] == pytest.approx(1 - found[Role.LOG])
+    assert shares[Role.LOG] == pytest.approx(expected, abs=four_errors)
+    assert shares[Role.DATA] == pytest.approx(1 - shares[Role.LOG])
 
 
 def test_draws_are_those_of_their_seed() -> None:
     options = [[recorded(), option(10, 2.0, spread=1.5)]]
-    one, same, other = (np.array(list(drawn_speedups(options, seed, 5))) for seed in (1, 1, 2))
-    assert (one == same).all() and (one != other).any()
+    first, same, other = (np.array(list(drawn_speedups(options, seed, 5))) for seed in (1, 1, 2))
+    assert (first == same).all() and (first != other).any()

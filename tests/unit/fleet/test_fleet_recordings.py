@@ -54,13 +54,13 @@ def test_weights_that_are_wrong_are_named(text: str, named: str, tmp_path: Path)
 def test_names_are_those_of_folders_as_long_as_they_differ(tmp_path: Path) -> None:
     for folder in ("a/shop", "b/shop", "b/\x1b[31mred"):
         (tmp_path / folder).mkdir(parents=True)
-    found, left_out = catalogue([f"{tmp_path}/*/*", f"{tmp_path}/a/shop/", f"{tmp_path}/c*"])
-    assert [one.name for one in found] == [
+    tasks, left_out = catalogue([f"{tmp_path}/*/*", f"{tmp_path}/a/shop/", f"{tmp_path}/c*"])
+    assert [task.name for task in tasks] == [
         f"{tmp_path}/a/shop",
         "?[31mred",
         f"{tmp_path}/b/shop",
     ]
-    assert [one.name for one in left_out] == [f"{tmp_path}/c*"]
+    assert [excluded.name for excluded in left_out] == [f"{tmp_path}/c*"]
 
 
 def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
@@ -70,9 +70,9 @@ def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
     monkeypatch.setattr(remote, "PROTOCOLS", ("memory",))
     store = fsspec.filesystem("memory")
     store.put(f"{recordings}/", "/fleet/", recursive=True)
-    (found, _), before = catalogue(["memory://fleet/*"]), store.find("/fleet", detail=True)
-    assert [one.name for one in found] == ["keyed-update", "order-entry", "photos", "torn"]
-    tasks = [OptionsTask(one, (NVME,), Terms(), seeds=2) for one in found]
+    (stored, _), before = catalogue(["memory://fleet/*"]), store.find("/fleet", detail=True)
+    assert [task.name for task in stored] == ["keyed-update", "order-entry", "photos", "torn"]
+    tasks = [OptionsTask(task, (NVME,), Terms(), seeds=2) for task in stored]
     rows = [options_of(pickle.loads(pickle.dumps(task))) for task in tasks]
     here = options_of(
         OptionsTask(RecordingAt("keyed-update", f"{recordings}/keyed-update"), (NVME,), Terms(), seeds=2)
@@ -98,8 +98,8 @@ def test_a_store_that_does_not_answer_is_left_out(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(remote, "PROTOCOLS", ("memory",))
     monkeypatch.setattr(memory, "glob", denied)
-    found, (left_out,) = catalogue([str(EXAMPLES / "order-entry"), "memory://x/*"])
-    assert len(found) == 1 and left_out.problem == "memory://x/*: no route"
+    tasks, (left_out,) = catalogue([str(EXAMPLES / "order-entry"), "memory://x/*"])
+    assert len(tasks) == 1 and left_out.problem == "memory://x/*: no route"
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,7 @@ def test_without_scipy_the_line_to_type_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_a_defect_costs_no_other_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: 1 / 0)
-    found = options_of(OptionsTask(RecordingAt("a", str(EXAMPLES / "order-entry")), (NVME,), Terms()))
-    assert isinstance(found, LeftOutRecording) and "defect of tierwise: ZeroDivisionError" in found.problem
+    options = options_of(OptionsTask(RecordingAt("a", str(EXAMPLES / "order-entry")), (NVME,), Terms()))
+    assert (
+        isinstance(options, LeftOutRecording) and "defect of tierwise: ZeroDivisionError" in options.problem
+    )

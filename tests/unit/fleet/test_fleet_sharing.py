@@ -67,10 +67,10 @@ class OneServer:
         self.asked: list[list[str]] = []
 
     def __call__(self, members: Members) -> list[SharedDatabase]:
-        self.asked.append([one.name for one, _ in members])
+        self.asked.append([member.name for member, _ in members])
         return [
             SharedDatabase(
-                database=one.name,
+                database=member.name,
                 roles=[Role.LOG],
                 unit="transactions",
                 rate_alone_per_s=exact(100 * chosen.speedup.value),
@@ -79,12 +79,12 @@ class OneServer:
                 p99_alone_us=exact(1000),
                 p99_us=exact(1000 * len(members)),
             )
-            for one, chosen in members
+            for member, chosen in members
         ]
 
 
 def kept_of(members: Members) -> float:
-    busy = sum(one.log_device.busy_share for _, one in members if one.log_device)
+    busy = sum(member.log_device.busy_share for _, member in members if member.log_device)
     return min(1.0, 1 / busy) if busy else 1.0
 
 
@@ -95,7 +95,7 @@ def shared(advice: FleetAdvice, least_kept: float = 0.9, most: int = 4) -> tuple
 
 def packs(advice: FleetAdvice) -> list[list[str]]:
     assert advice.sharing
-    return [sorted(log.database for log in one.databases) for one in advice.sharing.devices]
+    return [sorted(log.database for log in device.databases) for device in advice.sharing.devices]
 
 
 def partitions(names: Sequence[int]) -> Iterator[list[list[int]]]:
@@ -117,12 +117,12 @@ def test_packs_keep_the_limit_and_are_few() -> None:
         fleet = [database(f"db{number}", logged(share)) for number, share in enumerate(busy)]
         advice, server = shared(advised(*fleet), least_kept=1.0, most=6)
         assert advice.sharing
-        found = packs(advice)
-        for pack in found:
+        packed = packs(advice)
+        for pack in packed:
             assert sum(busy[int(name[2:])] for name in pack) <= 1
-        names = [name for pack in found for name in pack] + [one.database for one in advice.sharing.separate]
+        names = [name for pack in packed for name in pack] + [log.database for log in advice.sharing.separate]
         assert sorted(names) == [f"db{number}" for number in range(len(busy))], "each once"
-        used = len(found) + len(advice.sharing.separate)
+        used = len(packed) + len(advice.sharing.separate)
         least = min(
             len(parts)
             for parts in partitions(range(len(busy)))
@@ -146,7 +146,7 @@ def test_a_pack_never_costs_a_database_its_p99_or_its_rate() -> None:
     ]
     advice, _ = shared(advised(*fleet, weights=goals))
     assert advice.sharing and packs(advice) == [["busy", "lax", "plain"]]
-    reasons = {one.database: one.reason for one in advice.sharing.separate}
+    reasons = {log.database: log.reason for log in advice.sharing.separate}
     assert "strict would not surely reach its p99" in reasons["strict"]
     unsure = database("strict", recorded("missed"), logged(0.1, verdict="likely reached"))
     advice, server = shared(advised(unsure, fleet[2], weights=Weights({"strict": Weight(p99="1.5ms")})))
@@ -157,7 +157,7 @@ def test_the_shared_price_lets_others_move_within_the_budget() -> None:
     fleet = [database(f"db{number}", logged(0.1, speedup=2 + number / 10)) for number in range(6)]
     before = advised(*fleet, budget="12")
     advice, _ = shared(before)
-    assert sum(bool(one.chosen) for one in before.databases) == 1
+    assert sum(bool(database.chosen) for database in before.databases) == 1
     assert advice.sharing and packs(advice) == [["db2", "db3", "db4", "db5"]]
     assert advice.sharing.cost_per_month == pytest.approx(NVME_COST)
     assert {move.database for move in advice.sharing.begun} == {"db2", "db3", "db4"}
@@ -190,7 +190,7 @@ def test_a_rented_volume_that_is_billed_by_size_is_not_shared() -> None:
     fleet = [database(name, logged(0.1, **rented)) for name in "ab"]
     advice, server = shared(advised(*fleet))
     assert advice.sharing and not advice.sharing.devices and not server.asked
-    assert {one.reason for one in advice.sharing.separate} == {
+    assert {log.reason for log in advice.sharing.separate} == {
         "no other log on a device of this kind shares it",
         "sharing saves next to nothing, since the device is billed by size or by wear",
     }
@@ -204,7 +204,7 @@ def test_a_database_that_cannot_be_replayed_with_others_is_named() -> None:
     fleet = [database("once", logged(0.5, obstacle="its work was done once")), database("a", logged(0.2))]
     advice, server = shared(advised(*fleet))
     assert advice.sharing and not server.asked
-    assert "once: its work was done once" in [one.reason for one in advice.sharing.separate]
+    assert "once: its work was done once" in [log.reason for log in advice.sharing.separate]
     torn = advised(database("a", logged(0.2)), database("b", logged(0.1)))
     sharing = with_sharing(torn, Terms(), Torn(), ShareLimits()).sharing
     assert sharing and sharing.separate[1].reason == "b: the recording is gone"
@@ -234,19 +234,19 @@ def test_shipped_recordings_share_a_device(tmp_path: Path) -> None:
     page = tmp_path / "fleet.html"
     asked = [f"{tmp_path}/all/*", "--devices", "dram-fc", "--seeds", "2", "--share"]
     printed = invoke(*asked, "--format", "json", "-o", str(page))
-    found = json.loads(printed[: printed.rindex("}") + 1])
-    assert not problems("fleet-advice", found)
-    fleet = found["fleet"]
+    content = json.loads(printed[: printed.rindex("}") + 1])
+    assert not problems("fleet-advice", content)
+    fleet = content["fleet"]
     (device,) = fleet["sharing"]["devices"]
     assert device["name"] == "ssd-dram-fc#1"
-    assert sorted(one["database"] for one in device["databases"]) == ["east", "north", "south"]
-    alone = {one["name"]: one["options"][one["chosen"]] for one in fleet["databases"]}
-    for one in device["databases"]:
+    assert sorted(database["database"] for database in device["databases"]) == ["east", "north", "south"]
+    alone = {database["name"]: database["options"][database["chosen"]] for database in fleet["databases"]}
+    for member in device["databases"]:
         for figure, own in (("rate_alone_per_s", "rate_per_s"), ("p99_alone_us", "p99_us")):
-            assert one[figure] == alone[one["database"]][own], "alone, it is its own prediction"
-        assert one["kept"]["low"] >= 0.9
+            assert member[figure] == alone[member["database"]][own], "alone, it is its own prediction"
+        assert member["kept"]["low"] >= 0.9
     assert fleet["sharing"]["saved_per_month"] == pytest.approx(2 * device["cost_per_month"])
-    assert [one["database"] for one in fleet["sharing"]["separate"]] == ["once"]
+    assert [load["database"] for load in fleet["sharing"]["separate"]] == ["once"]
     assert "ssd-dram-fc#1" in page.read_text("utf-8")
 
 

@@ -22,7 +22,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.predict import resolve
 
 pytestmark = pytest.mark.skipif(
-    any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow", "scipy")),
+    any(find_spec(name) is None for name in ("cryptography", "distributed", "pyarrow", "scipy")),
     reason="the extra cluster is not installed",
 )
 
@@ -42,7 +42,7 @@ def test_rows_on_disk_are_those_that_were_kept(tmp_path: Path) -> None:
         RecordingAt("a", str(EXAMPLES / "order-entry")),
         RecordingAt("b", str(EXAMPLES / "keyed-update")),
     ]
-    (first, second) = with_checksums([OptionsTask(one, (NVME,), Terms()) for one in where])
+    (first, second) = with_checksums([OptionsTask(recording, (NVME,), Terms()) for recording in where])
     with Results.opened(tmp_path / "kept") as results:
         assert results.known([first, second]) == {}
         results.add(first, rows)

@@ -51,6 +51,6 @@ def stats(queue_depth_mean: float, *busy_s: float) -> DiskStats:
     ],
 )
 def test_requests_that_are_late_side_by_side_count_once(made: DiskStats, share: float) -> None:
-    found = overrun_of(made, elapsed_s=10.0)
-    assert found
-    assert found.share == pytest.approx(share)
+    overrun = overrun_of(made, elapsed_s=10.0)
+    assert overrun
+    assert overrun.share == pytest.approx(share)

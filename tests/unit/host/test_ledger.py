@@ -28,7 +28,7 @@ def test_entries_are_unique_and_survive_updates() -> None:
     with pytest.raises(TierwiseError, match="disk 'a' exists"):
         ledger.add("disk", "a")
     entry.update(more=1)
-    assert [found.facts for found in ledger.entries("disk")] == [{"home": "/x", "more": 1}]
+    assert [entry.facts for entry in ledger.entries("disk")] == [{"home": "/x", "more": 1}]
     entry.remove()
     assert ledger.entries() == []
 

@@ -24,7 +24,7 @@ def test_the_lists_agree() -> None:
     together = {line for extra in extras.EXTRAS for line in OPTIONAL[extra]}
     assert set(OPTIONAL["all"]) == together
     apart = {"serve", "cluster", "lab"}
-    assert set(OPTIONAL["lab"]) == {line for one in extras.EXTRAS.keys() - apart for line in OPTIONAL[one]}
+    assert set(OPTIONAL["lab"]) == {line for name in extras.EXTRAS.keys() - apart for line in OPTIONAL[name]}
     assert set(PROMISES) == set(extras.EXTRAS)
 
 
@@ -37,8 +37,8 @@ def test_a_small_installation_is_small() -> None:
 
 
 def test_bounds_are_the_next_major() -> None:
-    for one in requirements(*extras.EXTRAS):
-        bounds = {part.operator: Version(part.version) for part in one.specifier}
-        locked = Version(metadata.version(one.name))
-        assert bounds.keys() == {">=", "<"}, one
-        assert bounds["<"] == Version(f"{locked.major + 1}"), one
+    for requirement in requirements(*extras.EXTRAS):
+        bounds = {part.operator: Version(part.version) for part in requirement.specifier}
+        locked = Version(metadata.version(requirement.name))
+        assert bounds.keys() == {">=", "<"}, requirement
+        assert bounds["<"] == Version(f"{locked.major + 1}"), requirement

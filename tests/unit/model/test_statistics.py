@@ -19,11 +19,11 @@ samples = st.lists(positive, min_size=2, max_size=30)
 @settings(max_examples=60)
 @given(samples)
 def test_interval_stays_within_the_sample_and_around_the_median(sample: list[float]) -> None:
-    found = median_interval(sample)
-    assert found.low is not None and found.high is not None
-    assert found.estimate == pytest.approx(float(np.median(sample)))
-    assert min(sample) <= found.low <= found.high <= max(sample)
-    assert found.n == len(sample)
+    interval = median_interval(sample)
+    assert interval.low is not None and interval.high is not None
+    assert interval.estimate == pytest.approx(float(np.median(sample)))
+    assert min(sample) <= interval.low <= interval.high <= max(sample)
+    assert interval.n == len(sample)
 
 
 @settings(max_examples=40)
@@ -96,8 +96,8 @@ def test_coverage_of_the_ratio(monkeypatch: pytest.MonkeyPatch, n: int, least: f
     monkeypatch.setattr(statistics, "RESAMPLES", 1_000)
     rng = np.random.default_rng(20)
     times = np.exp(0.05 * rng.standard_normal((500, 2, n)))
-    found = [ratio_interval(list(a), list(b), seed=i) for i, (a, b) in enumerate(times)]
-    covered = sum(interval.low <= 1 <= interval.high for interval in found) / len(found)  # type: ignore[operator]
+    ratio_intervals = [ratio_interval(list(a), list(b), seed=i) for i, (a, b) in enumerate(times)]
+    covered = sum(interval.low <= 1 <= interval.high for interval in ratio_intervals) / len(ratio_intervals)  # type: ignore[operator]
     assert least <= covered <= most
 
 
@@ -110,8 +110,8 @@ def test_two_repeats_prove_nothing() -> None:
 def test_detects_a_difference_that_is_there() -> None:
     rng = np.random.default_rng(4)
     times = np.exp(0.05 * rng.standard_normal((200, 2, 5)))
-    found = [ratio_interval(list(1.3 * a), list(b)) for a, b in times]
-    assert sum(interval.verdict is Verdict.FASTER for interval in found) >= 198
+    ratio_intervals = [ratio_interval(list(1.3 * a), list(b)) for a, b in times]
+    assert sum(interval.verdict is Verdict.FASTER for interval in ratio_intervals) >= 198
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ class Machine:
         self.asked: list[tuple[str, ...]] = []
 
     def simulate(self, placements: list[dict[Role, str]]) -> list[Simulated]:
-        self.asked += [tuple(one.values()) for one in placements]
-        return [self.of(one) for one in placements]
+        self.asked += [tuple(placement.values()) for placement in placements]
+        return [self.of(placement) for placement in placements]
 
     def of(self, placement: dict[Role, str]) -> Simulated:
         times = [self.time_s[pair] for pair in placement.items()]
@@ -45,25 +45,30 @@ class Machine:
 
     def every(self) -> list[Simulated]:
         chosen = itertools.product(DEVICES, repeat=len(ROLES))
-        return [self.of(dict(zip(ROLES, one, strict=True))) for one in chosen]
+        return [self.of(dict(zip(ROLES, devices, strict=True))) for devices in chosen]
 
 
 def figures(looks: list[Simulated]) -> list[tuple[float, float]]:
-    return [(cost, one.rate_per_s) for cost, one in front([(one.cost, one) for one in looks])]
+    return [(cost, look.rate_per_s) for cost, look in front([(look.cost, look) for look in looks])]
 
 
 @given(seed=st.integers(0, 10**6))
 def test_without_a_limit_the_front_is_that_of_all_placements(seed: int) -> None:
     machine = Machine(seed)
-    found = search(machine.simulate, PLACED, DEVICES, lambda _: True, lambda one: one.cost, ALL)
-    assert figures(found) == figures(machine.every())
+    match = search(machine.simulate, PLACED, DEVICES, lambda _: True, lambda look: look.cost, ALL)
+    assert figures(match) == figures(machine.every())
 
 
 @given(seed=st.integers(0, 10**6), most=st.integers(1, ALL))
 def test_a_limit_holds_and_nothing_is_simulated_twice(seed: int, most: int) -> None:
     machine = Machine(seed)
     search(
-        machine.simulate, PLACED, DEVICES, lambda one: one[Role.LOG] != "cloud", lambda one: one.cost, most
+        machine.simulate,
+        PLACED,
+        DEVICES,
+        lambda look: look[Role.LOG] != "cloud",
+        lambda look: look.cost,
+        most,
     )
     assert len(machine.asked) == len({*machine.asked}) <= most
     assert all(log != "cloud" for log, *_ in machine.asked)
@@ -74,11 +79,11 @@ def test_a_quarter_of_the_simulations_misses_less_than_a_random_quarter() -> Non
     for seed in range(40):
         machine = Machine(seed)
         every = machine.every()
-        found = search(machine.simulate, PLACED, DEVICES, lambda _: True, lambda one: one.cost, ALL // 4)
+        match = search(machine.simulate, PLACED, DEVICES, lambda _: True, lambda look: look.cost, ALL // 4)
         sample = random.Random(seed).sample(every, ALL // 4)
         for (cost, rate_per_s), (name, looks) in itertools.product(
-            figures(every), (("search", found), ("sample", sample))
+            figures(every), (("search", match), ("sample", sample))
         ):
-            best = max((one.rate_per_s for one in looks if one.cost <= cost), default=0.0)
+            best = max((look.rate_per_s for look in looks if look.cost <= cost), default=0.0)
             missed[name].append(1 - best / rate_per_s)
     assert sum(missed["search"]) < sum(missed["sample"]) / 2, missed

@@ -59,15 +59,15 @@ def test_who_shares_nothing_is_not_disturbed(predictors: dict[str, Predictor]) -
 def test_the_answer_is_a_row_for_each_database(shops: dict[str, Path]) -> None:
     place = "north.log=hdd-7k2#1,south.log=hdd-7k2#1"
     asked = ["predict", str(shops["north"]), str(shops["south"]), "--place", place, "--seeds", "2"]
-    told = CliRunner().invoke(app, asked)
-    assert told.exit_code == 0, told.output
-    assert "Sharing costs" in told.stdout
-    found = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
-    assert [one["database"] for one in found["predictions"]] == ["north", "south"]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert "Sharing costs" in result.stdout
+    content = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
+    assert [prediction["database"] for prediction in content["predictions"]] == ["north", "south"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ([], "without --place"),
         (["--place", "log=nvme-dc#1"], "names no database"),
@@ -79,17 +79,17 @@ def test_the_answer_is_a_row_for_each_database(shops: dict[str, Path]) -> None:
         (["--memory", "8G", "--place", "north.log=nvme-dc#1"], "--memory is for one recording"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(shops: dict[str, Path], arguments: list[str], said: str) -> None:
-    told = CliRunner().invoke(app, ["predict", str(shops["north"]), str(shops["south"]), *arguments])
-    assert isinstance(told.exception, TierwiseError)
-    assert said in str(told.exception)
+def test_what_cannot_be_asked_is_refused(shops: dict[str, Path], arguments: list[str], expected: str) -> None:
+    result = CliRunner().invoke(app, ["predict", str(shops["north"]), str(shops["south"]), *arguments])
+    assert isinstance(result.exception, TierwiseError)
+    assert expected in str(result.exception)
 
 
 def test_two_recordings_of_one_name_and_work_done_once_are_refused(shops: dict[str, Path]) -> None:
     twice = [str(shops["north"])] * 2
-    told = CliRunner().invoke(app, ["predict", *twice, "--place", "north.log=nvme-dc#1"])
-    assert "have one name, 'north'" in str(told.exception)
+    result = CliRunner().invoke(app, ["predict", *twice, "--place", "north.log=nvme-dc#1"])
+    assert "have one name, 'north'" in str(result.exception)
     once = str(EXAMPLES / "keyed-update")
     place = "north.log=nvme-dc#1,keyed-update.log=nvme-dc#1"
-    told = CliRunner().invoke(app, ["predict", str(shops["north"]), once, "--place", place, "--seeds", "2"])
-    assert "keyed-update: work that is done once" in str(told.exception)
+    result = CliRunner().invoke(app, ["predict", str(shops["north"]), once, "--place", place, "--seeds", "2"])
+    assert "keyed-update: work that is done once" in str(result.exception)

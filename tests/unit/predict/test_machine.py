@@ -17,20 +17,20 @@ REAL: dict[str, Any] = {"devices": [{"profile": None, "roles": ["log", "data"]}]
 
 
 def real(**known: Any) -> Predictor:
-    said = about(**known)
-    return Predictor(said, [], Replayer(FakeReplay(**REAL)), model_error=ModelError())
+    recorded = about(**known)
+    return Predictor(recorded, [], Replayer(FakeReplay(**REAL)), model_error=ModelError())
 
 
 def test_cores_and_memory_follow_unless_they_are_named() -> None:
     can = predictor(FakeReplay(can_change_memory=True)).work
-    found = on_instance(Scenario(instance=XLARGE), can)
-    assert (found.cores, found.memory_bytes) == (4, 16 << 30)
-    assert found.set_by_instance == ["cores", "memory_bytes"]
+    scenario = on_instance(Scenario(instance=XLARGE), can)
+    assert (scenario.cores, scenario.memory_bytes) == (4, 16 << 30)
+    assert scenario.set_by_instance == ["cores", "memory_bytes"]
     named = on_instance(Scenario(instance=XLARGE, cores=3, memory_bytes=5 * GB), can)
     assert (named.cores, named.memory_bytes, named.set_by_instance) == (3, 5 * GB, [])
     same = on_instance(Scenario(instance=LARGE), can)
     assert (same.cores, same.memory_bytes) == (None, None), "8 GB are what 8 GiB leave"
-    assert on_instance(found, can) == found
+    assert on_instance(scenario, can) == scenario
     assert on_instance(Scenario(), can) == Scenario()
     assert on_instance(Scenario(instance=limits_only(XLARGE)), can).cores is None
 
@@ -38,22 +38,27 @@ def test_cores_and_memory_follow_unless_they_are_named() -> None:
 def test_memory_stays_where_the_recording_tells_nothing_of_another_size() -> None:
     answer = predictor().predict([Scenario(instance=XLARGE)])[0]
     assert answer.refused is None and answer.scenario.memory_bytes is None and answer.scenario.cores == 4
-    said = " ".join(answer.warnings)
-    assert "memory stays as recorded" in said and "as fast as a recorded one" in said
-    assert "nobody checked the limits of m6i.xlarge" in said
+    text = " ".join(answer.warnings)
+    assert "memory stays as recorded" in text and "as fast as a recorded one" in text
+    assert "nobody checked the limits of m6i.xlarge" in text
     assert any(note.startswith("machine: m6i.xlarge sustains 6,000 I/Os") for note in answer.notes)
 
 
 def test_a_recorded_device_is_behind_the_limits_if_it_is_known_as_a_volume() -> None:
     recorded = real()
     unknown = Scenario(instance=LARGE)
-    found = limits(unknown, recorded.work, recorded.about)
-    assert found and found["recorded"] == [] and found["iops"] == 3600 and found["burst"]["time_s"] == 1800
+    applied = limits(unknown, recorded.work, recorded.about)
+    assert (
+        applied
+        and applied["recorded"] == []
+        and applied["iops"] == 3600
+        and applied["burst"]["time_s"] == 1800
+    )
     assert "not known to be a network volume" in " ".join(recorded.predict([unknown])[0].warnings)
-    told = Scenario(instance=LARGE, recorded_volumes=network_volumes({"all": "gp3"}))
-    found = limits(told, recorded.work, recorded.about)
-    assert found and found["recorded"] == [0]
-    assert "not known to be" not in " ".join(recorded.predict([told])[0].warnings)
+    scenario = Scenario(instance=LARGE, recorded_volumes=network_volumes({"all": "gp3"}))
+    applied = limits(scenario, recorded.work, recorded.about)
+    assert applied and applied["recorded"] == [0]
+    assert "not known to be" not in " ".join(recorded.predict([scenario])[0].warnings)
     assert network_volumes({"log": "gp3", "data": "nvme-dc"}) == [Role.LOG]
     assert limits(Scenario(), recorded.work, recorded.about) is None
 
@@ -63,8 +68,8 @@ def test_the_model_of_a_disk_tells_that_it_is_a_volume() -> None:
     disk = {"name": "nvme1n1", "major": 259, "minor": 0, "mount": "/db", "roles": ["log", "data"]}
     disk |= {"shared": 0, "first_sector": 0, "sectors": 1 << 21, "profile": None, "write_cache": False}
     recorded = real(devices=[disk | {"chain": chain}])
-    found = limits(Scenario(instance=LARGE), recorded.work, recorded.about)
-    assert found and found["recorded"] == [0]
+    applied = limits(Scenario(instance=LARGE), recorded.work, recorded.about)
+    assert applied and applied["recorded"] == [0]
 
 
 def test_waits_alone_cannot_answer() -> None:

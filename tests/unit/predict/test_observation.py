@@ -39,7 +39,7 @@ def wait(event: str, wait_class: WaitClass, ms: float, role: Role | None = None)
 
 def observation(**changes: Any) -> Observation:
     """Ten clients: a commit waits 50 ms for flushes of 36 ms, and 20 ms of each 100 ms are the client's."""
-    said: dict[str, Any] = {
+    observation: dict[str, Any] = {
         "started_at": "2026-11-23T12:00:00+00:00",
         "tierwise": "0.1.0",
         "engine": "postgres",
@@ -68,7 +68,7 @@ def observation(**changes: Any) -> Observation:
         },
         "sizes": {Role.LOG: 1 << 26, Role.DATA: 1 << 30, Role.INDEX: 1 << 28},
     }
-    return Observation.model_validate(said | changes)
+    return Observation.model_validate(observation | changes)
 
 
 def opened(folder: Path, **changes: Any) -> Predictor:
@@ -79,7 +79,7 @@ def opened(folder: Path, **changes: Any) -> Predictor:
 
 def test_demands_follow_from_littles_law(tmp_path: Path) -> None:
     work = opened(tmp_path).work
-    times = {(one.category, one.role): one.time_us for one in work.demands.waits}
+    times = {(wait.category, wait.role): wait.time_us for wait in work.demands.waits}
     assert (work.sessions, work.observed.transactions_per_s) == (10, RATE)
     assert work.demands.think_us == pytest.approx(20_000)
     assert work.demands.cpu_us == pytest.approx(4_000)
@@ -113,8 +113,8 @@ def test_named_devices_narrow_an_answer(tmp_path: Path) -> None:
         (answer,) = predictor.predict([scenario])
         assert answer.speedup
         widths.append(answer.speedup.high / answer.speedup.low)
-        said = [one for one in answer.warnings if "device of data was not named" in one]
-        assert bool(said) == (predictor is predictors[0])
+        sentences = [warning for warning in answer.warnings if "device of data was not named" in warning]
+        assert bool(sentences) == (predictor is predictors[0])
     assert widths[1] < widths[0]
 
 
@@ -156,7 +156,7 @@ def test_uncounted_flushes_may_be_of_few_transactions(tmp_path: Path, counted: b
     assert commits["likely"] > 0.9
     assert (commits["best"] > 0.9) == counted
     (answer,) = opened(tmp_path, counts=counts).predict([Scenario(placement={"log": "hdd-7k2"})])
-    assert any("did not count its log's flushes" in one for one in answer.warnings) != counted
+    assert any("did not count its log's flushes" in warning for warning in answer.warnings) != counted
 
 
 def test_waits_for_the_log_invert_to_commits() -> None:
@@ -191,16 +191,16 @@ def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:
         ["predict", str(tmp_path), "--place", "log=nvme-dc"],
         ["advise", str(tmp_path), "--devices", "nvme-dc,gp3", "--seeds", "2"],
     ):
-        told = CliRunner().invoke(app, arguments)
-        assert told.exit_code == 0, told.output
-        assert "from waits only" in told.output.lower()
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        assert "from waits only" in result.output.lower()
     assert (
         usability(predictor).sentences[0].startswith("This observation is usable for answers from waits only")
     )
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         ({"schema_version": 2}, "reads up to 1"),
         ({"devices": {"log": "../../etc/passwd.toml"}}, "devices"),
@@ -214,11 +214,11 @@ def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_damaged_file_is_refused_in_a_line(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_damaged_file_is_refused_in_a_line(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
     write_observation(tmp_path, observation())
     file = tmp_path / OBSERVATION_FILE
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    with pytest.raises(TierwiseError, match=said) as raised:
+    with pytest.raises(TierwiseError, match=expected) as raised:
         Predictor.open(tmp_path)
     assert "\n" not in str(raised.value)
 
@@ -227,8 +227,8 @@ def test_no_count_of_transactions_leaves_the_profile(tmp_path: Path) -> None:
     write_observation(tmp_path, observation(counts={}, counted_s=0.0))
     with pytest.raises(TierwiseError, match="counts no transaction"):
         Predictor.open(tmp_path)
-    told = CliRunner().invoke(app, ["profile", str(tmp_path)])
-    assert told.exit_code == 0 and "counts no transaction" in told.output
+    result = CliRunner().invoke(app, ["profile", str(tmp_path)])
+    assert result.exit_code == 0 and "counts no transaction" in result.output
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_learnt_error_widens_the_interval_and_names_what_it_has_not_tried() ->
 
 def test_an_engine_or_path_that_was_never_validated_says_so() -> None:
     of = predictor(model_error=LEARNT)
-    real, emulated = (Scenario(placement={"log": "ram"}, emulated=one) for one in (False, True))
+    real, emulated = (Scenario(placement={"log": "ram"}, emulated=device) for device in (False, True))
     assert [answer.validated for answer in of.predict([real, emulated])] == [True, True]
     on_real = predictor(FakeReplay(devices=[{"profile": None, "roles": ["log"]}]), model_error=LEARNT)
     (answer,) = on_real.predict([real])
@@ -227,7 +227,7 @@ TELLS_MEMORY = {"can_change_memory": True, "page_cache": {"engine_bytes": 256 <<
 
 def test_another_memory_is_as_sure_as_what_is_known_of_reads() -> None:
     of = [predictor(FakeReplay(unsure=unsure, **TELLS_MEMORY)) for unsure in (1.0, 1.2, 2.0)]
-    known, unsure, unknown = (one.predict([Scenario(memory_bytes=48 << 30)])[0] for one in of)
+    known, unsure, unknown = (predictor.predict([Scenario(memory_bytes=48 << 30)])[0] for predictor in of)
     assert known.rate_per_s
     assert unsure.rate_per_s
     assert unsure.rate_per_s.value == known.rate_per_s.value

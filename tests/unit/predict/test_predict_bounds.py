@@ -102,7 +102,7 @@ def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
         assert answer.rate_per_s.low < answer.rate_per_s.value <= answer.rate_per_s.high
         assert answer.rate_per_s.high <= answer.bound.rate_per_s * 1.000001
     ranked = rank(of, ["nvme-dc"]).ranked
-    assert max(one.rate_per_s for one in ranked) <= 2e6 / (0.2 * 3000) * 1.000001
+    assert max(placing.rate_per_s for placing in ranked) <= 2e6 / (0.2 * 3000) * 1.000001
 
 
 def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
@@ -166,7 +166,7 @@ def outcome(rate_per_s: float, flush_us: float, **changes: Any) -> Outcome:
     """Ten seconds in which every transaction commits, each with a flush of its own."""
     count = round(10 * rate_per_s)
     log = {"role": "log", "reads": 0, "writes": count, "flushes": count, "read_bytes": 0, "written_bytes": 0}
-    said = {
+    outcome = {
         "elapsed_s": 10.0,
         "turns": count,
         "transactions": count,
@@ -177,27 +177,27 @@ def outcome(rate_per_s: float, flush_us: float, **changes: Any) -> Outcome:
         "io": [log | {"busy_s": count * flush_us / 1e6}],
         "warnings": [],
     }
-    return Outcome.model_validate(said | changes)
+    return Outcome.model_validate(outcome | changes)
 
 
 def test_mean_value_analysis_of_one_client_is_the_sum_of_its_times() -> None:
     simulated = 1e6 / 1200
-    found = mean_value.rate_per_s(Scenario(clients=1), work(), outcome(simulated, 1000.0), simulated)
-    assert found == pytest.approx(1e6 / (CPU_US + 1000.0), rel=0.01)
+    rate_per_s = mean_value.rate_per_s(Scenario(clients=1), work(), outcome(simulated, 1000.0), simulated)
+    assert rate_per_s == pytest.approx(1e6 / (CPU_US + 1000.0), rel=0.01)
 
 
 def test_mean_value_analysis_of_many_clients_fills_the_cores() -> None:
     scenario = Scenario(clients=400, cores=1)
-    found = mean_value.rate_per_s(scenario, work(), outcome(4000.0, 100.0), 4000.0)
-    assert found == pytest.approx(1e6 / CPU_US, rel=0.02)
+    rate_per_s = mean_value.rate_per_s(scenario, work(), outcome(4000.0, 100.0), 4000.0)
+    assert rate_per_s == pytest.approx(1e6 / CPU_US, rel=0.02)
 
 
 def test_commits_that_come_all_the_time_wait_one_and_a_half_flushes() -> None:
     simulated = 100e6 / 15_000
-    found = mean_value.rate_per_s(
+    rate_per_s = mean_value.rate_per_s(
         Scenario(clients=100, cores=64), work(), outcome(simulated, 10_000.0), simulated
     )
-    assert found == pytest.approx(100e6 / (CPU_US + 15_000.0), rel=0.02)
+    assert rate_per_s == pytest.approx(100e6 / (CPU_US + 15_000.0), rel=0.02)
 
 
 def test_a_second_opinion_that_differs_is_said() -> None:
@@ -208,9 +208,9 @@ def test_a_second_opinion_that_differs_is_said() -> None:
 
 def test_the_state_of_the_cache_and_of_checkpoints_is_said() -> None:
     answer = answered(Scenario(placement={"log": "nvme-dc"}))
-    said = " ".join(answer.notes)
-    assert "0 reads of a device a transaction, 0.5 in the recording: once it is warm" in said
-    assert "devices after long use: ssd-nvme-dc" in said
+    text = " ".join(answer.notes)
+    assert "0 reads of a device a transaction, 0.5 in the recording: once it is warm" in text
+    assert "devices after long use: ssd-nvme-dc" in text
     emulated = answered(Scenario(placement={"log": "nvme-dc"}, emulated=True))
     assert "devices as new: ssd-nvme-dc" in emulated.notes
 
@@ -241,17 +241,21 @@ def test_arrivals_are_answered_sooner_and_not_more_often() -> None:
 
     faster = Scenario(placement={"log": "nvme-dc"})
     of_clients = faster.model_copy(update={"clients": 8})
-    found = predictor(Arriving(error=-0.3, observed=observed))
-    same, more = found.predict([faster, of_clients])
-    assert {one["rate_per_s"] for one in asked} == {100.0, None}
-    assert found.as_recorded.rate_per_s and found.as_recorded.rate_per_s.value == pytest.approx(100.0)
+    prediction = predictor(Arriving(error=-0.3, observed=observed))
+    same, more = prediction.predict([faster, of_clients])
+    assert {request["rate_per_s"] for request in asked} == {100.0, None}
+    assert prediction.as_recorded.rate_per_s and prediction.as_recorded.rate_per_s.value == pytest.approx(
+        100.0
+    )
     assert same.rate_per_s and same.rate_per_s.value == pytest.approx(100.0)
     assert same.rate_per_s.high < 1.08 * same.rate_per_s.low
     assert same.speedup and same.speedup.value == pytest.approx(1.0)
-    assert same.p50_us and found.as_recorded.p50_us and same.p50_us.high < found.as_recorded.p50_us.low
-    assert any("arrived by a schedule, 100 a second" in said for said in same.warnings)
+    assert (
+        same.p50_us and prediction.as_recorded.p50_us and same.p50_us.high < prediction.as_recorded.p50_us.low
+    )
+    assert any("arrived by a schedule, 100 a second" in warning for warning in same.warnings)
     assert more.rate_per_s and more.rate_per_s.value > 200.0
-    assert not any("by a schedule" in said for said in more.warnings)
+    assert not any("by a schedule" in warning for warning in more.warnings)
 
 
 def test_devices_are_worn_in_unless_asked_otherwise() -> None:

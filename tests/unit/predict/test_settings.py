@@ -35,14 +35,17 @@ def answer(texts: list[str], **recorded: str) -> Prediction:
 def test_each_shipped_setting_is_whole_and_has_its_source(engine: str) -> None:
     name, known = settings.settings_of(engine)
     assert name == engine and known
-    assert all(one.source.startswith("https://") and one.loses and one.there and one.back for one in known)
-    texts = [one.text for one in known]
+    assert all(
+        setting.source.startswith("https://") and setting.loses and setting.there and setting.back
+        for setting in known
+    )
+    texts = [setting.text for setting in known]
     assert len(texts) == len(set(texts))
-    tried = {one.durability for one in shown_cuts().cuts if one.engine == engine and not one.durable}
-    assert {one.cuts for one in known if one.cuts} <= tried
-    for one in known:
-        assert all(one.has(number) for number in one.advised)
-        assert bool(one.advised) == (one.range is not None)
+    tried = {cut.durability for cut in shown_cuts().cuts if cut.engine == engine and not cut.durable}
+    assert {setting.cuts for setting in known if setting.cuts} <= tried
+    for setting in known:
+        assert all(setting.has(number) for number in setting.advised)
+        assert bool(setting.advised) == (setting.range is not None)
 
 
 def test_a_setting_becomes_what_the_simulator_is_asked() -> None:
@@ -110,16 +113,16 @@ def test_a_setting_that_needs_another_is_refused_without_it() -> None:
 
 
 def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() -> None:
-    found = answer([OFF], synchronous_commit="on", wal_writer_delay="100ms")
+    prediction = answer([OFF], synchronous_commit="on", wal_writer_delay="100ms")
     places = dict.fromkeys(REQUESTS, "recorded")
     times = service_us(places) / service_us(places, log_waits=False)
-    assert found.speedup and found.speedup.low < found.speedup.value < found.speedup.high
-    assert found.speedup.value == pytest.approx(times, rel=0.01)
-    assert found.mean_value_per_s is None, "mean-value analysis knows commits that wait alone"
-    assert found.scenario.changes == ["settings"]
-    assert SETTINGS_UNCALIBRATED in found.warnings
-    assert any("three times wal_writer_delay" in text and "0.3 s" in text for text in found.warnings)
-    assert not any("does not tell" in text for text in found.warnings)
+    assert prediction.speedup and prediction.speedup.low < prediction.speedup.value < prediction.speedup.high
+    assert prediction.speedup.value == pytest.approx(times, rel=0.01)
+    assert prediction.mean_value_per_s is None, "mean-value analysis knows commits that wait alone"
+    assert prediction.scenario.changes == ["settings"]
+    assert SETTINGS_UNCALIBRATED in prediction.warnings
+    assert any("three times wal_writer_delay" in text and "0.3 s" in text for text in prediction.warnings)
+    assert not any("does not tell" in text for text in prediction.warnings)
     assert any("does not tell synchronous_commit" in text for text in answer([OFF]).warnings)
 
 
@@ -128,8 +131,8 @@ def test_a_validated_change_of_settings_has_no_such_warning() -> None:
     learnt = ModelError.model_validate(
         {"errors": [{**error, "cases": 50, "half_width": 0.1, "calibrated": "2026-11-27"}]}
     )
-    found = predictor(model_error=learnt).predict([Scenario(settings=[OFF])])[0]
-    assert found.validated and SETTINGS_UNCALIBRATED not in found.warnings
+    prediction = predictor(model_error=learnt).predict([Scenario(settings=[OFF])])[0]
+    assert prediction.validated and SETTINGS_UNCALIBRATED not in prediction.warnings
 
 
 def test_the_bound_lets_the_waits_for_the_log_go() -> None:
@@ -142,15 +145,15 @@ def test_the_bound_lets_the_waits_for_the_log_go() -> None:
     }
     devices = [{"profile": "a", "roles": ["log"]}, {"profile": "b", "roles": ["data", "index", "temp"]}]
     of = predictor(FakeReplay(demands=demands, devices=devices))
-    found = of.predict([Scenario(settings=[OFF])])[0]
-    assert found.bound and found.bound.because.startswith("all waits on the log, for locks")
+    prediction = of.predict([Scenario(settings=[OFF])])[0]
+    assert prediction.bound and prediction.bound.because.startswith("all waits on the log, for locks")
     # 2 ms of reads stay, and 20 % of the processor time.
-    assert found.bound.rate_per_s == pytest.approx(4e6 / (2000 + 40), rel=0.001)
+    assert prediction.bound.rate_per_s == pytest.approx(4e6 / (2000 + 40), rel=0.001)
 
 
 def test_waits_alone_do_not_tell_what_a_setting_does() -> None:
-    found = predictor(FakeReplay(from_waits=True)).predict([Scenario(settings=[OFF])])[0]
-    assert found.refused and "waits only" in found.refused.message
+    prediction = predictor(FakeReplay(from_waits=True)).predict([Scenario(settings=[OFF])])[0]
+    assert prediction.refused and "waits only" in prediction.refused.message
 
 
 def test_the_command_combines_settings_and_placements() -> None:
@@ -158,8 +161,10 @@ def test_the_command_combines_settings_and_placements() -> None:
     text = CliRunner().invoke(app, asked)
     assert text.exit_code == 0 and "With synchronous_commit=off: " in text.stdout
     moved = CliRunner().invoke(app, [*asked, "--place", "log=nvme-dc", "--format", "json"])
-    (found,) = json.loads(moved.stdout)["predictions"]
-    assert found["scenario"]["settings"] == [OFF] and found["scenario"]["placement"] == {"log": "nvme-dc"}
+    (prediction,) = json.loads(moved.stdout)["predictions"]
+    assert prediction["scenario"]["settings"] == [OFF] and prediction["scenario"]["placement"] == {
+        "log": "nvme-dc"
+    }
     table = CliRunner().invoke(app, [*asked, "--format", "csv"]).stdout
     assert OFF in table
     local = CliRunner().invoke(app, [*asked[:-1], "synchronous_commit=local"])

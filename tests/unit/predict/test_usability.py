@@ -17,12 +17,12 @@ from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import Usability, usability, usability_of
 
 
-def of(fake: FakeReplay | None = None, unit: Any = None, **said: Any) -> Predictor:
-    return Predictor(about(**said), [], Replayer(fake or FakeReplay()), model_error=ModelError(), unit=unit)
+def of(fake: FakeReplay | None = None, unit: Any = None, **fields: Any) -> Predictor:
+    return Predictor(about(**fields), [], Replayer(fake or FakeReplay()), model_error=ModelError(), unit=unit)
 
 
-def judged(fake: FakeReplay | None = None, **said: Any) -> Usability:
-    return usability(of(fake, **said))
+def judged(fake: FakeReplay | None = None, **fields: Any) -> Usability:
+    return usability(of(fake, **fields))
 
 
 def shown_rate() -> float:
@@ -30,13 +30,13 @@ def shown_rate() -> float:
 
 
 def test_a_good_recording_is_usable() -> None:
-    found = judged()
-    assert found.usable
-    assert found.sentences == ["This recording is usable."]
+    usability = judged()
+    assert usability.usable
+    assert usability.sentences == ["This recording is usable."]
 
 
 @pytest.mark.parametrize(
-    ("fake", "said", "reason"),
+    ("fake", "fields", "reason"),
     [
         (FakeReplay(transactions=12), {}, "12 transactions were seen, 100 are needed"),
         (None, {"losses": {"recorded_events": 900, "lost_events": 100}}, "dropped 10.0% of the events"),
@@ -46,25 +46,25 @@ def test_a_good_recording_is_usable() -> None:
     ],
     ids=["few", "lost", "foreign", "replay", "log"],
 )
-def test_what_makes_a_recording_useless(fake: FakeReplay | None, said: dict[str, Any], reason: str) -> None:
-    found = judged(fake, **said)
-    assert not found.usable
-    (told,) = found.reasons
-    assert reason in told
-    assert found.fixes[0]
-    assert found.sentences[0] == "This recording is not usable."
+def test_what_makes_a_recording_useless(fake: FakeReplay | None, fields: dict[str, Any], reason: str) -> None:
+    usability = judged(fake, **fields)
+    assert not usability.usable
+    (text,) = usability.reasons
+    assert reason in text
+    assert usability.fixes[0]
+    assert usability.sentences[0] == "This recording is not usable."
 
 
 def test_a_hypervisor_that_takes_processors_is_said() -> None:
-    found = judged(stolen_cpu_share=0.13)
-    assert found.usable
-    assert found.reasons == ["the hypervisor gave 13% of the processors to other machines"]
+    usability = judged(stolen_cpu_share=0.13)
+    assert usability.usable
+    assert usability.reasons == ["the hypervisor gave 13% of the processors to other machines"]
 
 
 def test_transactions_that_are_not_told_make_rates_requests() -> None:
-    found = judged(FakeReplay(transactions=0))
-    assert found.usable
-    assert "rates count requests" in found.reasons[0]
+    usability = judged(FakeReplay(transactions=0))
+    assert usability.usable
+    assert "rates count requests" in usability.reasons[0]
 
 
 def test_a_count_that_agrees_changes_nothing() -> None:
@@ -77,8 +77,8 @@ def test_bursts_that_recording_slowed_are_not_miscounted() -> None:
     """Of 60 s, 6 were traced at half the rate: the count is lower than the rate without recording tells."""
     cost = {"rate_ratio": 0.5, "rate_ratio_low": 0.45, "rate_ratio_high": 0.55}
     bursts = [{"start_ns": 0, "end_ns": 6_000_000_000}]
-    said = about(cost=cost, bursts=bursts, transactions=round(57 * shown_rate()))
-    assert counted_over_shown(said, of().work) == pytest.approx(1.0, abs=0.01)
+    recorded = about(cost=cost, bursts=bursts, transactions=round(57 * shown_rate()))
+    assert counted_over_shown(recorded, of().work) == pytest.approx(1.0, abs=0.01)
 
 
 def test_requests_are_counted_where_they_are_asked_for() -> None:
@@ -91,9 +91,9 @@ def test_requests_are_counted_where_they_are_asked_for() -> None:
 
 def test_what_cannot_be_replayed_is_not_usable(tmp_path: Path) -> None:
     empty: dict[str, list[tuple[object, ...]]] = {"threads": []}
-    found = usability_of(write_recording(tmp_path / "r", empty))
-    assert not found.usable
-    assert "no session that did anything" in found.reasons[0]
+    usability = usability_of(write_recording(tmp_path / "r", empty))
+    assert not usability.usable
+    assert "no session that did anything" in usability.reasons[0]
 
 
 def test_profile_and_predict_say_the_same(tmp_path: Path) -> None:

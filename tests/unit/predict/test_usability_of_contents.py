@@ -14,24 +14,24 @@ from tierwise.predict.usability import Usability, usability
 FILE = {"path": "/srv/l/b.000001", "flush_share": 0.5, "wait_share": 0.4, "is_like_log": True}
 
 
-def of(fake: FakeReplay | None = None, **said: Any) -> Predictor:
-    return Predictor(about(**said), [], Replayer(fake or FakeReplay()), model_error=ModelError())
+def of(fake: FakeReplay | None = None, **fields: Any) -> Predictor:
+    return Predictor(about(**fields), [], Replayer(fake or FakeReplay()), model_error=ModelError())
 
 
-def judged(fake: FakeReplay | None = None, **said: Any) -> Usability:
-    return usability(of(fake, **said))
+def judged(fake: FakeReplay | None = None, **fields: Any) -> Usability:
+    return usability(of(fake, **fields))
 
 
-def counted(factor: float, **said: Any) -> dict[str, Any]:
+def counted(factor: float, **fields: Any) -> dict[str, Any]:
     """A count of the engine that is so many times what the events show."""
     transactions = round(60 * of().work.observed.transactions_per_s * factor)
-    return {"transactions": transactions, "counters": {"commits": transactions}, **said}
+    return {"transactions": transactions, "counters": {"commits": transactions}, **fields}
 
 
 def test_a_file_without_a_role_is_named_with_the_option_that_gives_it_one() -> None:
-    found = judged(FakeReplay(unassigned=[FILE]))
-    assert not found.usable
-    (reason,), (fix,) = found.reasons, found.fixes
+    usability = judged(FakeReplay(unassigned=[FILE]))
+    assert not usability.usable
+    (reason,), (fix,) = usability.reasons, usability.fixes
     assert reason.startswith("/srv/l/b.000001, which is written like a log, takes 50% of the flushes")
     assert "--role /srv/l/b.000001=log" in fix
 
@@ -44,17 +44,17 @@ def test_a_file_that_is_waited_for_is_named_too() -> None:
 
 @pytest.mark.parametrize("factor", [0.03, 0.4, 2.5, 30.0])
 def test_a_count_that_differs_by_a_factor_is_of_something_else(factor: float) -> None:
-    found = judged(**counted(factor))
-    assert not found.usable
-    assert "times the transactions that the events show" in found.reasons[0]
-    assert "DSN" in found.fixes[0]
+    usability = judged(**counted(factor))
+    assert not usability.usable
+    assert "times the transactions that the events show" in usability.reasons[0]
+    assert "DSN" in usability.fixes[0]
 
 
 def test_a_count_that_the_rates_follow_already_is_judged_too() -> None:
     observed = {"turns_per_s": 300.0, "transactions_per_s": 100.0, "counted_per_shown": 0.03}
-    found = judged(FakeReplay(observed=observed), transactions=6000, counters={"commits": 6000})
-    assert not found.usable
-    assert "0.03 times" in found.reasons[0]
+    usability = judged(FakeReplay(observed=observed), transactions=6000, counters={"commits": 6000})
+    assert not usability.usable
+    assert "0.03 times" in usability.reasons[0]
 
 
 def test_no_counted_transaction_beside_many_shown_ones() -> None:
@@ -67,13 +67,13 @@ def test_a_load_that_changes_moves_the_count_by_less(factor: float) -> None:
 
 
 def test_a_program_without_database_files_is_a_client() -> None:
-    found = judged(FakeReplay(footprints={}))
-    assert not found.usable
-    assert "the recorded program is a client" in found.reasons[0]
+    usability = judged(FakeReplay(footprints={}))
+    assert not usability.usable
+    assert "the recorded program is a client" in usability.reasons[0]
 
 
 def test_a_job_that_is_done_once_cannot_be_recorded_longer() -> None:
-    found = judged(FakeReplay(once=True, error=0.5, transactions=1))
-    assert not found.usable
-    assert all("longer" not in fix for fix in found.fixes)
-    assert found.fixes == ["record the job again, while nothing else runs"]
+    usability = judged(FakeReplay(once=True, error=0.5, transactions=1))
+    assert not usability.usable
+    assert all("longer" not in fix for fix in usability.fixes)
+    assert usability.fixes == ["record the job again, while nothing else runs"]

@@ -223,10 +223,10 @@ def test_crates_never_print() -> None:
 def test_models_touch_nothing_outside(crate: str) -> None:
     forbidden = r"std::(fs|net|thread|process|env)|Instant::now|SystemTime|libc::|rand::rng|thread_rng"
     for path in (ROOT / "crates" / crate / "src").rglob("*.rs"):
-        found = set(re.findall(forbidden, path.read_text("utf-8"), re.DOTALL))
+        matches = set(re.findall(forbidden, path.read_text("utf-8"), re.DOTALL))
         # many scenarios are replayed on as many threads as there are cores: one file may know of threads
         runs_threads = path.parts[-4:] == ("network", "src", "api", "parallel.rs")
-        assert found <= ({"thread"} if runs_threads else set()), path
+        assert matches <= ({"thread"} if runs_threads else set()), path
 
 
 @pytest.mark.parametrize("crate", CRATES)
@@ -241,10 +241,10 @@ def test_crates_depend_one_way(crate: str) -> None:
 @pytest.mark.parametrize("crate", CRATES)
 def test_modules_use_each_other_in_no_large_circle(crate: str) -> None:
     most = 1 if crate in CIRCLE_FREE else 3
-    found = [
+    large = [
         circle for circle in circles(module_graph(ROOT / "crates" / crate / "src")) if len(circle) > most
     ]
-    unknown = [sorted(circle) for circle in found if not any(circle <= known for known in KNOWN_CIRCLES)]
+    unknown = [sorted(circle) for circle in large if not any(circle <= known for known in KNOWN_CIRCLES)]
     assert not unknown, f"crates/{crate}: move what all of them use into a module of its own: {unknown}"
 
 
@@ -286,24 +286,24 @@ STARTS = re.compile(
 
 def starts(path: Path) -> set[str]:
     """What a file uses to start programs, by its names in the standard library or in tierwise.host."""
-    found: set[str] = set()
+    table_set: set[str] = set()
     nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
     types = {node.value for node in nodes if isinstance(node, ast.Subscript)}  # subprocess.Popen[bytes]
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node not in types:
-            found.add(f"{node.value.id}.{node.attr}")
+            table_set.add(f"{node.value.id}.{node.attr}")
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.update(f"{node.module.rpartition('.')[2]}.{alias.name}" for alias in node.names)
+            table_set.update(f"{node.module.rpartition('.')[2]}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
-            found.update(f"{alias.name}.{alias.asname}" for alias in node.names if alias.asname)
-    return {name for name in found if STARTS.fullmatch(name)}
+            table_set.update(f"{alias.name}.{alias.asname}" for alias in node.names if alias.asname)
+    return {name for name in table_set if STARTS.fullmatch(name)}
 
 
 def test_programs_are_started_in_one_place() -> None:
     """As tierwise's own account, with a clean environment (docs/concepts/threat-model.md)."""
-    found = {str(path.relative_to(PACKAGE)): starts(path) for path in SOURCES}
+    starters = {str(path.relative_to(PACKAGE)): starts(path) for path in SOURCES}
     allowed = {name: set(starters.split()) for name, starters in STARTERS.items()}
-    assert {name: used for name, used in found.items() if used} == allowed, "use tierwise.host.programs"
+    assert {name: used for name, used in starters.items() if used} == allowed, "use tierwise.host.programs"
 
 
 def test_architecture_page_names_every_part() -> None:
@@ -353,7 +353,9 @@ def test_unit_tests_lie_in_folders_of_the_package() -> None:
 def test_tests_that_run_apart_share_no_server() -> None:
     conftest = ast.parse((TESTS / "conftest.py").read_text("utf-8"))
     assigned = {
-        ast.unparse(one.targets[0]): one.value for one in conftest.body if isinstance(one, ast.Assign)
+        ast.unparse(assignment.targets[0]): assignment.value
+        for assignment in conftest.body
+        if isinstance(assignment, ast.Assign)
     }
     apart = ast.literal_eval(assigned["APART"])
     shared = [path for path in TEST_SOURCES if path.parent.name in apart and "unit" not in path.parts]

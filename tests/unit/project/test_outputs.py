@@ -49,7 +49,7 @@ KNOWN = {
 
 def makes(path: Path) -> set[str]:
     """Calls in a file that make files or folders, or change modes or owners."""
-    found = set()
+    table_set = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
             continue
@@ -57,25 +57,29 @@ def makes(path: Path) -> set[str]:
         module = node.func.value if isinstance(node.func, ast.Attribute) else None
         if isinstance(module, ast.Name) and module.id in FUNCTIONS:
             if name in FUNCTIONS[module.id]:
-                found.add(f"{module.id}.{name}")
+                table_set.add(f"{module.id}.{name}")
         elif (isinstance(node.func, ast.Attribute) and name in METHODS) or (name == "open" and writes(node)):
-            found.add(name)
-    return found
+            table_set.add(name)
+    return table_set
 
 
 def writes(call: ast.Call) -> bool:
     """Whether a call of ``open`` has a mode of writing."""
     arguments = [*call.args[:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
-    modes = [one.value for one in arguments if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    modes = [
+        argument.value
+        for argument in arguments
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
     return any(set(mode) & set("wax+") and len(mode) <= 3 for mode in modes)
 
 
 def test_outputs_are_made_by_one_module() -> None:
-    found = {
+    makers = {
         path.relative_to(PACKAGE).as_posix(): made
         for path in sorted(PACKAGE.rglob("*.py"))
         if (made := makes(path))
     }
-    unknown = {name: made for name, made in found.items() if name not in KNOWN}
+    unknown = {name: made for name, made in makers.items() if name not in KNOWN}
     assert not unknown, "use tierwise.model.output_files"
-    assert not KNOWN.keys() - found.keys(), "these no longer make anything"
+    assert not KNOWN.keys() - makers.keys(), "these no longer make anything"

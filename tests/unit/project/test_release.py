@@ -52,7 +52,7 @@ def test_the_notes_are_the_entries_of_the_version(version: str, entries: str) ->
 
 
 @pytest.mark.parametrize(
-    ("tag", "version", "said"),
+    ("tag", "version", "expected"),
     [
         ("v0.2.0", "0.1.0", "tag v0.2.0: Cargo.toml has version 0.1.0; change it, or tag v0.1.0\n"),
         (
@@ -67,8 +67,8 @@ def test_the_notes_are_the_entries_of_the_version(version: str, entries: str) ->
         ),
     ],
 )
-def test_a_tag_without_notes_is_refused(tag: str, version: str, said: str) -> None:
-    assert notes(tag, version) == f"refused: {said}"
+def test_a_tag_without_notes_is_refused(tag: str, version: str, expected: str) -> None:
+    assert notes(tag, version) == f"refused: {expected}"
 
 
 def jobs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -130,7 +130,7 @@ def test_hooks_and_the_container_of_developers_name_what_is_there() -> None:
     assert len(entries) == 3
     assert all(is_there(shlex.split(entry)) for entry in entries if not entry.startswith("cargo "))
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
-    assert all(is_there(shlex.split(one)) for one in container["postCreateCommand"].split(" && "))
+    assert all(is_there(shlex.split(word)) for word in container["postCreateCommand"].split(" && "))
 
 
 def test_issue_templates_and_the_citation_can_be_read() -> None:

@@ -34,11 +34,11 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_file_is_named_with_what_is_accepted(name: str, tmp_path: Path) -> None:
-    text, said = TEXTS[name]
+    text, expected = TEXTS[name]
     file = tmp_path / "given"
     file.write_text(text)
     for opened in (Recording.open, Predictor.open):
-        with pytest.raises(TierwiseError, match=said) as raised:
+        with pytest.raises(TierwiseError, match=expected) as raised:
             opened(file)
         assert "tierwise record" in str(raised.value) and "tierwise observe" in str(raised.value)
         assert "\n" not in str(raised.value)

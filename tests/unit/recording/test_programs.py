@@ -24,8 +24,8 @@ APPLICATION: dict[str, Any] = {
 REMOTE: dict[str, Any] = {"program": "", "kind": "remote", "processes": 2, "sessions": 9}
 
 
-def programs(*found: dict[str, Any]) -> list[ClientProgram]:
-    return [ClientProgram(**one) for one in found]
+def programs(*counts: dict[str, Any]) -> list[ClientProgram]:
+    return [ClientProgram(**count) for count in counts]
 
 
 def test_clients_are_named_with_what_they_are() -> None:
@@ -55,10 +55,10 @@ def test_names_of_other_programs_are_redacted(tmp_path: Path) -> None:
     foreign = [{"program": "secret-job", "pids": [7], "cpu_share": 0.3}]
     source = write_recording(tmp_path / "r", clients=[POOLER, APPLICATION, REMOTE], foreign_programs=foreign)
     redact(source, tmp_path / "out")
-    told = (tmp_path / "out" / "about.json").read_text()
-    assert "checkout" not in told and "pgbouncer" not in told and "secret" not in told
+    text = (tmp_path / "out" / "about.json").read_text()
+    assert "checkout" not in text and "pgbouncer" not in text and "secret" not in text
     about = Recording.open(tmp_path / "out").about
-    assert [(one.kind, one.sessions) for one in about.clients] == [
+    assert [(client.kind, client.sessions) for client in about.clients] == [
         ("pooler", 8),
         ("application", 3),
         ("remote", 9),

@@ -39,7 +39,7 @@ NAMED = [
 ]
 
 
-def found() -> Relations:
+def read_relations() -> Relations:
     files = [
         file(3, "/srv/pg/base/5/100", 5.0),
         file(4, "/srv/pg/base/5/100.1", 2.0),
@@ -55,7 +55,7 @@ def found() -> Relations:
 
 
 def test_a_table_has_its_segments_forks_and_toast() -> None:
-    rows = found().rows
+    rows = read_relations().rows
     orders = rows[0]
     assert (orders.relation.name, orders.files) == ("public.orders", [3, 4, 5, 7])
     assert (orders.size_bytes, orders.waited_s, orders.reads) == (1007, 8.5, 8)
@@ -66,7 +66,7 @@ def test_a_table_has_its_segments_forks_and_toast() -> None:
         "other.public.orders",
     ]
     assert rows[2].size_bytes == 100, "of its file, as the catalog does not tell"
-    assert [one.file for one in found().unnamed] == [10]
+    assert [relation.file for relation in read_relations().unnamed] == [10]
 
 
 @pytest.mark.parametrize(
@@ -82,18 +82,18 @@ def test_a_table_has_its_segments_forks_and_toast() -> None:
     ],
 )
 def test_a_pattern_names_tables_partitions_and_indexes(pattern: str, files: list[list[int]]) -> None:
-    assert [row.files for row in found().matching([pattern])] == files
+    assert [row.files for row in read_relations().matching([pattern])] == files
 
 
 def test_two_patterns_name_a_table_once() -> None:
-    assert len(found().matching(["public.orders_pkey", "index:public.orders"])) == 1
+    assert len(read_relations().matching(["public.orders_pkey", "index:public.orders"])) == 1
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(
         TierwiseError, match=r"no table or index of the recording is named public\.order"
     ) as error:
-        found().matching(["public.order"])
+        read_relations().matching(["public.order"])
     assert "public.orders" in error.value.fix
     with pytest.raises(TierwiseError, match="has no names of tables"):
         relations("postgres", [], []).matching(["public.order"])

@@ -72,15 +72,15 @@ def test_a_script_is_short_and_ends_no_element(file: Path) -> None:
 
 
 def test_the_survey_has_every_placement_once_and_the_advised_under_all_seeds() -> None:
-    found = made(FEW)
-    assert found.survey.predictions[0] == found.advice.recorded
-    for number, prediction in enumerate(found.survey.predictions):
+    page_of_few = made(FEW)
+    assert page_of_few.survey.predictions[0] == page_of_few.advice.recorded
+    for number, prediction in enumerate(page_of_few.survey.predictions):
         assert prediction is not None
         placed = {Role(role): device for role, device in prediction.scenario.placement.items()}
-        assert found.survey.number(placed) == number
-    advised = found.survey.predictions[found.survey.number(found.placement) or 0]
+        assert page_of_few.survey.number(placed) == number
+    advised = page_of_few.survey.predictions[page_of_few.survey.number(page_of_few.placement) or 0]
     assert advised and advised.seeds == 5
-    assert found.survey.number({Role.TEMP: "ssd-nvme-dc"}) is None, "it stays where it is"
+    assert page_of_few.survey.number({Role.TEMP: "ssd-nvme-dc"}) is None, "it stays where it is"
 
 
 def test_the_decision_says_interval_budget_and_goal() -> None:
@@ -114,14 +114,14 @@ def test_an_array_that_is_like_another_has_its_level_and_its_dead_members(tmp_pa
     dead = 'failed_members = 1\n[source]\nfailed_members = "made for a test"\n'
     degraded.write_text(f'like = "array-raid1-2x-ssd-nvme-dc"\n{dead}', "utf-8")
     assert risk(str(other)).death == "survives the death of one member (RAID 1)"
-    found = risk(str(degraded))
-    assert found.alone and "one member is dead already" in found.death
+    shown = risk(str(degraded))
+    assert shown.alone and "one member is dead already" in shown.death
 
 
 def test_steps_take_no_line_from_a_name() -> None:
-    found = guide("postgres", {Role.LOG: "x\nrm -rf /", Role.DATA: "y"})
-    assert len(found.variables.splitlines()) == 4
-    assert "$NEW1" in found.steps[0].there and "$NEW2" in found.steps[1].there
+    instructions = guide("postgres", {Role.LOG: "x\nrm -rf /", Role.DATA: "y"})
+    assert len(instructions.variables.splitlines()) == 4
+    assert "$NEW1" in instructions.steps[0].there and "$NEW2" in instructions.steps[1].there
     for unknown in ("../moves/postgres", "oracle", ""):
         assert guide(unknown, {Role.LOG: "x"}).without == ["log: no steps are known for this engine"]
 

@@ -18,33 +18,37 @@ from tierwise.report.advice.memory import Point, memory_curve
 
 def points(*gib: int) -> list[Point]:
     return [
-        Point(one << 30, Estimate(value=100.0 * one, low=90.0 * one, high=120.0 * one), one >= 4)
-        for one in gib
+        Point(
+            size_gib << 30,
+            Estimate(value=100.0 * size_gib, low=90.0 * size_gib, high=120.0 * size_gib),
+            size_gib >= 4,
+        )
+        for size_gib in gib
     ]
 
 
 def test_more_memory_is_further_right_and_a_higher_rate_further_up() -> None:
     drawn = ElementTree.fromstring(memory_curve(points(1, 2, 4, 8), "transactions"))
-    dots = [(float(one.get("cx", 0)), float(one.get("cy", 0))) for one in drawn.iter("circle")]
+    dots = [(float(element.get("cx", 0)), float(element.get("cy", 0))) for element in drawn.iter("circle")]
     assert dots == sorted(dots) and [down for _, down in dots] == sorted((y for _, y in dots), reverse=True)
-    (fits,) = [one for one in drawn.iter("line") if one.get("class") == "fits"]
+    (fits,) = [element for element in drawn.iter("line") if element.get("class") == "fits"]
     assert float(fits.get("x1", 0)) == dots[2][0], "all fits from 4 GiB on"
-    words = [one.text for one in drawn.iter("text")]
+    words = [element.text for element in drawn.iter("text")]
     assert "all fits" in words and numbers.size(1 << 30) in words
 
 
 def test_one_point_is_no_curve_and_many_labels_do_not_overlap() -> None:
     assert memory_curve(points(4), "transactions") == ""
     many = memory_curve(points(*range(1, 60)), "transactions")
-    places = [float(one) for one in re.findall(r'<text x="([\d.]+)"', many)]
+    places = [float(place) for place in re.findall(r'<text x="([\d.]+)"', many)]
     assert all(after - before >= 60 for before, after in pairwise(places))
 
 
 def test_the_page_has_it_if_the_advice_does() -> None:
     pages = []
     for of in (predictor(), with_memory()):
-        found = advise(of, ["nvme-dc"])
-        pages.append(advice_page(subject(of, found, Terms(), Path("shop"))))
+        advice = advise(of, ["nvme-dc"])
+        pages.append(advice_page(subject(of, advice, Terms(), Path("shop"))))
     assert ['id="memory"' in page for page in pages] == [False, True]
     assert "holds all tables and indexes" in pages[1] and "$/month" in pages[1]
     assert "No size of memory gains as much as the recommended move." in pages[1]

@@ -36,14 +36,14 @@ class Warned(FakeReplay):
         return super()._outcome(scenario, profiles, factor) | {"warnings": warnings}
 
 
-def predictor(warnings: list[str], engine: str = "postgres", **said: Any) -> Predictor:
+def predictor(warnings: list[str], engine: str = "postgres", **fields: Any) -> Predictor:
     made = Replayer(Warned(limits=[]))
-    return Predictor(about(engine=engine, **said), warnings, made, model_error=ModelError())
+    return Predictor(about(engine=engine, **fields), warnings, made, model_error=ModelError())
 
 
 def in_sight(advice: Advice) -> list[str]:
-    found = [block for block in advice_document(advice) if isinstance(block, Text)]
-    return [block.text for block in found if block.text.startswith("Warning")]
+    blocks = [block for block in advice_document(advice) if isinstance(block, Text)]
+    return [block.text for block in blocks if block.text.startswith("Warning")]
 
 
 def folded(advice: Advice) -> list[str]:
@@ -69,19 +69,21 @@ def test_three_are_in_sight_and_the_rest_is_folded(engine: str) -> None:
 
 def test_a_warning_names_the_placements_that_it_belongs_to() -> None:
     advice = advise(predictor([]), ["nvme-dc", "gp3"])
-    (found,) = [one for one in advice.warnings if one.text == GP3]
-    assert found.placements and all("volume-aws-gp3" in one.values() for one in found.placements)
-    said = next(text for text in [*in_sight(advice), *folded(advice)] if GP3 in text)
-    assert said.startswith("Warning, the ") and " to volume-aws-gp3" in said
+    (caution,) = [warning for warning in advice.warnings if warning.text == GP3]
+    assert caution.placements and all(
+        "volume-aws-gp3" in placement.values() for placement in caution.placements
+    )
+    text = next(text for text in [*in_sight(advice), *folded(advice)] if GP3 in text)
+    assert text.startswith("Warning, the ") and " to volume-aws-gp3" in text
     alone = advise(predictor([]), ["gp3"])
-    (of_all,) = [one for one in alone.warnings if one.text == GP3]
+    (of_all,) = [warning for warning in alone.warnings if warning.text == GP3]
     assert of_all.placements == [], "every placement of this advice is on it"
 
 
 def test_a_remark_and_a_warning_of_one_thing_are_one_warning_with_what_to_do() -> None:
     advice = advise(predictor([], stolen_cpu_share=0.13), ["nvme-dc"])
-    said = [one.text for one in advice.warnings if "hypervisor" in one.text]
-    assert len(said) == 1 and "record at another hour" in said[0]
+    sentences = [warning.text for warning in advice.warnings if "hypervisor" in warning.text]
+    assert len(sentences) == 1 and "record at another hour" in sentences[0]
 
 
 def test_what_another_model_says_is_never_in_sight() -> None:
@@ -97,7 +99,7 @@ def test_what_another_model_says_is_never_in_sight() -> None:
 
 def test_markdown_and_json_have_them_all() -> None:
     advice = advise(predictor(OWN), ["nvme-dc"])
-    assert [one.text for one in advice.warnings][: len(OWN)] == OWN
+    assert [warning.text for warning in advice.warnings][: len(OWN)] == OWN
     with (console := Console(width=200, force_terminal=True, color_system=None)).capture() as captured:
         print_document(advice_document(advice), console)
     assert OWN[4] not in captured.get()

@@ -40,8 +40,8 @@ EXAMPLE = RECORDINGS / "order-entry"
 
 
 def change(moves: Mapping[Role, str], engine: str = "postgres", **more: Any) -> Change:
-    said: dict[str, Any] = {"needed_bytes": SIZES, "rented_gib": {}, "owned": frozenset()}
-    return Change(engine=engine, moves=moves, **{**said, **more})
+    change: dict[str, Any] = {"needed_bytes": SIZES, "rented_gib": {}, "owned": frozenset()}
+    return Change(engine=engine, moves=moves, **{**change, **more})
 
 
 SPLIT = change({Role.LOG: "volume-aws-io2", Role.DATA: "volume-aws-gp3", Role.TEMP: "ssd-nvme-dc"})
@@ -72,14 +72,14 @@ REQUESTS = {
 
 def hcl(text: str) -> dict[str, Any]:
     hcl2 = pytest.importorskip("hcl2", reason="make env installs python-hcl2")
-    found: dict[str, Any] = hcl2.loads(text)
-    return found
+    content: dict[str, Any] = hcl2.loads(text)
+    return content
 
 
 def merged(patch: str) -> dict[str, Any]:
     """A patch, applied to the smallest Cluster as a merge patch is."""
-    found = yaml.safe_load(patch)
-    return {**found, "metadata": {"name": "shop"}, "spec": {"instances": 1, **found["spec"]}}
+    content = yaml.safe_load(patch)
+    return {**content, "metadata": {"name": "shop"}, "spec": {"instances": 1, **content["spec"]}}
 
 
 def test_a_patch_of_a_cluster_is_valid_by_the_published_schema(snapshot: SnapshotAssertion) -> None:
@@ -100,7 +100,7 @@ def test_pgdata_has_room_for_all_that_stays_in_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "expected"),
     [
         (change({Role.LOG: "ram"}, engine="mariadb"), "CloudNativePG runs PostgreSQL, not mariadb"),
         (change({Role.ARCHIVE: "volume-aws-st1"}), "cannot place the archive"),
@@ -108,8 +108,8 @@ def test_pgdata_has_room_for_all_that_stays_in_it() -> None:
         (change({Role.DATA: "ssd-nvme-dc", Role.INDEX: "volume-aws-gp3"}), "keeps index in PGDATA"),
     ],
 )
-def test_what_cloudnativepg_cannot_place_is_refused_with_the_reason(made: Change, said: str) -> None:
-    with pytest.raises(TierwiseError, match=said):
+def test_what_cloudnativepg_cannot_place_is_refused_with_the_reason(made: Change, expected: str) -> None:
+    with pytest.raises(TierwiseError, match=expected):
         cluster_patch(made)
 
 
@@ -117,9 +117,9 @@ def test_what_cloudnativepg_cannot_place_is_refused_with_the_reason(made: Change
 def test_volumes_are_terraform(made: Change, snapshot: SnapshotAssertion) -> None:
     text = volumes(made)
     assert text == snapshot
-    found = hcl(text)
-    assert len(found["resource"]) == sum(1 for device in made.devices if device.startswith("volume"))
-    declared = {name.strip('"') for one in found["variable"] for name in one}
+    resources = hcl(text)
+    assert len(resources["resource"]) == sum(1 for device in made.devices if device.startswith("volume"))
+    declared = {name.strip('"') for variable in resources["variable"] for name in variable}
     assert set(re.findall(r"var\.(\w+)", text)) == declared
 
 
@@ -142,9 +142,9 @@ def test_a_playbook_has_the_steps_and_the_way_back(snapshot: SnapshotAssertion) 
     there, back = yaml.safe_load(text)
     assert there["become"] and "tags" not in there
     assert back["tags"] == ["back", "never"]
-    moved = [one["name"].split()[2] for one in there["tasks"] if one["name"].startswith("Move the")]
+    moved = [task["name"].split()[2] for task in there["tasks"] if task["name"].startswith("Move the")]
     assert moved == ["log", "data", "index", "temp"]
-    assert [one["name"].split()[2] for one in back["tasks"]] == moved[::-1]
+    assert [task["name"].split()[2] for task in back["tasks"]] == moved[::-1]
     assert there["environment"].keys() == {"PATH", "PGDATA", "DB", "NEW1", "NEW2", "NEW3"}
     assert there["vars"].keys() == {"path"}, "what only the reader knows has no default"
 

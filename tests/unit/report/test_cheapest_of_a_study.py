@@ -54,18 +54,18 @@ def compared(
 def test_an_nvme_for_less_goes_before_a_dram_box_that_cannot_be_told_from_it(
     engine: str, nvme_s: float
 ) -> None:
-    found = compared(engine, nvme_s)
-    assert found.first == "new" and found.alike == ["log-ssd"]
-    assert found.words.advice.startswith("Move the log to an NVMe SSD (ssd-nvme-dc) first")
-    said = found.words.price.replace("\u00a0", " ")
-    assert "which cannot be told from it, 4" in said and "$" in said
-    assert found.words.price in found.words.headline
+    comparison = compared(engine, nvme_s)
+    assert comparison.first == "new" and comparison.alike == ["log-ssd"]
+    assert comparison.words.advice.startswith("Move the log to an NVMe SSD (ssd-nvme-dc) first")
+    price = comparison.words.price.replace("\u00a0", " ")
+    assert "which cannot be told from it, 4" in price and "$" in price
+    assert comparison.words.price in comparison.words.headline
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mariadb"])
 def test_a_dear_device_that_is_surely_faster_is_still_first(engine: str) -> None:
-    found = compared(engine, 11.0)
-    assert found.first == "log-ssd" and found.alike == [] and found.words.price == ""
+    comparison = compared(engine, 11.0)
+    assert comparison.first == "log-ssd" and comparison.alike == [] and comparison.words.price == ""
 
 
 def test_what_has_no_price_is_not_taken_for_cheaper() -> None:
@@ -79,8 +79,8 @@ def test_memory_comes_after_what_keeps_its_files_however_cheap() -> None:
 
 
 def test_moving_more_files_is_no_better_for_the_same_money() -> None:
-    found = compared("postgres", 5.2, profile="ssd-dram-fc", roles=ROLES)
-    assert found.first == "log-ssd"
+    comparison = compared("postgres", 5.2, profile="ssd-dram-fc", roles=ROLES)
+    assert comparison.first == "log-ssd"
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
@@ -104,9 +104,9 @@ def test_the_document_has_the_price_below_the_advice() -> None:
 def test_the_rule_asks_no_more_than_it_needs() -> None:
     asked: list[int] = []
 
-    def alike(one: int) -> bool:
-        asked.append(one)
-        return one >= 2
+    def alike(number: int) -> bool:
+        asked.append(number)
+        return number >= 2
 
     assert recommended(iter([1, 2, 3, 4]), alike) == 2 and asked == [1, 2]
     assert recommended([], alike) is None

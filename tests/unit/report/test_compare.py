@@ -37,13 +37,13 @@ def few_resamples() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def found() -> SetComparison:
+def comparison() -> SetComparison:
     return compare_sets(lap_runs(), lap_runs(SLOW_WRITE), NAMES)
 
 
-def row(found: SetComparison, pair: str, name: str, what: str) -> SetRow:
-    (one,) = (p for p in found.pairs if p.label == pair)
-    (here,) = (r for r in one.rows if (r.name, r.what) == (name, what))
+def row(comparison: SetComparison, pair: str, name: str, what: str) -> SetRow:
+    (chosen,) = (p for p in comparison.pairs if p.label == pair)
+    (here,) = (r for r in chosen.rows if (r.name, r.what) == (name, what))
     return here
 
 
@@ -51,19 +51,21 @@ def on_engine(runs: list[RunResult], engine: str) -> list[RunResult]:
     return [run.model_copy(update={"engine": run.engine.model_copy(update={"name": engine})}) for run in runs]
 
 
-def test_laps_that_changed_are_told_from_those_that_did_not(found: SetComparison) -> None:
-    assert [pair.label for pair in found.pairs] == list(LAPS_S)
-    write = row(found, "log-ssd", "write", "elapsed")
+def test_laps_that_changed_are_told_from_those_that_did_not(comparison: SetComparison) -> None:
+    assert [pair.label for pair in comparison.pairs] == list(LAPS_S)
+    write = row(comparison, "log-ssd", "write", "elapsed")
     assert write.ratio is not None and write.ratio.estimate == pytest.approx(2.0, rel=0.05)
     assert write.verdict == "B slower"
-    assert row(found, "log-ssd", "update", "elapsed").verdict == "no significant difference"
-    assert "log-ssd: B is 1.45 times slower" in found.headline
+    assert row(comparison, "log-ssd", "update", "elapsed").verdict == "no significant difference"
+    assert "log-ssd: B is 1.45 times slower" in comparison.headline
 
 
-def test_counters_and_roles_have_ratios_too(found: SetComparison) -> None:
-    assert row(found, "all-hdd", "log", "bytes written").verdict == "no significant difference"
-    assert row(found, "all-hdd", "write", "cpu").verdict == "B more"
-    assert not [one for one in found.pairs[0].of("role") if one.name == "temp"], "no I/O, no row"
+def test_counters_and_roles_have_ratios_too(comparison: SetComparison) -> None:
+    assert row(comparison, "all-hdd", "log", "bytes written").verdict == "no significant difference"
+    assert row(comparison, "all-hdd", "write", "cpu").verdict == "B more"
+    assert not [temp_row for temp_row in comparison.pairs[0].of("role") if temp_row.name == "temp"], (
+        "no I/O, no row"
+    )
 
 
 def test_two_engines_are_matched_across() -> None:
@@ -71,7 +73,7 @@ def test_two_engines_are_matched_across() -> None:
     assert both.pairs[0].label == "all-hdd"
     several = [*lap_runs(), *on_engine(lap_runs(), "sqlite")]
     assert compare_sets(several, several, NAMES).pairs[0].label == "postgres, all-hdd"
-    (engine,) = (one for one in both.differences if one.what == "Engine")
+    (engine,) = (difference for difference in both.differences if difference.what == "Engine")
     assert (engine.a, engine.b) == (["sqlite 18.6"], ["postgres 18.6"])
 
 
@@ -118,24 +120,26 @@ def test_conditions_that_differ_are_listed() -> None:
     settings = runs[0].engine.settings | {"fsync": "off"}
     engine = runs[0].engine.model_copy(update={"version": "19.1", "settings": settings})
     changed = [run.model_copy(update={"machine": machine, "engine": engine}) for run in runs]
-    differences = {one.what: one for one in compare_sets(runs, changed, NAMES).differences}
+    differences = {
+        difference.what: difference for difference in compare_sets(runs, changed, NAMES).differences
+    }
     assert {"Machine", "Processor", "Engine", "postgres: fsync"} == set(differences)
     assert differences["postgres: fsync"].b == ["off"]
 
 
 @pytest.mark.parametrize("format", ["md", "csv", "json"])
-def test_texts_hold_every_figure(found: SetComparison, format: str) -> None:
-    text = in_format(found, format)
-    figures = sum(len(pair.rows) for pair in found.pairs)
+def test_texts_hold_every_figure(comparison: SetComparison, format: str) -> None:
+    text = in_format(comparison, format)
+    figures = sum(len(pair.rows) for pair in comparison.pairs)
     if format == "csv":
         rows = list(csv.DictReader(io.StringIO(text)))
-        assert len(rows) == figures and {len(one) for one in rows} == {20}
+        assert len(rows) == figures and {len(row) for row in rows} == {20}
         write = next(
             r for r in rows if (r["pair"], r["name"], r["measure"]) == ("log-ssd", "write", "elapsed")
         )
         assert float(write["ratio"]) == pytest.approx(2.0, rel=0.05) and write["a_repeats"] == "5"
     elif format == "json":
-        assert json.loads(text)["pairs"] == found.model_dump(mode="json")["pairs"]
+        assert json.loads(text)["pairs"] == comparison.model_dump(mode="json")["pairs"]
     else:
         assert text.count("\n| ") >= figures
         assert "| write | Elapsed |" in text

@@ -17,12 +17,12 @@ WRITES = AttainableRate(op="write", depth=4, model_per_s=200_000, here_per_s=50_
 
 
 def test_depths_at_which_this_machine_is_too_slow_are_named() -> None:
-    said = shortfall("ssd-sata-dc", [FASTER, READS, WRITES])
-    assert said is not None
+    sentence = shortfall("ssd-sata-dc", [FASTER, READS, WRITES])
+    assert sentence is not None
     assert "random reads a second 20 000 of 40 000 at depth 4; random writes a second 50 000 of 200 000" in (
-        said.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")
+        sentence.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")
     )
-    assert "9 500" not in said
+    assert "9 500" not in sentence
     assert shortfall("ssd-sata-dc", [FASTER]) is None
 
 
@@ -59,7 +59,7 @@ def slowed(run: RunResult) -> RunResult:
     """The run with a path that took a third of the time of requests to the SSD."""
     update = {"attainable": [READS, WRITES], "path_share": 0.34}
     devices: list[DeviceInfo] = [
-        one.model_copy(update=update) if one.name == "ssd" else one for one in run.devices
+        device.model_copy(update=update) if device.name == "ssd" else device for device in run.devices
     ]
     return run.model_copy(update={"devices": devices})
 

@@ -23,7 +23,7 @@ from tierwise.results import RunResult
 
 SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))
 PAPERS = tomllib.loads((ROOT / "benchmarks" / "papers.toml").read_text("utf-8"))
-FINDINGS = [Finding.model_validate(one) for one in SPEC["findings"]]
+FINDINGS = [Finding.model_validate(finding) for finding in SPEC["findings"]]
 
 
 def point(placement: str, lap: str | None = None) -> Point:
@@ -93,14 +93,14 @@ def test_page_names_figure_agreement_and_reason() -> None:
 def test_every_finding_names_what_its_studies_have(finding: Finding) -> None:
     for check in finding.checks:
         assert len(check.points) == {"faster": 2, "alike": 2, "most": 3, "more": 4}[check.kind]
-        for one in check.points:
-            wanted = SPEC["studies"][one.study]
-            assert one.placement in wanted["placements"]
-            assert set(wanted["placements"]) <= set(study.load(wanted.get("study", one.study)).placements)
+        for point in check.points:
+            wanted = SPEC["studies"][point.study]
+            assert point.placement in wanted["placements"]
+            assert set(wanted["placements"]) <= set(study.load(wanted.get("study", point.study)).placements)
 
 
 def test_what_was_predicted_stands_beside_what_was_found() -> None:
-    one = PredictedPaper(
+    predicted_paper = PredictedPaper(
         experiment="temp-join",
         finding=FINDINGS[2].name,
         what="temp",
@@ -111,10 +111,10 @@ def test_what_was_predicted_stands_beside_what_was_found() -> None:
         warnings=["not validated"],
         why="fewer disks",
     )
-    text = to_markdown([judge(FINDINGS[2], {})], [one])
+    text = to_markdown([judge(FINDINGS[2], {})], [predicted_paper])
     assert "| temp: 1.40× (1.10–1.80) | not decided |" in text
-    refused = one.model_copy(update={"ratio": None, "refused": "no recording"})
-    page = predicted_to_markdown([one, refused])
+    refused = predicted_paper.model_copy(update={"ratio": None, "refused": "no recording"})
+    page = predicted_to_markdown([predicted_paper, refused])
     assert "| temp-join | temp | 1.35× | 1.40× (1.10–1.80) | +3.0% | fewer disks |" in page
     assert "refused: no recording" in page
 

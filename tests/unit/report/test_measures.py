@@ -16,7 +16,7 @@ def test_two_directories_on_one_device_count_once() -> None:
 
     def reads(*devices: DeviceInfo, io: dict[str, RoleIo] | None = None) -> int:
         changed = run.model_copy(update={"devices": list(devices), "io": io or {}})
-        return sum(one.reads for one in run_part(changed).total_io)
+        return sum(role_io.reads for role_io in run_part(changed).total_io)
 
     assert reads(first, second) == 20
     assert reads(first, shared) == 10

@@ -39,9 +39,9 @@ def page(of: Predictor, advice: Advice) -> Subject:
 
 
 def heading(html: str) -> str:
-    found = re.search(r"<h1>(.*?)</h1>", html, re.DOTALL)
-    assert found
-    return found[1].replace("\u2060", "")
+    match = re.search(r"<h1>(.*?)</h1>", html, re.DOTALL)
+    assert match
+    return match[1].replace("\u2060", "")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,20 +104,22 @@ def test_memory_is_advised_only_where_nothing_that_lasts_helps(
     assert not any(lost_at_stop(move.moved) for move in advice.ladder)
     alone = advise(predictor(engine), ["ram"])
     assert lost_at_stop(alone.decision.option.placement)
-    said = [block.text for block in advice_document(alone) if isinstance(block, Text)]
-    assert said[1] == volatile_sentence(alone) and "loses the data, the indexes and the log" in said[1]
+    sentences = [block.text for block in advice_document(alone) if isinstance(block, Text)]
+    assert (
+        sentences[1] == volatile_sentence(alone) and "loses the data, the indexes and the log" in sentences[1]
+    )
 
 
 def test_the_front_of_the_page_and_of_a_fleet_begin_at_staying() -> None:
     of = predictor()
     advice = advise(of, ["nvme-dc", "gp3"])
-    told = page_data(page(of, advice))["figures"]["told"]
-    assert told[0] == 0 and any(told)
+    front = page_data(page(of, advice))["figures"]["told"]
+    assert front[0] == 0 and any(front)
     search = Search(of, advice.devices, page(of, advice).costs)
     for option in search.front():
         number = page(of, advice).survey.number(option.placement)
         assert number is not None
-        assert bool(told[number]) == (not search.staying.as_good_as(option))
+        assert bool(front[number]) == (not search.staying.as_good_as(option))
 
 
 def test_an_advice_page_of_staying_shows_where_the_time_goes() -> None:

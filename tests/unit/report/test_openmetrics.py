@@ -31,39 +31,43 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Breakdown:
+def breakdown(tmp_path_factory: pytest.TempPathFactory) -> Breakdown:
     return break_down(write_recording(tmp_path_factory.mktemp("metrics") / "rec"))
 
 
-def metrics(found: Breakdown, name: str = "rec") -> str:
+def metrics(breakdown: Breakdown, name: str = "rec") -> str:
     saved = savings(predictor(), [Role.LOG, Role.DATA])
-    return openmetrics(found, saved, {"recording": name}, 123.5, "2026-11-21T12:00:00Z")
+    return openmetrics(breakdown, saved, {"recording": name}, 123.5, "2026-11-21T12:00:00Z")
 
 
-def test_every_family_is_emitted_with_its_unit_and_read_back(found: Breakdown) -> None:
-    families = parsed(metrics(found))
-    assert {name: one.unit for name, one in families.items()} == {one.name: one.unit for one in FAMILIES}
-    assert all(one.type == "gauge" and one.documentation for one in families.values())
+def test_every_family_is_emitted_with_its_unit_and_read_back(breakdown: Breakdown) -> None:
+    families = parsed(metrics(breakdown))
+    assert {name: family.unit for name, family in families.items()} == {
+        family.name: family.unit for family in FAMILIES
+    }
+    assert all(family.type == "gauge" and family.documentation for family in families.values())
     time = {
-        (one.labels["class"], one.labels["part"], one.labels["role"]): one.value
-        for one in families["tierwise_time_share_ratio"].samples
+        (sample.labels["class"], sample.labels["part"], sample.labels["role"]): sample.value
+        for sample in families["tierwise_time_share_ratio"].samples
     }
     assert time["session", "log_device", "log"] == pytest.approx(0.8)
     assert time["session", "cpu", "none"] == pytest.approx(0.2)
-    bounds = {one.labels["role"]: one.value for one in families["tierwise_saving_bound_ratio"].samples}
+    bounds = {
+        sample.labels["role"]: sample.value for sample in families["tierwise_saving_bound_ratio"].samples
+    }
     assert list(bounds) == ["log", "data", "all"]
     assert families["tierwise_recording_start_seconds"].samples[0].value == 1795262400
 
 
-def test_a_value_that_is_not_known_has_no_sample(found: Breakdown) -> None:
-    text = openmetrics(found, Savings(refused="too short"), {}, None, "yesterday")
+def test_a_value_that_is_not_known_has_no_sample(breakdown: Breakdown) -> None:
+    text = openmetrics(breakdown, Savings(refused="too short"), {}, None, "yesterday")
     assert set(parsed(text)) == {"tierwise_time_share_ratio", "tierwise_cpu_busy_ratio"}
 
 
-def test_a_hostile_name_is_the_value_of_its_label_alone(found: Breakdown) -> None:
-    families = parsed(metrics(found, EVIL))
-    assert set(families) == {one.name for one in FAMILIES}
-    names = {sample.labels["recording"] for one in families.values() for sample in one.samples}
+def test_a_hostile_name_is_the_value_of_its_label_alone(breakdown: Breakdown) -> None:
+    families = parsed(metrics(breakdown, EVIL))
+    assert set(families) == {family.name for family in FAMILIES}
+    names = {sample.labels["recording"] for family in families.values() for sample in family.samples}
     assert names == {EVIL.replace("\n", "?")}
 
 
@@ -72,7 +76,7 @@ def test_the_command_prints_metrics_of_a_recording(name: str) -> None:
     ran = RUNNER.invoke(app, ["profile", str(RECORDINGS / name), "--format", "openmetrics"])
     assert ran.exit_code == 0
     families = parsed(ran.stdout)
-    assert {sample.labels["recording"] for one in families.values() for sample in one.samples} == {name}
+    assert {sample.labels["recording"] for family in families.values() for sample in family.samples} == {name}
     assert families["tierwise_rate_transactions_per_second"].samples[0].value > 0
 
 
@@ -80,8 +84,8 @@ def test_metrics_of_a_day_are_those_of_its_latest_recording(tmp_path: Path) -> N
     for name, hour in (("first", 9), ("last", 12), ("second", 10)):
         shutil.copytree(RECORDINGS / "order-entry", tmp_path / "day" / name)
         about = tmp_path / "day" / name / "about.json"
-        said = json.loads(about.read_text("utf-8")) | {"started_at": f"2026-11-23T{hour:02}:00:00Z"}
-        about.write_text(json.dumps(said), "utf-8")
+        content = json.loads(about.read_text("utf-8")) | {"started_at": f"2026-11-23T{hour:02}:00:00Z"}
+        about.write_text(json.dumps(content), "utf-8")
     asked = ["profile", str(tmp_path / "day"), "--format", "openmetrics", "--no-savings"]
     ran = RUNNER.invoke(app, asked)
     assert 'recording="last"' in ran.stdout and 'recording="first"' not in ran.stdout
@@ -92,13 +96,13 @@ def test_the_dashboard_draws_metrics_that_are_emitted() -> None:
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     variables = dashboard["templating"]["list"]
-    asked = [one["query"]["query"] for one in variables if one["type"] == "query"]
-    emitted = {one.name for one in FAMILIES}
+    asked = [variable["query"]["query"] for variable in variables if variable["type"] == "query"]
+    emitted = {family.name for family in FAMILIES}
     for query in [*queries, *asked]:
         names = re.findall(r"\btierwise_\w+", query)
         assert names and set(names) <= emitted, query
     assert {name for query in queries for name in re.findall(r"\btierwise_\w+", query)} == emitted
-    known = {one["name"] for one in variables}
+    known = {variable["name"] for variable in variables}
     assert set(re.findall(r"\$\{?(\w+)", json.dumps(dashboard["panels"]))) <= known
 
 

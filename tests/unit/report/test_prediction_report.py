@@ -122,8 +122,8 @@ def test_advice_in_words(
 ) -> None:
     of = on_a_volume()
     advice = advise(of, devices, budget, goal and Goal.parse(goal), terms)
-    said = [first_sentence(advice), *further_sentences(advice)]
-    assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
+    sentences = [first_sentence(advice), *further_sentences(advice)]
+    assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
 
 def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
@@ -131,8 +131,8 @@ def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
 ) -> None:
     monkeypatch.setitem(REQUESTS, "index", 0.01)
     advice = advise(on_a_volume(), ["nvme-dc"], terms=Terms.parse(recorded_on="gp3"))
-    said = [first_sentence(advice), *further_sentences(advice)]
-    assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
+    sentences = [first_sentence(advice), *further_sentences(advice)]
+    assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
 
 def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -> None:
@@ -142,16 +142,18 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
         'source = "offer of a dealer"\ndate = "2024-05"\n'
     )
     text = text_of(advice_document(advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=prices))))
-    assert "for 8.0\u00a0CHF/month" in text and "$" not in text
+    assert "for 8\u00a0CHF/month" in text and "$" not in text
     assert "CHF/month" in text and "worn out after" in text
     assert "Prices that may be older than a year: ssd-nvme-dc (2024-05)." in text
     assert "Price of ssd-nvme-dc (2024-05): offer of a dealer." in text
 
 
 def test_with_nothing_to_gain_the_advice_says_what_else_would_help() -> None:
-    said = first_sentence(advise(predictor(), ["7k2"])).replace("\u00a0", " ")
-    assert said.startswith("Nothing you can buy here helps: none of all 8 placements is faster, because 70 %")
-    assert "What would: fewer commits for the same work" in said and "(20 % on CPU)" in said
+    sentence = first_sentence(advise(predictor(), ["7k2"])).replace("\u00a0", " ")
+    assert sentence.startswith(
+        "Nothing you can buy here helps: none of all 8 placements is faster, because 70 %"
+    )
+    assert "What would: fewer commits for the same work" in sentence and "(20 % on CPU)" in sentence
 
 
 def test_the_chart_can_be_drawn() -> None:
@@ -179,12 +181,14 @@ def test_predict_prints_json_with_the_warnings(tmp_path: Path) -> None:
         ],
     )
     assert result.exit_code == 0, result.output
-    said = json.loads(result.stdout)
-    assert [one["scenario"]["placement"] for one in said["predictions"]] == [
+    content = json.loads(result.stdout)
+    assert [prediction["scenario"]["placement"] for prediction in content["predictions"]] == [
         {"log": "nvme-dc"},
         {"all": "gp3"},
     ]
-    assert all(any("dropped 3 of 1000" in w for w in one["warnings"]) for one in said["predictions"])
+    assert all(
+        any("dropped 3 of 1000" in w for w in prediction["warnings"]) for prediction in content["predictions"]
+    )
     assert png.exists()
 
 

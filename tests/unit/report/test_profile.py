@@ -36,40 +36,42 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(directory: Path) -> Breakdown:
+def breakdown(directory: Path) -> Breakdown:
     return break_down(directory)
 
 
-def text_of(found: Breakdown, saved: Savings, *warnings: str) -> str:
+def text_of(breakdown: Breakdown, saved: Savings, *warnings: str) -> str:
     with (console := Console(width=160)).capture() as captured:
-        print_document(profile_document(found, saved, warnings), console)
+        print_document(profile_document(breakdown, saved, warnings), console)
     return captured.get()
 
 
-def test_parts_of_each_class_sum_to_its_time(found: Breakdown) -> None:
-    assert [one.name for one in found.classes] == ["session", "client"]
-    for one in found.classes:
-        assert sum(one.parts.values()) == pytest.approx(1.0, abs=1e-9)
-    assert found.sum_error == 0.0
-    assert found.classes[0].parts == pytest.approx({"cpu": 0.2, "log_device": 0.8})
+def test_parts_of_each_class_sum_to_its_time(breakdown: Breakdown) -> None:
+    assert [class_time.name for class_time in breakdown.classes] == ["session", "client"]
+    for class_time in breakdown.classes:
+        assert sum(class_time.parts.values()) == pytest.approx(1.0, abs=1e-9)
+    assert breakdown.sum_error == 0.0
+    assert breakdown.classes[0].parts == pytest.approx({"cpu": 0.2, "log_device": 0.8})
 
 
 @pytest.mark.parametrize("about", EXAMPLES, ids=lambda about: about.parent.name)
 def test_sessions_have_the_shares_that_predict_observes(about: Path) -> None:
-    sessions = next(one for one in break_down(about.parent).classes if one.name == "session")
+    sessions = next(
+        class_time for class_time in break_down(about.parent).classes if class_time.name == "session"
+    )
     observed = Replayer.open(about.parent).work.observed.shares
     shares = {part: sessions.parts.get(part, 0.0) for part in observed}
     assert shares == pytest.approx(observed, abs=0.005)
 
 
-def test_the_log_is_what_the_session_waited_for(found: Breakdown) -> None:
-    log = next(row for row in found.roles if row.role is Role.LOG)
+def test_the_log_is_what_the_session_waited_for(breakdown: Breakdown) -> None:
+    log = next(row for row in breakdown.roles if row.role is Role.LOG)
     assert (log.devices, log.writes, log.syncs, log.written_bytes) == (["sdb1"], 1, 1, 8192)
     assert log.waited_s == pytest.approx(0.008)
-    assert found.files[0].path == "/d/pg_wal/0001"
+    assert breakdown.files[0].path == "/d/pg_wal/0001"
 
 
-def test_what_removal_saves_is_replayed_not_added_up(found: Breakdown) -> None:
+def test_what_removal_saves_is_replayed_not_added_up(breakdown: Breakdown) -> None:
     waits = [{"category": "log_device", "role": "log", "time_us": 4000.0}]
     of = predictor(FakeReplay(demands={"server_cpu_us": 200.0, "waits": waits}))
     saved = savings(of, [Role.LOG, Role.DATA])
@@ -80,34 +82,36 @@ def test_what_removal_saves_is_replayed_not_added_up(found: Breakdown) -> None:
     assert log.speedup is not None
     assert log.speedup.value == pytest.approx((0.2 + 6.8) / (0.2 + 1.0 + 2.8), rel=0.01)
     assert log.share == pytest.approx(1 - 4.0 / 7.0, abs=0.01)
-    text = text_of(found, saved)
+    text = text_of(breakdown, saved)
     assert "If the log took no time at its device, 43\u00a0% of the time would be saved at most." in text
     assert "The mean transaction, without the cost of recording" in text
     assert re.search(r"server computes +200 µs\n", text), text
     assert re.search(r"waits: log device, log +4\.00 ms\n", text), text
 
 
-def test_savings_of_a_run_that_is_not_reproduced_are_unsure_and_said_to_be(found: Breakdown) -> None:
+def test_savings_of_a_run_that_is_not_reproduced_are_unsure_and_said_to_be(breakdown: Breakdown) -> None:
     sure, saved = (savings(predictor(FakeReplay(error=error)), [Role.LOG]) for error in (0.0, 0.3))
     widths = [
-        one.rows[0].speedup.high / one.rows[0].speedup.low for one in (sure, saved) if one.rows[0].speedup
+        saving.rows[0].speedup.high / saving.rows[0].speedup.low
+        for saving in (sure, saved)
+        if saving.rows[0].speedup
     ]
     assert widths[1] > widths[0]
-    text = text_of(found, saved, "the kernel dropped 3 of 1000 events")
+    text = text_of(breakdown, saved, "the kernel dropped 3 of 1000 events")
     assert "Warning: the kernel dropped 3 of 1000 events." in text
     assert "Warning: replaying the recorded run gives" in text
 
 
-def test_the_chart_shows_roles_below_parts(found: Breakdown) -> None:
-    drawn = json.dumps(profile_chart(found).to_dict())
+def test_the_chart_shows_roles_below_parts(breakdown: Breakdown) -> None:
+    drawn = json.dumps(profile_chart(breakdown).to_dict())
     assert "sessions, by role" in drawn
     assert "clients, by role" not in drawn
-    assert to_png(profile_chart(found)).startswith(b"\x89PNG")
-    assert "sessions: on CPU 20\u00a0%, log device 80\u00a0%" in described_profile(found)
+    assert to_png(profile_chart(breakdown)).startswith(b"\x89PNG")
+    assert "sessions: on CPU 20\u00a0%, log device 80\u00a0%" in described_profile(breakdown)
 
 
-def test_the_page_opens_offline(found: Breakdown) -> None:
-    page = to_html_page(profile_page("rec", found, Savings(), ["one <odd> warning"]))
+def test_the_page_opens_offline(breakdown: Breakdown) -> None:
+    page = to_html_page(profile_page("rec", breakdown, Savings(), ["one <odd> warning"]))
     assert "Where the time went" in page
     assert "one &lt;odd&gt; warning" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
@@ -127,9 +131,9 @@ def test_the_command_prints_tables_or_json(directory: Path, tmp_path: Path) -> N
 
 def test_a_recording_without_rows_has_a_profile(tmp_path: Path) -> None:
     empty: dict[str, list[tuple[object, ...]]] = {name: [] for name in ONE_COMMIT}
-    found = break_down(write_recording(tmp_path / "rec", empty))
-    assert "No thread was seen." in text_of(found, Savings())
-    assert to_png(profile_chart(found)).startswith(b"\x89PNG")
+    breakdown = break_down(write_recording(tmp_path / "rec", empty))
+    assert "No thread was seen." in text_of(breakdown, Savings())
+    assert to_png(profile_chart(breakdown)).startswith(b"\x89PNG")
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:

@@ -88,16 +88,18 @@ def test_what_stayed_warm_is_a_caveat() -> None:
         ),
     }
     before = study_runs()
-    runs = [one.model_copy(update={"cold_start": starts.get(one.placement)}) for one in before]
-    plain, found = build_answer(before, INFO), build_answer(runs, INFO)
-    *others, caveat = only(found).words.caveats
+    runs = [
+        study_run.model_copy(update={"cold_start": starts.get(study_run.placement)}) for study_run in before
+    ]
+    plain, after = build_answer(before, INFO), build_answer(runs, INFO)
+    *others, caveat = only(after).words.caveats
     assert others == only(plain).words.caveats
     assert caveat == (
         f"5 of {len(runs)} runs did not start cold: the disk of log was not unmounted (in use by 12 (bash)): "
         "its inodes and directories stayed in memory; 4,096 KiB of ibdata1 (data) stayed in the page cache."
     )
     assert plain.conditions.facts["Caches before the warm-up"] == ["cold"]
-    assert set(found.conditions.facts["Caches before the warm-up"]) == {
+    assert set(after.conditions.facts["Caches before the warm-up"]) == {
         "cold",
         "cold, own files dropped",
         "cold, whole machine dropped",
@@ -108,7 +110,7 @@ def test_engines_and_settings_are_compared_apart() -> None:
     runs = [*study_runs(setting={"clients": "1"}), *study_runs(setting={"clients": "10"})]
     runs += study_runs(engine="mariadb")
     answer = build_answer(runs, INFO)
-    assert [one.label for one in answer.comparisons] == [
+    assert [comparison.label for comparison in answer.comparisons] == [
         "mariadb",
         "postgres, clients 1",
         "postgres, clients 10",
@@ -117,11 +119,13 @@ def test_engines_and_settings_are_compared_apart() -> None:
 
 
 def test_same_real_directory_is_the_same_device() -> None:
-    def on_own_storage(one: RunResult) -> RunResult:
+    def on_own_storage(run_result: RunResult) -> RunResult:
         real = {"kind": "real", "profile": None, "path": "/srv/own", "deadline_overrun": None}
-        return one.model_copy(update={"devices": [d.model_copy(update=real) for d in one.devices]})
+        return run_result.model_copy(
+            update={"devices": [d.model_copy(update=real) for d in run_result.devices]}
+        )
 
-    comparison = only(build_answer([on_own_storage(one) for one in study_runs()], INFO))
+    comparison = only(build_answer([on_own_storage(study_run) for study_run in study_runs()], INFO))
     assert not any(row.moved for row in comparison.rows)
     assert "same devices" in comparison.words.caveats[-1]
 
@@ -144,9 +148,9 @@ def test_conditions_tell_what_differed() -> None:
     other = engine.model_copy(update={"settings": engine.settings | {"fsync": "off", "port": "5433"}})
     runs[3] = runs[3].model_copy(update={"engine": other})
     conditions = build_answer(runs, INFO).conditions
-    (found,) = conditions.settings
-    assert found.varied == {"fsync": ["on", "off"], "port": ["(not set)", "5433"]}
-    assert found.common["shared_buffers"] == "512MB"
+    (setting,) = conditions.settings
+    assert setting.varied == {"fsync": ["on", "off"], "port": ["(not set)", "5433"]}
+    assert setting.common["shared_buffers"] == "512MB"
     assert (conditions.planned, conditions.finished) == (15, 15)
 
 
@@ -179,7 +183,7 @@ def test_never_claims_what_the_intervals_do_not_show(makes: list[Make]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "expected"),
     [
         ("wal_sync_method", "open_datasync", True),
         ("wal_sync_method", "fdatasync", False),
@@ -187,9 +191,11 @@ def test_never_claims_what_the_intervals_do_not_show(makes: list[Make]) -> None:
         ("innodb_flush_method", "O_DIRECT", False),
     ],
 )
-def test_writes_through_an_emulated_disk_are_named(name: str, value: str, said: bool) -> None:
-    def with_setting(one: RunResult) -> RunResult:
-        return one.model_copy(update={"engine": one.engine.model_copy(update={"settings": {name: value}})})
+def test_writes_through_an_emulated_disk_are_named(name: str, value: str, expected: bool) -> None:
+    def with_setting(run_result: RunResult) -> RunResult:
+        return run_result.model_copy(
+            update={"engine": run_result.engine.model_copy(update={"settings": {name: value}})}
+        )
 
-    caveats = only(build_answer([with_setting(one) for one in study_runs()], INFO)).words.caveats
-    assert [f"{name} = {value}" in text and "FUA" in text for text in caveats].count(True) == int(said)
+    caveats = only(build_answer([with_setting(study_run) for study_run in study_runs()], INFO)).words.caveats
+    assert [f"{name} = {value}" in text and "FUA" in text for text in caveats].count(True) == int(expected)

@@ -117,7 +117,7 @@ def test_paper_beside_laps_and_points_of_a_sweep() -> None:
     )
     info = SWEEP_INFO.model_copy(update={"paper": [figure]})
     answer = build_answer(sweep_runs({"64M": 1.0, "1G": 0.5}, repeats=3), info)
-    assert [len(one.paper) for one in answer.comparisons] == [0, 1]
+    assert [len(comparison.paper) for comparison in answer.comparisons] == [0, 1]
 
 
 def test_paper_along_a_sweep_is_a_ratio_to_the_least_value() -> None:
@@ -137,8 +137,8 @@ def test_sweeps_flag_what_is_slower_with_more_and_nothing_else() -> None:
     odd = answer_of(sweep_runs({"1G": 1.3, "64M": 1.0, "256M": 1.0}, lap="update"), SWEEP_INFO)
     (sweep,) = odd.sweeps
     assert sweep.values == ["64M", "256M", "1G"]
-    assert len([one for one in sweep.anomalies if one.startswith("lap update on")]) == 3
-    assert not [one for one in sweep.anomalies if one.startswith("lap write")]
+    assert len([anomaly for anomaly in sweep.anomalies if anomaly.startswith("lap update on")]) == 3
+    assert not [anomaly for anomaly in sweep.anomalies if anomaly.startswith("lap write")]
     assert "significantly slower with memory 1G" in shown(odd)
 
 
@@ -158,7 +158,7 @@ def test_scores_stand_beside_placements_and_over_sweeps() -> None:
     ]
     answer = answer_of(runs, SWEEP_INFO)
     assert answer.comparisons[0].rows[0].summary.scores["power"].estimate == pytest.approx(984, rel=0.05)
-    assert [one for one in answer.sweeps[0].anomalies if one.startswith("score power on all-hdd")]
+    assert [anomaly for anomaly in answer.sweeps[0].anomalies if anomaly.startswith("score power on all-hdd")]
 
 
 @pytest.fixture(scope="module")

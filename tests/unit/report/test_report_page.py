@@ -88,7 +88,7 @@ def test_text_from_results_is_escaped() -> None:
 def test_several_comparisons_have_a_section_each() -> None:
     runs = study_runs(setting={"clients": "1"}) + study_runs(setting={"clients": "9"})
     page = Page(page_of(runs))
-    assert [one["id"] for one in page.all("article")] == ["s1", "c1", "c2"]
+    assert [article["id"] for article in page.all("article")] == ["s1", "c1", "c2"]
     targets = {attrs.get("id") for _, attrs in page.tags}
     assert all((link["href"] or "").removeprefix("#") in targets for link in page.all("a"))
 

@@ -40,10 +40,12 @@ def test_runs_of_fixed_duration_are_never_faster() -> None:
     text = " ".join(Page(to_html_page(answer_page(answer))).text.split())
     assert "faster" not in text and "Times the rate of all-hdd" in text
     assert "gives order entry 7.8 times the rate" in text
-    (found,) = answer.comparisons
-    paper = {row.what: row for row in found.paper if row.placement == "log-ssd"}
+    (comparison,) = answer.comparisons
+    paper = {row.what: row for row in comparison.paper if row.placement == "log-ssd"}
     assert paper["elapsed"].our_value is None and paper["log wait share"].our_value is not None
-    assert max(row.variation or 0 for row in found.validity.noise) > 0.01, "the noise is that of the rate"
+    assert max(row.variation or 0 for row in comparison.validity.noise) > 0.01, (
+        "the noise is that of the rate"
+    )
 
 
 def test_sets_of_fixed_duration_are_compared_by_rate() -> None:
@@ -115,14 +117,17 @@ def test_two_devices_for_one_role_are_told_apart() -> None:
 @pytest.mark.parametrize("look", [PAGE_WIDE, PAGE_NARROW], ids=["wide", "narrow"])
 def test_axes_have_plain_numbers(look: Any) -> None:
     def busier(run: RunResult) -> RunResult:
-        io = {role: one.model_copy(update={"writes": 400 * one.writes + 7}) for role, one in run.io.items()}
+        io = {
+            role: role_io.model_copy(update={"writes": 400 * role_io.writes + 7})
+            for role, role_io in run.io.items()
+        }
         return run.model_copy(update={"io": io})
 
     figures = figures_of(only([busier(run) for run in study_runs(repeats=1)]))
     labels = [
         text
-        for one in figures.values()
-        for text in re.findall(r">([^<>]+)<", to_svg(one.draw(look), "x", "d"))
+        for figure in figures.values()
+        for text in re.findall(r">([^<>]+)<", to_svg(figure.draw(look), "x", "d"))
     ]
     assert not [label for label in labels if re.fullmatch(r"[\d.]+(e[+-]?\d+|[kMGµm])", label)]
     assert [label for label in labels if re.fullmatch(r"[\d\u202f]+\u202f000", label)]

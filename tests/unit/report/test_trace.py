@@ -34,16 +34,16 @@ def refuse_constant(text: str) -> None:
 
 def checked(text: str) -> dict[str, Any]:
     """A trace, after a strict check of each event and of what they make together."""
-    found: dict[str, Any] = json.loads(text, parse_constant=refuse_constant)
-    assert found.keys() == {"displayTimeUnit", "otherData", "traceEvents"}
-    assert found["displayTimeUnit"] in ("ms", "ns")
+    content: dict[str, Any] = json.loads(text, parse_constant=refuse_constant)
+    assert content.keys() == {"displayTimeUnit", "otherData", "traceEvents"}
+    assert content["displayTimeUnit"] in ("ms", "ns")
     open_pairs: dict[tuple[Any, ...], float] = {}
     slices = defaultdict(list)
-    for event in found["traceEvents"]:
+    for event in content["traceEvents"]:
         assert event.keys() == NEEDED[event["ph"]] | {"ph"}, event
         assert type(event["pid"]) is int and type(event["tid"]) is int
         assert isinstance(event["name"], str) and event["name"].isprintable()
-        assert all(type(one) in (int, str, bool) for one in event.get("args", {}).values())
+        assert all(type(argument) in (int, str, bool) for argument in event.get("args", {}).values())
         if event["ph"] == "M":
             assert event["name"] in ("process_name", "thread_name") and event["args"].keys() == {"name"}
             continue
@@ -60,9 +60,13 @@ def checked(text: str) -> dict[str, Any]:
     assert not open_pairs, "asynchronous events that do not end"
     for track in slices.values():
         require_nesting(sorted(track))
-    named = {(one["pid"], one["tid"]) for one in found["traceEvents"] if one["name"] == "thread_name"}
+    named = {
+        (trace_event["pid"], trace_event["tid"])
+        for trace_event in content["traceEvents"]
+        if trace_event["name"] == "thread_name"
+    }
     assert slices.keys() <= named, "a track without a name"
-    return found
+    return content
 
 
 def require_nesting(track: list[tuple[float, float]]) -> None:
@@ -76,30 +80,36 @@ def require_nesting(track: list[tuple[float, float]]) -> None:
 
 
 def events_of(text: str, phase: str) -> list[dict[str, Any]]:
-    return [one for one in json.loads(text)["traceEvents"] if one["ph"] == phase]
+    return [trace_event for trace_event in json.loads(text)["traceEvents"] if trace_event["ph"] == phase]
 
 
 def test_a_commit_is_on_its_tracks(tmp_path: Path) -> None:
     made = trace(Recording.open(write_recording(tmp_path / "rec")))
     checked(made.text)
     assert (made.events, made.of_events) == (11, 11)
-    slices = {(one["tid"], one["ts"]): (one["name"], one["dur"]) for one in events_of(made.text, "X")}
+    slices = {
+        (event["tid"], event["ts"]): (event["name"], event["dur"]) for event in events_of(made.text, "X")
+    }
     assert slices[1, 1000.0] == ("waiting: sync log", 8000.0)
     assert slices[1, 0.0] == ("running", 1000.0)
     assert slices[3, 0.0] == ("waiting: no call", 9500.0)
     assert slices[2, 500.0] == ("write log", 100.0), "the send is no call on a file"
-    requests = [(one["name"], one["ts"], one["args"].get("size_bytes")) for one in events_of(made.text, "b")]
+    requests = [
+        (event["name"], event["ts"], event["args"].get("size_bytes")) for event in events_of(made.text, "b")
+    ]
     assert requests == [("write log", 1100.0, 8192), ("flush", 5000.0, 0)]
-    names = {one["args"]["name"] for one in events_of(made.text, "M")}
+    names = {event["args"]["name"] for event in events_of(made.text, "M")}
     assert names >= {"postgres", "postgres 10 (session): states", "device sdb1 (log)"}
 
 
-@pytest.mark.parametrize("about", sorted(RECORDINGS.glob("*/about.json")), ids=lambda one: one.parent.name)
+@pytest.mark.parametrize(
+    "about", sorted(RECORDINGS.glob("*/about.json")), ids=lambda about_file: about_file.parent.name
+)
 def test_shipped_recordings_are_valid_traces(about: Path) -> None:
     made = trace(Recording.open(about.parent), limit=20_000)
-    found = checked(made.text)
+    events = checked(made.text)
     assert 0 < made.events <= 20_000
-    assert found["otherData"]["events"] == made.events <= made.of_events
+    assert events["otherData"]["events"] == made.events <= made.of_events
 
 
 def test_a_cut_trace_has_all_tracks_up_to_the_same_moment(tmp_path: Path) -> None:
@@ -108,9 +118,11 @@ def test_a_cut_trace_has_all_tracks_up_to_the_same_moment(tmp_path: Path) -> Non
     cut = trace(Recording.open(EXAMPLE), limit=1_000)
     assert 900 < cut.events <= 1_000 and cut.of_events == every.of_events
     begun = ("X", "b")
-    last = max(one["ts"] for phase in begun for one in events_of(cut.text, phase))
+    last = max(event["ts"] for phase in begun for event in events_of(cut.text, phase))
     expected = [
-        one for one in json.loads(every.text)["traceEvents"] if one["ph"] in begun and one["ts"] <= last
+        trace_event
+        for trace_event in json.loads(every.text)["traceEvents"]
+        if trace_event["ph"] in begun and trace_event["ts"] <= last
     ]
     assert len(expected) == sum(len(events_of(cut.text, phase)) for phase in begun)
 
@@ -123,8 +135,8 @@ def test_asynchronous_calls_may_overlap(tmp_path: Path) -> None:
     ]
     made = trace(Recording.open(write_recording(tmp_path / "rec", {**ONE_COMMIT, "calls": calls})))
     checked(made.text)
-    own = [one for one in events_of(made.text, "b") if one["cat"] == "asynchronous call"]
-    assert [one["args"].get("failed") for one in own] == [None, True]
+    own = [event for event in events_of(made.text, "b") if event["cat"] == "asynchronous call"]
+    assert [event["args"].get("failed") for event in own] == [None, True]
 
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
@@ -140,14 +152,14 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
 
 def test_a_redacted_recording_exports_no_path(tmp_path: Path) -> None:
     open_ = trace(Recording.open(EXAMPLE), limit=2_000)
-    assert any("file" in one["args"] for one in events_of(open_.text, "X"))
+    assert any("file" in event["args"] for event in events_of(open_.text, "X"))
     redact(EXAMPLE, tmp_path / "redacted")
     hidden = trace(Recording.open(tmp_path / "redacted"), limit=2_000)
     checked(hidden.text)
     assert hidden.events == open_.events
     every = [*events_of(hidden.text, "X"), *events_of(hidden.text, "b")]
-    assert not [one for one in every if "/" in json.dumps(one["args"])]
-    assert not [one for one in every if "file" in one["args"]]
+    assert not [event for event in every if "/" in json.dumps(event["args"])]
+    assert not [event for event in every if "file" in event["args"]]
 
 
 def test_the_command_says_when_it_cut(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ kinds = pytest.mark.parametrize("kind", BAD)
 
 
 def predictor(kind: str, engine: str = "postgres") -> Predictor:
-    fake, said, _ = BAD[kind]
-    return Predictor(about(engine=engine, **said), [], Replayer(fake), model_error=ModelError())
+    fake, fields, _ = BAD[kind]
+    return Predictor(about(engine=engine, **fields), [], Replayer(fake), model_error=ModelError())
 
 
 @kinds
@@ -56,7 +56,9 @@ def test_the_advice_begins_with_it_in_text_json_and_page(kind: str, engine: str)
     assert not advice.usable and advice.remarks[0].blocks
     page = advice_page(subject(of, advice, Terms(), Path("shop")))
     assert 0 < page.index("This recording is not usable") < page.index("<h1>")
-    assert not any(one.text.startswith(advice.remarks[0].reason) for one in advice.warnings), "said once"
+    assert not any(warning.text.startswith(advice.remarks[0].reason) for warning in advice.warnings), (
+        "said once"
+    )
 
 
 def test_a_usable_recording_says_nothing_of_the_kind() -> None:
@@ -74,9 +76,9 @@ def test_an_older_recording_does_not_name_the_programs() -> None:
 @kinds
 def test_a_fleet_begins_with_it_in_text_and_page(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor(kind))
-    found = options_of(OptionsTask(RecordingAt("bank", "bank"), ("ssd-nvme-dc",), Terms()))
-    assert isinstance(found, DatabaseOptions) and BAD[kind][2][1:] in found.unusable[0]
-    fleet = advised(found, database("shop", option(10, 3.0)))
+    options = options_of(OptionsTask(RecordingAt("bank", "bank"), ("ssd-nvme-dc",), Terms()))
+    assert isinstance(options, DatabaseOptions) and BAD[kind][2][1:] in options.unusable[0]
+    fleet = advised(options, database("shop", option(10, 3.0)))
     first, second, *_ = [block for block in fleet_document(fleet) if isinstance(block, Text)]
     assert first.text == "Not usable, so do not act on what is said of them: bank."
     assert second.text.startswith("bank: ")
@@ -86,8 +88,8 @@ def test_a_fleet_begins_with_it_in_text_and_page(kind: str, monkeypatch: pytest.
 
 @kinds
 def test_a_prediction_begins_with_it(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake, said, expected = BAD[kind]
-    monkeypatch.setattr(Recording, "open", lambda *_, **__: Recording(Path("rec"), about(**said)))
+    fake, fields, expected = BAD[kind]
+    monkeypatch.setattr(Recording, "open", lambda *_, **__: Recording(Path("rec"), about(**fields)))
     monkeypatch.setattr(Replayer, "open", lambda _, fresh=False: Replayer(fake, fresh=fresh))
     shown = (
         CliRunner().invoke(app, ["predict", "rec", "--place", "log=nvme-dc"], env={"COLUMNS": "400"}).stdout
@@ -103,8 +105,8 @@ def test_a_verified_forecast_begins_with_it(tmp_path: Path) -> None:
     recording.mkdir()
     for file in (EXAMPLES / "order-entry").iterdir():
         (recording / file.name).write_bytes(file.read_bytes())
-    said = json.loads((recording / "about.json").read_text())
-    (recording / "about.json").write_text(json.dumps(said | {"foreign_cpu_share": 0.4}))
+    content = json.loads((recording / "about.json").read_text())
+    (recording / "about.json").write_text(json.dumps(content | {"foreign_cpu_share": 0.4}))
     checked = ["verify", str(forecast), str(recording), "--seeds", "2"]
     first, second, *_ = CliRunner().invoke(app, checked, env={"COLUMNS": "400"}).stdout.splitlines()
     assert first.startswith("The recording after is not usable") and "Other programs used 40%" in second

@@ -157,10 +157,10 @@ def test_a_damaged_entry_is_one_line_and_the_rest_is_undone(text: str, run_dir: 
 
 def words_of(recording: Path) -> str:
     """All text in a recording."""
-    found = [(recording / "about.json").read_text("utf-8")]
+    problems = [(recording / "about.json").read_text("utf-8")]
     for table in recording.glob("*.parquet"):
-        found += [str(row) for row in duckdb.read_parquet(str(table)).distinct().limit(100_000).fetchall()]
-    return "\n".join(found)
+        problems += [str(row) for row in duckdb.read_parquet(str(table)).distinct().limit(100_000).fetchall()]
+    return "\n".join(problems)
 
 
 def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) ->
     names = {part for path in paths for part in path.split("/") if re.fullmatch(r"[a-z]+-[a-z]+-\w+", part)}
     assert paths and names
     assert not [name for name in paths | names if name in after]
-    told = [predict(path, [Scenario()])[0] for path in (source, tmp_path / "shared")]
-    assert told[0].rate_per_s == told[1].rate_per_s
+    parts = [predict(path, [Scenario()])[0] for path in (source, tmp_path / "shared")]
+    assert parts[0].rate_per_s == parts[1].rate_per_s
 
 
 def test_a_redacted_recording_takes_a_new_folder(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from tierwise.serve.guard import Guard
 
 def test_beyond_loopback_an_address_is_a_host_but_no_other_name() -> None:
     guard = Guard(SimpleNamespace(), "token", "0.0.0.0")  # type: ignore[arg-type]
-    found = {
+    owners = {
         host: guard._is_own(host)
         for host in ("192.0.2.7:8000", "[2001:db8::1]:80", "localhost", "evil.example")
     }
-    assert found == {
+    assert owners == {
         "192.0.2.7:8000": True,
         "[2001:db8::1]:80": True,
         "localhost": True,

@@ -21,10 +21,10 @@ from tierwise.serve.simulator import Simulator
 def refined(scenario: Scenario, **work: Any) -> list[Answer]:
     """All answers to a question to the fake."""
     refinement = Refinement(predictor(FakeReplay(**work), seeds=MOST_SEEDS), scenario)
-    told = []
+    parts = []
     while refinement.has_more:
-        told.append(refinement.simulate_next())
-    return [answer for answer in told if answer]
+        parts.append(refinement.simulate_next())
+    return [answer for answer in parts if answer]
 
 
 def test_it_stops_when_the_seeds_agree_and_says_when_they_do_not(
@@ -41,7 +41,7 @@ def test_it_stops_when_the_seeds_agree_and_says_when_they_do_not(
 
 def test_the_answer_to_other_memory_holds_its_bounds() -> None:
     answers = refined(Scenario(memory_bytes=4 << 30), can_change_memory=True, unsure=1.5)
-    first, last = (one.prediction.rate_per_s for one in (answers[0], answers[-1]))
+    first, last = (answer.prediction.rate_per_s for answer in (answers[0], answers[-1]))
     assert first and last and last.high / last.low > 1.4 * first.high / first.low
 
 
@@ -70,14 +70,14 @@ def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_
     log: list[str] = []
     gate, done = threading.Semaphore(0), threading.Semaphore(0)
     simulator = Simulator(threads=1)
-    told: list[Any] = []
+    parts: list[Any] = []
 
     def ask(client: str, name: str) -> None:
-        def tell(answer: Any) -> None:
-            told.append((name, answer and answer.stage))
+        def on_reply(answer: Any) -> None:
+            parts.append((name, answer and answer.stage))
             done.release()
 
-        simulator.ask(client, Planned(name, log, gate), tell)  # type: ignore[arg-type]
+        simulator.ask(client, Planned(name, log, gate), on_reply)  # type: ignore[arg-type]
 
     for client in "abc":
         ask(client, client)
@@ -88,7 +88,7 @@ def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_
     assert done.acquire(timeout=60)
     for _ in range(9):
         gate.release()
-    while {name for name, stage in told if stage == "final"} != {"a", "b2", "c"}:
+    while {name for name, stage in parts if stage == "final"} != {"a", "b2", "c"}:
         assert done.acquire(timeout=60)
     assert simulator.waiting == 0
     simulator.close()
@@ -96,4 +96,4 @@ def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_
     assert "b2" in log[4:6]
     # what was under way when it was superseded ends unheard, and nothing else of it is started
     assert log.count("b") <= 2
-    assert [one for one in told if one[0] == "b"] == [("b", "refining"), ("b", None)]
+    assert [answer for answer in parts if answer[0] == "b"] == [("b", "refining"), ("b", None)]

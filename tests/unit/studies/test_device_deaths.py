@@ -64,16 +64,16 @@ def test_the_best_attempt_decides(
 
 def died(start: str, lost: int = 0, damage: str | None = None) -> DeviceDeath:
     recovery_s = None if start == "never" else 1.0
-    found = {"seed": 1, "load_s": 1.0, "commits": 5, "ran_on": False, "acknowledged": OWED}
+    died = {"seed": 1, "load_s": 1.0, "commits": 5, "ran_on": False, "acknowledged": OWED}
     more = {"start": start, "lost": lost, "damage": damage, "recovery_s": recovery_s, "salvage": "mend"}
-    return DeviceDeath.model_validate(found | more)
+    return DeviceDeath.model_validate(died | more)
 
 
 def death_run(role: Role, deaths: list[DeviceDeath]) -> RunResult:
     device = DeviceInfo(name="d", kind="ssd", profile="ssd-nvme-dc", roles=[role])
     made = run(Make(placement="all-ssd", setting={"dying": role}))
-    told = DeviceDeaths(role=role, clean_start_s=0.1, deaths=deaths)
-    return made.model_copy(update={"device_deaths": told, "devices": [device], "machine": MACHINE})
+    device_deaths = DeviceDeaths(role=role, clean_start_s=0.1, deaths=deaths)
+    return made.model_copy(update={"device_deaths": device_deaths, "devices": [device], "machine": MACHINE})
 
 
 RUNS = [
@@ -90,9 +90,9 @@ def test_the_answer_says_how_each_role_starts_and_what_it_lost() -> None:
     log = rows[Role.LOG]
     assert (log.deaths, log.as_is, log.salvaged, log.never, log.lost, log.damaged) == (3, 0, 2, 1, 1, 1)
     assert (log.most_lost, log.owed) == (4, OWED), "of a death after which the engine started"
-    said = death_sentence(log)
-    assert "starts only after mend in 2 of 3, does not start again in 1 of 3" in said
-    assert "1 of 3 deaths left a damaged database; 1 of 3 deaths lost acknowledged commits" in said
+    sentence = death_sentence(log)
+    assert "starts only after mend in 2 of 3, does not start again in 1 of 3" in sentence
+    assert "1 of 3 deaths left a damaged database; 1 of 3 deaths lost acknowledged commits" in sentence
     assert "starts as it is; 0 of 3 deaths lost an acknowledged commit" in death_sentence(rows[Role.TEMP])
     assert "restore a backup" in death_sentence(rows[Role.DATA])
     assert "the death of temp takes no commit" in answer.headline

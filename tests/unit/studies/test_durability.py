@@ -59,7 +59,7 @@ def test_what_was_acknowledged_after_the_cut_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("content", "words"),
     [
         (Found([(0, 9)], found_with([]).items), "nobody inserted"),
         (Found([(0, 0)], found_with([]).items), "half a transaction"),
@@ -69,8 +69,8 @@ def test_what_was_acknowledged_after_the_cut_is_not_counted() -> None:
         (Found([], [(i, -1, i != 7) for i in range(ITEMS)]), "1 items"),
     ],
 )
-def test_books_find_what_no_whole_transaction_leaves(found: Found, words: str) -> None:
-    assert words in str(Books(1).settle(LOAD, found)[1])
+def test_books_find_what_no_whole_transaction_leaves(content: Found, words: str) -> None:
+    assert words in str(Books(1).settle(LOAD, content)[1])
 
 
 def test_a_commit_that_survived_one_cut_must_survive_the_next() -> None:
@@ -103,13 +103,13 @@ def test_bounds_are_those_of_clopper_and_pearson(events: int, trials: int, share
 
 def cut_run(repeat: int, setting: str, durable: bool, rate_per_s: float, cuts: list[PowerCut]) -> RunResult:
     device = DeviceInfo(name="d", kind="ssd", profile="ssd-nvme-consumer", write_cache=True, roles=[Role.LOG])
-    told = PowerCuts(durability=setting, durable=durable, promise="p", clean_start_s=0.1, cuts=cuts)
+    power_cuts = PowerCuts(durability=setting, durable=durable, promise="p", clean_start_s=0.1, cuts=cuts)
     made = run(Make(placement="all-ssd", repeat=repeat, order=repeat, setting={"variant": setting}))
-    update = {"power_cuts": told, "rate_per_s": rate_per_s, "devices": [device], "machine": MACHINE}
+    update = {"power_cuts": power_cuts, "rate_per_s": rate_per_s, "devices": [device], "machine": MACHINE}
     return made.model_copy(update={**update, "run_id": f"{setting}/{repeat}"})
 
 
-def made_cut(**found: object) -> PowerCut:
+def made_cut(**fields: object) -> PowerCut:
     plain = {
         "seed": 1,
         "load_s": 0.5,
@@ -118,7 +118,7 @@ def made_cut(**found: object) -> PowerCut:
         "kept_sectors": 0,
         "torn_writes": 0,
     }
-    return PowerCut.model_validate({**plain, "recovery_s": 1.0, **found})
+    return PowerCut.model_validate({**plain, "recovery_s": 1.0, **fields})
 
 
 def test_the_answer_says_what_was_lost_how_surely_and_what_it_gains() -> None:
@@ -128,13 +128,13 @@ def test_the_answer_says_what_was_lost_how_surely_and_what_it_gains() -> None:
     runs += [cut_run(0, "broken", False, 50, [made_cut(recovery_s=None, damage="does not start")])]
     info = StudyInfo(name="s", question="q", baseline="all-ssd", seed=1, fingerprint="f")
     answer = build_answer(runs, info)
-    said = {row.durability: sentence(row) for row in answer.power_cuts}
+    by_setting = {row.durability: sentence(row) for row in answer.power_cuts}
     assert (
         "0 of 50 cuts lost an acknowledged commit (so at most 6 in 100, with 95\u00a0% confidence)"
-        in said["safe"]
+        in by_setting["safe"]
     )
-    assert "lost up to 187 ms of commits in 5 of 50 cuts, at 3.1 times" in said["fast"]
-    assert "1 of 1 cuts damaged the database, 1 of them beyond starting" in said["broken"]
+    assert "lost up to 187 ms of commits in 5 of 50 cuts, at 3.1 times" in by_setting["fast"]
+    assert "1 of 1 cuts damaged the database, 1 of them beyond starting" in by_setting["broken"]
     frontier = {row.durability: row.on_frontier for row in answer.power_cuts}
     assert frontier == {"safe": True, "fast": True, "broken": False}
     assert answer.headline.startswith("No acknowledged commit was lost in 50 power cuts")

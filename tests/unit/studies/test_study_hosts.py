@@ -89,19 +89,24 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_on(hosts: Pretended, repeats: int, before: list[RunResult] | None = None) -> list[RunResult]:
-    found = list(before or [])
+    completed = list(before or [])
     run_blocks(
-        tiny(Path("/"), repeats), 1, list(found), hosts, lambda *_: None, lambda _, one: found.append(one)
+        tiny(Path("/"), repeats),
+        1,
+        list(completed),
+        hosts,
+        lambda *_: None,
+        lambda _, result: completed.append(result),
     )
-    return found
+    return completed
 
 
 def hosts_of(results: list[RunResult]) -> dict[int, list[str]]:
-    found = defaultdict(list)
-    for one in results:
-        assert one.host
-        found[one.repeat].append(one.host.name)
-    return found
+    groups = defaultdict(list)
+    for result in results:
+        assert result.host
+        groups[result.repeat].append(result.host.name)
+    return groups
 
 
 @pytest.mark.usefixtures("at_once")
@@ -123,11 +128,11 @@ def test_a_host_that_dies_loses_the_run_in_progress_alone() -> None:
             hosts.there.pop("b", None)  # in the second run of its block
 
     hosts = Pretended({"a": "1", "b": "2"}, change)
-    found = run_on(hosts, 3)
-    blocks = hosts_of(found)
+    completed = run_on(hosts, 3)
+    blocks = hosts_of(completed)
     assert sorted(blocks.values()) == [["a"] * 2, ["a"] * 2, ["a"] * 2, ["b"]]
     assert max(blocks) == 3, "a new block replaces the broken one"
-    assert len({one.run_id for one in found}) == 7
+    assert len({result.run_id for result in completed}) == 7
 
 
 @pytest.mark.usefixtures("at_once")
@@ -150,7 +155,7 @@ def test_a_study_without_a_host_ends_and_resumes() -> None:
     with pytest.raises(TierwiseError, match="no host is left"):
         run_blocks(
             tiny(Path("/"), 2), 1, [], Pretended({"a": "1"}, change), lambda *_: None,
-            lambda _, one: kept.append(one),
+            lambda _, result: kept.append(result),
         )  # fmt: skip
     assert len(kept) == 1
     assert hosts_of(run_on(Pretended({"a": "9"}), 2, kept)) == {0: ["a"] * 2, 1: ["a"] * 2}
@@ -173,30 +178,32 @@ def test_a_placement_that_kills_its_hosts_ends_the_study() -> None:
 def hosted(effects: dict[str, float], gains: dict[str, float], repeats: int) -> list[RunResult]:
     """Runs of which each repeat is on the next host; a host changes all times, or the gain of log-ssd."""
     names = list(effects)
-    found = []
-    for one in study_runs(["all-hdd", "log-ssd"], repeats=repeats, noise=0.02):
-        name = names[one.repeat % len(names)]
-        factor = effects[name] * (gains[name] if one.placement == "log-ssd" else 1)
+    hosted = []
+    for study_run in study_runs(["all-hdd", "log-ssd"], repeats=repeats, noise=0.02):
+        name = names[study_run.repeat % len(names)]
+        factor = effects[name] * (gains[name] if study_run.placement == "log-ssd" else 1)
         host = StudyHost(name=name)
-        found.append(one.model_copy(update={"elapsed_s": (one.elapsed_s or 0) * factor, "host": host}))
-    return found
+        hosted.append(
+            study_run.model_copy(update={"elapsed_s": (study_run.elapsed_s or 0) * factor, "host": host})
+        )
+    return hosted
 
 
 def test_the_report_has_hosts_as_a_factor() -> None:
     several = hosted({"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 1.0}, 10)
-    (found,) = build_answer(several, INFO).comparisons
-    row = next(one for one in found.rows if not one.is_baseline)
+    (after,) = build_answer(several, INFO).comparisons
+    row = next(row for row in after.rows if not row.is_baseline)
     assert row.speedup and row.speedup.low and row.speedup.high
     assert row.speedup.high / row.speedup.low < 1.1, "the effect of the host cancels"
-    assert [one.cost_differs for one in found.hosts] == [True, True]
-    assert not any(one.differing for one in found.hosts)
-    assert sum("Host" in caveat for caveat in found.words.caveats) == 2
+    assert [host.cost_differs for host in after.hosts] == [True, True]
+    assert not any(host.differing for host in after.hosts)
+    assert sum("Host" in caveat for caveat in after.words.caveats) == 2
 
 
 def test_the_report_names_the_host_whose_gain_differs() -> None:
     effects, gains = dict.fromkeys("abc", 1.0), {"a": 1.0, "b": 2.0, "c": 1.0}
     answer = build_answer(hosted(effects, gains, 12), INFO)
-    (found,) = answer.comparisons
-    assert {one.host: one.differing for one in found.hosts} == {"a": [], "b": ["log-ssd"], "c": []}
-    assert any("b (" in caveat and "for a further host" in caveat for caveat in found.words.caveats)
-    assert host_table(found.hosts) in answer_document(answer)
+    (comparison,) = answer.comparisons
+    assert {host.host: host.differing for host in comparison.hosts} == {"a": [], "b": ["log-ssd"], "c": []}
+    assert any("b (" in caveat and "for a further host" in caveat for caveat in comparison.words.caveats)
+    assert host_table(comparison.hosts) in answer_document(answer)

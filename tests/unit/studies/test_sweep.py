@@ -75,10 +75,10 @@ def test_a_point_is_the_study_with_its_values(chosen: Study) -> None:
 
 
 def test_one_at_a_time_varies_each_setting_alone() -> None:
-    found = points(
+    swept = points(
         Sweep(memory=["1M", "2M"], parallelism=[1, 2, 4], design="one-at-a-time"),
     )
-    pairs = [tuple(point.values()) for point in found]
+    pairs = [tuple(point.values()) for point in swept]
     assert pairs == [("1M", "1"), ("2M", "1"), ("1M", "2"), ("1M", "4")]
     assert points(Sweep()) == [{}]
 
@@ -130,11 +130,11 @@ def test_an_unknown_placement_lists_the_known_ones(chosen: Study) -> None:
 
 @pytest.mark.parametrize("name", study.names())
 def test_shipped_scales_are_valid(name: str) -> None:
-    one = study.load(name)
-    for overrides in (one.quick, one.paper_scale):
-        changed = one.with_overrides(overrides)
+    loaded = study.load(name)
+    for overrides in (loaded.quick, loaded.paper_scale):
+        changed = loaded.with_overrides(overrides)
         assert plan_runs(changed, 1)
-    assert len(plan_runs(one.with_overrides(one.quick), 1)) <= len(plan_runs(one, 1))
+    assert len(plan_runs(loaded.with_overrides(loaded.quick), 1)) <= len(plan_runs(loaded, 1))
 
 
 def test_fifteen_studies_are_of_the_papers() -> None:

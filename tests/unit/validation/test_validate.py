@@ -99,8 +99,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> _Bench
 
 
 def _case(spec: ValidationSpec, name: str) -> validate.Case:
-    (found,) = validate.cases_of(spec, [name])[0]
-    return found
+    (only,) = validate.cases_of(spec, [name])[0]
+    return only
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_all_placements_are_up_and_each_block_has_one_slot_of_each(
     validate.run(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
     assert bench.most_up == 4 and not bench.up
     blocks = [
-        [one.placement for one in watcher.rows if one.kind == "slot" and one.block == at] for at in (0, 1)
+        [row.placement for row in watcher.rows if row.kind == "slot" and row.block == at] for at in (0, 1)
     ]
     assert [sorted(block) for block in blocks] == [sorted(RATES)] * 2
-    kinds = [(one.kind, one.placement) for one in watcher.rows if one.block == 1][4:]
+    kinds = [(row.kind, row.placement) for row in watcher.rows if row.block == 1][4:]
     assert kinds == [("beside", "all-nvme"), ("recorded", "all-nvme"), ("beside", "all-nvme")]
     assert len(watcher.rows) == 4 + 4 + 3, "equal ratios need no further block"
 
@@ -182,8 +182,8 @@ def test_the_order_within_blocks_differs_and_follows_the_seed(
     for folder in ("v", "w"):
         watcher = Watcher()
         validate.run(spec, [_case(spec, "accounts-4")], tmp_path / folder, watcher, seed=3)
-        slots_of = [one for one in watcher.rows if one.kind == "slot"]
-        orders.append([[one.placement for one in slots_of if one.block == at] for at in range(5)])
+        slots_of = [row for row in watcher.rows if row.kind == "slot"]
+        orders.append([[row.placement for row in slots_of if row.block == at] for at in range(5)])
     assert orders[0] == orders[1]
     assert len({tuple(order) for order in orders[0]}) > 1
 
@@ -204,11 +204,11 @@ def test_a_stopped_round_goes_on_with_the_next_block(
     bench.fails_after = 6
     first = Watcher()
     validate.run(spec, cases, tmp_path / "v", first, seed=1)
-    assert [one.status for one in first.rows][-1] == "failed" and len(first.rows) == 7
+    assert [row.status for row in first.rows][-1] == "failed" and len(first.rows) == 7
     bench.fails_after = None
     second = Watcher()
     validate.run(spec, cases, tmp_path / "v", second)
-    assert {one.block for one in second.rows} == {2}, "block 1 was not complete"
+    assert {row.block for row in second.rows} == {2}, "block 1 was not complete"
     assert slots.is_done(cases[0], spec, read_rows(tmp_path / "v"))
     third = Watcher()
     validate.run(spec, cases, tmp_path / "v", third)
@@ -244,7 +244,7 @@ def test_what_was_cut_off_is_run_again(tmp_path: Path) -> None:
         file.write('{"case": "acc')
     assert len(read_rows(tmp_path)) == 1
     append_row(tmp_path, row(block=1))
-    assert [one.block for one in read_rows(tmp_path)] == [0, 1]
+    assert [row.block for row in read_rows(tmp_path)] == [0, 1]
 
 
 def test_other_cases_or_another_model_need_another_folder(

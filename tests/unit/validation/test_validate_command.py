@@ -21,9 +21,9 @@ def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_time_is_told_before_anything_runs(cases: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    told = CliRunner().invoke(app, ["validate", str(cases), "--estimate", "--output", str(out)])
-    assert told.exit_code == 0, told.output
-    assert "3 cases: about" in told.output
+    result = CliRunner().invoke(app, ["validate", str(cases), "--estimate", "--output", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "3 cases: about" in result.output
     held_back = CliRunner().invoke(
         app, ["validate", str(cases), "--estimate", "--round", "prospective", "--output", str(out)]
     )
@@ -32,6 +32,6 @@ def test_the_time_is_told_before_anything_runs(cases: Path, tmp_path: Path) -> N
 
 
 def test_judging_nothing_names_the_folder(tmp_path: Path) -> None:
-    told = CliRunner().invoke(app, ["validate", "--judge-only", "--output", str(tmp_path / "none")])
-    assert told.exit_code != 0
-    assert "holds no validation" in str(told.exception)
+    result = CliRunner().invoke(app, ["validate", "--judge-only", "--output", str(tmp_path / "none")])
+    assert result.exit_code != 0
+    assert "holds no validation" in str(result.exception)

@@ -87,25 +87,25 @@ def test_a_prediction_meets_the_ratio_of_blocks_times_the_rate_beside_the_record
     accuracy, _ = _judged(folder)
     assert len(accuracy.predictions) == 2 * 3 * 2
     assert len(accuracy.controls) == 2 * 3
-    for one in accuracy.pairs:
-        assert one.error == pytest.approx(1 / CASES[one.case][1] - 1, abs=0.005), (
+    for judged in accuracy.pairs:
+        assert judged.error == pytest.approx(1 / CASES[judged.case][1] - 1, abs=0.005), (
             "drift over blocks is no error"
         )
-        assert one.measured.half_width < 1e-5
-    assert all(one.ratio.value == 1.0 for one in accuracy.controls)
-    spreads = [one.spread for each in accuracy.rates["building"].values() for one in each.values()]
+        assert judged.measured.half_width < 1e-5
+    assert all(control.ratio.value == 1.0 for control in accuracy.controls)
+    spreads = [measured.spread for each in accuracy.rates["building"].values() for measured in each.values()]
     assert min(spreads) > 0.05, "the rates themselves do drift"
 
 
 def test_intervals_know_the_errors_of_other_families(folder: Path) -> None:
     accuracy, calibrated = _judged(folder)
     # Fewer than ten errors of another family teach nothing: a guess of 20 % covers both.
-    assert all(one.covered for one in accuracy.predictions)
+    assert all(prediction.covered for prediction in accuracy.predictions)
     assert calibrated.find("postgres", "emulated→emulated", "rate") is None, "two cases are too few"
-    found = calibrated.find("any", "any", "rate")
-    assert found is not None
-    assert (found.cases, found.families) == (2, 2)
-    assert found.half_width == pytest.approx(-math.log(0.9), abs=0.005)
+    entry = calibrated.find("any", "any", "rate")
+    assert entry is not None
+    assert (entry.cases, entry.families) == (2, 2)
+    assert entry.half_width == pytest.approx(-math.log(0.9), abs=0.005)
     assert accuracy.left_out == {
         "building: shell": "is not installed",
         "building: accounts-1": "fewer than two blocks were measured",
@@ -117,7 +117,9 @@ def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -
     file = tmp_path / "model_error.toml"
     file.write_text(validate.to_toml(calibrated), "utf-8")
     read = ModelError.read(file)
-    assert [(one.engine, one.path, one.what, one.cases) for one in read.errors] == [("any", "any", "rate", 2)]
+    assert [(error.engine, error.path, error.what, error.cases) for error in read.errors] == [
+        ("any", "any", "rate", 2)
+    ]
 
 
 def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Pat
     assert not (published / "building" / "recordings").exists()
     assert (published / "building" / ANSWERS_FILE).stat().st_size < 100_000
     again, _ = _judged(published)
-    assert [one.model_dump() for one in again.pairs] == [one.model_dump() for one in accuracy.pairs]
+    assert [pair.model_dump() for pair in again.pairs] == [pair.model_dump() for pair in accuracy.pairs]
 
 
 def test_the_smallest_recordings_are_published_without_paths(folder: Path, tmp_path: Path) -> None:
@@ -155,10 +157,10 @@ def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Pa
     _plan(second, "prospective")
     _rows(second, round="prospective")
     accuracy, calibrated = _judged(published)
-    assert {one.round for one in accuracy.pairs} == {"building", "prospective"}
-    found = calibrated.find("any", "any", "rate")
-    assert found is not None
-    assert found.cases == 2
+    assert {pair.round for pair in accuracy.pairs} == {"building", "prospective"}
+    entry = calibrated.find("any", "any", "rate")
+    assert entry is not None
+    assert entry.cases == 2
     assert accuracy.agreement == (4, 4)
     page = accuracy_page(accuracy, [], None)
     assert page.index("## Seen while building") < page.index("## First run after the freeze")
@@ -167,10 +169,10 @@ def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Pa
 
 def test_a_case_whose_recorded_placement_was_not_reached_is_left_out(folder: Path) -> None:
     rows = (folder / "slots.jsonl").read_text("utf-8").splitlines()
-    reached = [one for one in rows if '"restore"' not in one or '"all-7k2"' not in one]
+    reached = [row for row in rows if '"restore"' not in row or '"all-7k2"' not in row]
     (folder / "slots.jsonl").write_text("\n".join(reached) + "\n", "utf-8")
     accuracy, _ = _judged(folder)
-    assert {one.case for one in accuracy.pairs} == {"accounts-4"}
+    assert {pair.case for pair in accuracy.pairs} == {"accounts-4"}
 
 
 @pytest.mark.usefixtures("drawn")
@@ -181,6 +183,8 @@ def test_the_page_says_what_was_found(folder: Path) -> None:
     assert "Over 12 predictions of 2 cases" in page
     assert "| accounts-4 | all-7k2 | log-nvme |" in page
     assert "| accounts-4 | all-7k2 | all-7k2 (control) |" in page
+    assert "| pairs of placements in order | at least 90\u00a0% |" in page
+    assert "**missed**" in page and not accuracy.passed
     assert "No such round has been run yet." in page
     assert "- building: shell: is not installed" in page
     names = [cells[0] for cells in summary_rows(accuracy, "building")]
@@ -199,9 +203,9 @@ def test_a_ratio_is_taken_within_blocks_and_only_of_whole_ones() -> None:
     rows += [row(placement="a", block=3, rate=9.0), row(placement="b", block=4, rate=1.0, status="failed")]
     blocks = truth.blocks_of(rows, ["a", "b"])
     assert list(blocks) == [(0, 0), (0, 1), (0, 2)]
-    found = truth.ratio(blocks, "a", "b")
-    assert found is not None
-    assert (found.value, found.low, found.high) == pytest.approx((3.0, 3.0, 3.0))
+    ratio = truth.ratio(blocks, "a", "b")
+    assert ratio is not None
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((3.0, 3.0, 3.0))
     drifting = truth.rate(blocks, "a")
     assert drifting is not None and drifting.half_width > 0.5
     assert truth.rate({(0, 0): {"a": 1.0}}, "a") is None
@@ -209,10 +213,10 @@ def test_a_ratio_is_taken_within_blocks_and_only_of_whole_ones() -> None:
 
 def test_an_interval_by_hand() -> None:
     blocks = {(0, at): {"a": math.exp(value), "b": 1.0} for at, value in enumerate((0.0, 0.1, 0.2))}
-    found = truth.ratio(blocks, "a", "b")
-    assert found is not None
+    ratio = truth.ratio(blocks, "a", "b")
+    assert ratio is not None
     half = 4.303 * 0.1 / math.sqrt(3)
-    assert math.log(found.high) == pytest.approx(0.1 + half) and math.log(found.low) == pytest.approx(
+    assert math.log(ratio.high) == pytest.approx(0.1 + half) and math.log(ratio.low) == pytest.approx(
         0.1 - half
     )
     assert truth.settled(blocks, ["b"], ["a", "b"], 0.4) and not truth.settled(blocks, ["b"], ["a", "b"], 0.2)
@@ -220,34 +224,39 @@ def test_an_interval_by_hand() -> None:
 
 def test_blocks_of_one_bring_up_count_as_one() -> None:
     logs = {(0, 0): 0.0, (0, 1): 0.2, (1, 2): 0.2, (1, 3): 0.2, (2, 4): 0.3, (2, 5): 0.3}
-    found = truth.rate({key: {"a": math.exp(log)} for key, log in logs.items()}, "a")
-    assert found is not None and found.blocks == 6
-    assert math.log(found.value) == pytest.approx(0.2)  # Bring-ups: 0.1, 0.2 and 0.3.
-    assert math.log(found.half_width + 1) == pytest.approx(4.303 * 0.1 / math.sqrt(3))
+    rate = truth.rate({key: {"a": math.exp(log)} for key, log in logs.items()}, "a")
+    assert rate is not None and rate.blocks == 6
+    assert math.log(rate.value) == pytest.approx(0.2)  # Bring-ups: 0.1, 0.2 and 0.3.
+    assert math.log(rate.half_width + 1) == pytest.approx(4.303 * 0.1 / math.sqrt(3))
 
 
 def test_a_summary_by_hand() -> None:
     pairs = [pair("a", 10.0, 10.0), pair("b", 16.5, 15.0), pair("c", 14.0, 28.0), pair("d", None, 40.0)]
-    found = validate.summary(pairs)
-    assert (found.pairs, found.refused, found.ordered_pairs) == (3, 1, 2)
-    assert found.median == pytest.approx(0.1)
-    assert found.worst == pytest.approx(0.5)
-    assert found.bias == pytest.approx(0.0)
-    assert found.coverage == pytest.approx(2 / 3)
-    assert found.order == pytest.approx(1 / 2)
+    summary = validate.summary(pairs)
+    assert (summary.pairs, summary.refused, summary.ordered_pairs) == (3, 1, 2)
+    assert summary.median == pytest.approx(0.1)
+    assert summary.worst == pytest.approx(0.5)
+    assert summary.bias == pytest.approx(0.0)
+    assert summary.coverage == pytest.approx(2 / 3)
+    assert summary.order == pytest.approx(1 / 2)
 
 
 def test_bounds_are_exceeded_only_beyond_the_interval_of_the_measurement() -> None:
     bounds = [pair("a", 10.0, 10.0, bound_per_s=bound) for bound in (9.0, 9.95, 12.0)]
-    found = validate.summary([*bounds, pair("b", 10.0, 10.0)])
-    assert (found.bounds, found.exceeded) == (3, 1)
+    summary = validate.summary([*bounds, pair("b", 10.0, 10.0)])
+    assert (summary.bounds, summary.exceeded) == (3, 1)
 
 
 def test_pairs_in_order_differ_by_a_tenth_to_twice() -> None:
     def pairs(rate: float) -> list[validate.Pair]:
         return [pair("a", 1.0, 10.0), pair("b", 2.0, rate)]
 
-    assert [validate.summary(pairs(one)).ordered_pairs for one in (10.5, 12.0, 19.0, 21.0)] == [0, 1, 1, 0]
+    assert [validate.summary(pairs(ratio)).ordered_pairs for ratio in (10.5, 12.0, 19.0, 21.0)] == [
+        0,
+        1,
+        1,
+        0,
+    ]
 
 
 def test_regret_compares_what_was_advised_with_the_best_for_its_price() -> None:
@@ -316,14 +325,15 @@ def test_a_case_of_many_predictions_does_not_decide_alone() -> None:
 def test_paths_and_engines_of_enough_cases_are_learnt_apart_and_controls_not_at_all() -> None:
     def pairs_of(count: int, predicted: float, **fields: str) -> list[validate.Pair]:
         return [
-            pair("p", predicted, 1.0, case=f"{fields} {one}", gained=0.0, **fields) for one in range(count)
+            pair("p", predicted, 1.0, case=f"{fields} {number}", gained=0.0, **fields)
+            for number in range(count)
         ]
 
     pairs = pairs_of(20, 1.1, path="real→emulated") + pairs_of(9, 1.2, engine="mariadb")
     pairs += [pair("r", 3.0, 1.0, gained=0.0) for _ in range(30)]
     pairs += [pair("p", 3.0, 1.0, case="kept without the share") for _ in range(30)]
     calibrated = validate.calibrate(pairs, "2026-11-21")
-    assert [(one.engine, one.path) for one in calibrated.errors] == [
+    assert [(error.engine, error.path) for error in calibrated.errors] == [
         ("any", "any"),
         ("any", "real→emulated"),
         ("postgres", "real→emulated"),

@@ -44,14 +44,14 @@ def lap_names(resolved: Program) -> list[list[list[str]]]:
 
 def transactions(resolved: Program) -> dict[str, list[str]]:
     content: dict[str, Any] = json.loads(resolved.json)
-    return {one["name"]: one["steps"][0]["sql"] for one in content["transactions"]}
+    return {transaction["name"]: transaction["steps"][0]["sql"] for transaction in content["transactions"]}
 
 
 def test_every_stream_asks_every_query_once() -> None:
     orders = [order(stream) for stream in range(STREAMS_MAX + 1)]
-    assert all(sorted(one) == list(QUERIES) for one in orders)
+    assert all(sorted(order) == list(QUERIES) for order in orders)
     assert orders[0] == POWER_ORDER
-    assert len({tuple(one) for one in orders}) == len(orders)
+    assert len({tuple(order) for order in orders}) == len(orders)
     with pytest.raises(TierwiseError, match="at most 40"):
         order(STREAMS_MAX + 1)
 
@@ -222,7 +222,9 @@ times = st.lists(st.floats(0.05, 1e5), min_size=22, max_size=22)
 )
 def test_power_falls_as_times_grow(queries: list[float], refreshes: list[float], factor: float) -> None:
     power = metrics.power(queries, refreshes, 1)
-    slower = metrics.power([factor * one for one in queries], [factor * one for one in refreshes], 1)
+    slower = metrics.power(
+        [factor * query for query in queries], [factor * refresh for refresh in refreshes], 1
+    )
     assert slower == pytest.approx(power / factor)
     assert metrics.power(queries, refreshes, 10) == pytest.approx(10 * power)
     assert metrics.power(queries[::-1], refreshes, 1) == pytest.approx(power)

@@ -65,29 +65,29 @@ def refusal(folder: Path, scale: float = 1) -> str:
 @pytest.mark.parametrize("name", workload.names())
 @pytest.mark.parametrize("scale", [0.01, 1, 3.7])
 def test_shipped_workloads_are_valid_at_any_scale(name: str, scale: float) -> None:
-    one = Workload.load(name)
-    assert one.name == name
-    assert one.summary
-    resolved = json.loads(one.resolve(scale).json)
+    workload = Workload.load(name)
+    assert workload.name == name
+    assert workload.summary
+    resolved = json.loads(workload.resolve(scale).json)
     assert resolved["transactions"]
     assert not any(isinstance(table.get("rows"), str) for table in resolved["tables"])
 
 
 def test_order_entry_is_what_the_paper_needs() -> None:
-    one = Workload.load("order_entry")
-    assert one.clients == 10
-    assert one.spec.think_ms == 0
-    assert set(one.spec.tables) == {"customer", "stock", "orders", "order_line"}
-    assert set(one.spec.transactions) == {"new_order", "payment", "order_status"}
-    assert {role for role, _ in one.schema} == {Role.DATA}
-    assert {role for role, _ in one.after_load} == {Role.INDEX}
+    workload = Workload.load("order_entry")
+    assert workload.clients == 10
+    assert workload.spec.think_ms == 0
+    assert set(workload.spec.tables) == {"customer", "stock", "orders", "order_line"}
+    assert set(workload.spec.transactions) == {"new_order", "payment", "order_status"}
+    assert {role for role, _ in workload.schema} == {Role.DATA}
+    assert {role for role, _ in workload.after_load} == {Role.INDEX}
 
 
 def test_a_folder_of_the_users_own(write: Write) -> None:
-    one = Workload.load(str(write()))
-    assert (one.name, one.clients, one.after_load) == ("mine", 1, [])
-    assert one.schema == [(Role.DATA, "CREATE TABLE t (id bigint)")]
-    resolved = json.loads(one.resolve(2).json)
+    workload = Workload.load(str(write()))
+    assert (workload.name, workload.clients, workload.after_load) == ("mine", 1, [])
+    assert workload.schema == [(Role.DATA, "CREATE TABLE t (id bigint)")]
+    resolved = json.loads(workload.resolve(2).json)
     assert resolved["tables"][0]["rows"] == 20
     assert resolved["parameters"] == [
         {"name": "id", "generator": {"kind": "uniform", "low": 1, "high": 20}},
@@ -160,9 +160,9 @@ def test_a_role_holds_until_the_next(write: Write) -> None:
 )
 def test_mistakes_name_file_and_field(write: Write, old: str, new: str, message: str) -> None:
     assert old in MINIMAL
-    said = refusal(write(MINIMAL.replace(old, new)))
-    assert message in said
-    assert "workload.toml" in said
+    error = refusal(write(MINIMAL.replace(old, new)))
+    assert message in error
+    assert "workload.toml" in error
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ OTHERS = [name for name in dialect.NAMES if name != "postgres"]
 
 def statements(program_json: str) -> list[str]:
     transactions = json.loads(program_json)["transactions"]
-    return [sql for one in transactions for step in one["steps"] for sql in step["sql"]]
+    return [sql for transaction in transactions for step in transaction["steps"] for sql in step["sql"]]
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -32,19 +32,19 @@ def test_sql_of_every_workload(name: str, language: str, snapshot: SnapshotAsser
 @pytest.mark.parametrize("language", OTHERS)
 @pytest.mark.parametrize("name", workload.names())
 def test_parameters_survive(name: str, language: str) -> None:
-    one = Workload.load(name)
-    asked = statements(one.resolve(1).json)
-    said = statements(one.resolve(1, dialect=language).json)
-    assert len(said) == len(asked)
-    for before, after in zip(asked, said, strict=True):
+    workload = Workload.load(name)
+    asked = statements(workload.resolve(1).json)
+    shown = statements(workload.resolve(1, dialect=language).json)
+    assert len(shown) == len(asked)
+    for before, after in zip(asked, shown, strict=True):
         assert set(_core.statement_parameters(before)) == set(_core.statement_parameters(after))
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_order_of_null_is_left_to_the_engine_unless_it_is_said(language: str) -> None:
     assert dialect.translate("SELECT a FROM t ORDER BY a", language, "f") == "SELECT a FROM t ORDER BY a"
-    said = dialect.translate("SELECT a FROM t ORDER BY a NULLS FIRST", language, "f")
-    assert said.startswith("SELECT a FROM t ORDER BY ")
+    translated = dialect.translate("SELECT a FROM t ORDER BY a NULLS FIRST", language, "f")
+    assert translated.startswith("SELECT a FROM t ORDER BY ")
 
 
 def test_sqlite_makes_tables_with_their_primary_keys() -> None:

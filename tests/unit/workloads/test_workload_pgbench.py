@@ -20,7 +20,7 @@ def load(tmp_path: Path, script: str, name: str = "mine.sql") -> dict[str, Any]:
 
 
 def parameters(program: dict[str, Any]) -> dict[str, Any]:
-    return {one["name"]: one["generator"] for one in program["parameters"]}
+    return {parameter["name"]: parameter["generator"] for parameter in program["parameters"]}
 
 
 def test_the_built_in_script() -> None:
@@ -72,9 +72,9 @@ def test_expressions(tmp_path: Path, expression: str, generator: dict[str, Any])
 def test_draws_within_an_expression_are_parameters_of_their_own(tmp_path: Path) -> None:
     script = "\\set two random(1, 6) + \\\n  random(1, 6)\nSELECT :two;\n"
     drawn = {"kind": "uniform", "low": 1, "high": 6}
-    found = parameters(load(tmp_path, script))
-    assert found.pop("two")["postfix"] == [{"value": "two_draw"}, {"value": "two_draw_2"}, "add"]
-    assert found == {"two_draw": drawn, "two_draw_2": drawn}
+    sampled = parameters(load(tmp_path, script))
+    assert sampled.pop("two")["postfix"] == [{"value": "two_draw"}, {"value": "two_draw_2"}, "add"]
+    assert sampled == {"two_draw": drawn, "two_draw_2": drawn}
 
 
 def test_a_variable_that_is_set_again_is_another_one(tmp_path: Path) -> None:
@@ -101,7 +101,9 @@ def test_a_folder_of_scripts_with_a_schema_of_its_own(tmp_path: Path) -> None:
     assert content["think_ms"] == 20
     assert content["tables"] == []
     assert [sql for _, sql in program.schema] == ["CREATE TABLE t (id int)"]
-    assert {one["name"]: one["steps"][0]["sql"] for one in content["transactions"]} == {
+    assert {
+        transaction["name"]: transaction["steps"][0]["sql"] for transaction in content["transactions"]
+    } == {
         "a": ["SELECT :x"],
         "b": ["SELECT :x_2"],
     }
@@ -113,7 +115,7 @@ def test_weights_and_constants(tmp_path: Path) -> None:
     toml = 'summary = "s"\nlike = "tpcb"\npgbench = ["a.sql@3", "b.sql"]\n[constants]\nrows = 7\n'
     (tmp_path / "workload.toml").write_text(toml, "utf-8")
     program = json.loads(Workload.load(str(tmp_path)).resolve(1).json)
-    assert [one["weight"] for one in program["transactions"]] == [3, 1]
+    assert [transaction["weight"] for transaction in program["transactions"]] == [3, 1]
     assert parameters(program) == {"rows": {"kind": "uniform", "low": 7, "high": 7}}
 
 

@@ -51,7 +51,7 @@ def write(folder: Path, toml: str, **files: str) -> str:
 
 
 def steps(program_json: str) -> list[dict[str, Any]]:
-    return [step for one in json.loads(program_json)["transactions"] for step in one["steps"]]
+    return [step for transaction in json.loads(program_json)["transactions"] for step in transaction["steps"]]
 
 
 def test_laps_in_order(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_melbourne_s_checksums_are_the_paper_s_at_any_size(batches: int, commit_
 @settings(deadline=None, max_examples=60)
 @given(scale=st.floats(0.001, 1000), constant=st.integers(1, 10**6))
 def test_what_is_resolved_holds_no_expression_and_is_the_same_twice(scale: float, constant: int) -> None:
-    one = Workload.load("bulk_copy")
-    program = one.resolve(scale, {"rows": constant})
-    assert program == one.resolve(scale, {"rows": constant})
+    workload = Workload.load("bulk_copy")
+    program = workload.resolve(scale, {"rows": constant})
+    assert program == workload.resolve(scale, {"rows": constant})
     table = json.loads(program.json)["tables"][0]
     assert table["rows"] == constant
     bounds = [column["generator"].get("high", 0) for column in table["columns"]]
@@ -154,20 +154,20 @@ def test_operations_on_objects(tmp_path: Path, operation: str, sql: str, canonic
     # A second step, so that all parameters are used.
     step = f"[[transactions.write.steps]]\nobject = {operation}\n"
     toml = OBJECTS.replace("[[laps]]", f"{step}[[laps]]")
-    one = Workload.load(write(tmp_path / "w", toml))
-    assert steps(one.resolve(1).json)[1]["sql"] == [sql]
-    assert steps(one.resolve(1, dialect="objects").json)[1]["sql"] == [canonical]
+    workload = Workload.load(write(tmp_path / "w", toml))
+    assert steps(workload.resolve(1).json)[1]["sql"] == [sql]
+    assert steps(workload.resolve(1, dialect="objects").json)[1]["sql"] == [canonical]
 
 
 def test_kinds_of_objects_become_tables(tmp_path: Path) -> None:
-    one = Workload.load(write(tmp_path / "w", OBJECTS))
-    assert one.resolve(1, dialect="objects").schema == [
+    workload = Workload.load(write(tmp_path / "w", OBJECTS))
+    assert workload.resolve(1, dialect="objects").schema == [
         (
             Role.DATA,
             "OBJECT pilot KEY id FIELDS (id integer, name text, weight real) INDEXES (name)",
         )
     ]
-    assert one.resolve(1).schema == [
+    assert workload.resolve(1).schema == [
         (
             Role.DATA,
             "CREATE TABLE pilot (id bigint NOT NULL, name varchar(255) NOT NULL,"
@@ -293,6 +293,6 @@ def test_whatever_is_written_is_read_or_refused_in_one_line(data: st.DataObject)
     piece = data.draw(st.sampled_from([*PIECES, *(other.group() for other in words)]))
     toml = OBJECTS[: word.start()] + piece + OBJECTS[word.end() :]
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(TierwiseError):
-        one = Workload.load(write(Path(folder), toml))
+        workload = Workload.load(write(Path(folder), toml))
         for language in ("postgres", "sqlite", "objects"):
-            assert one.resolve(2.5, dialect=language).name == Path(folder).name
+            assert workload.resolve(2.5, dialect=language).name == Path(folder).name

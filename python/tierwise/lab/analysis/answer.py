@@ -101,7 +101,9 @@ class Answer(Record):
             return death_headline(self.device_deaths)
         if len(self.comparisons) == 1:
             return self.comparisons[0].words.headline
-        return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
+        return "\n".join(
+            f"{comparison.label}: {comparison.words.headline}" for comparison in self.comparisons
+        )
 
     @property
     def of_faults(self) -> bool:
@@ -119,11 +121,11 @@ class Answer(Record):
     def figures_along(self, sweep: SweepResult) -> dict[str, Figures]:
         """Our figures at each value of a swept setting."""
         return {
-            one.setting[sweep.name]: Figures(one.rows, one.laps, one.measure)
-            for one in self.comparisons
-            if one.engine == sweep.engine
-            and sweep.name in one.setting
-            and sweep.others.items() <= one.setting.items()
+            comparison.setting[sweep.name]: Figures(comparison.rows, comparison.laps, comparison.measure)
+            for comparison in self.comparisons
+            if comparison.engine == sweep.engine
+            and sweep.name in comparison.setting
+            and sweep.others.items() <= comparison.setting.items()
         }
 
 
@@ -221,8 +223,8 @@ def _cannot_be_parted(engine: str, first: Row | None) -> list[str]:
         return []
     moved = {role: device for device, roles in first.moved.items() for role in roles}
     return [
-        f"Outside a study, {join([ROLE_NAMES[role] for role in one.roles])} move together: {one.because}."
-        for one in parted(together(engine, first.summary.role_devices), moved)
+        f"Outside a study, {join([ROLE_NAMES[role] for role in group.roles])} move together: {group.because}."
+        for group in parted(together(engine, first.summary.role_devices), moved)
     ]
 
 

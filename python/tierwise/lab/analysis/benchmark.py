@@ -62,10 +62,10 @@ def benchmark_of(by_placement: Mapping[str, Sequence[RunResult]], seed: int) -> 
         return None
     return Benchmark(
         rows=[
-            _row(pattern, name, found, seed)
+            _row(pattern, name, benchmark, seed)
             for pattern in patterns
             for name, group in valid.items()
-            if (found := [run.patterns[pattern] for run in group if pattern in run.patterns])
+            if (benchmark := [run.patterns[pattern] for run in group if pattern in run.patterns])
         ],
         flush=[_flush(name, group) for name, group in valid.items() if any(run.flush for run in group)],
     )
@@ -85,7 +85,7 @@ def benchmark_words(benchmark: Benchmark, runs: Sequence[RunResult]) -> Words:
     return Words(
         finding=" ".join(_sentence(benchmark, name) for name in placements),
         others="",
-        evidence=" ".join(f"A flush on {one.placement}: {one.text}." for one in benchmark.flush),
+        evidence=" ".join(f"A flush on {flush.placement}: {flush.text}." for flush in benchmark.flush),
         advice="",
         caveats=caveats,
     )
@@ -112,14 +112,14 @@ def _sentence(benchmark: Benchmark, placement: str) -> str:
 
 
 def _row(pattern: str, placement: str, results: Sequence[PatternResult], seed: int) -> PatternRow:
-    latencies = [latency for one in results if (latency := _slower(one)) is not None]
+    latencies = [latency for result in results if (latency := _slower(result)) is not None]
     return PatternRow(
         title=title_of(pattern),
         placement=placement,
-        mb_per_s=median_interval([one.mb_per_s for one in results], seed=seed),
-        rate=median_interval([one.rate_per_s for one in results], seed=seed),
-        p50_us=median(one.p50_us for one in latencies) if latencies else None,
-        p99_us=median(one.p99_us for one in latencies) if latencies else None,
+        mb_per_s=median_interval([result.mb_per_s for result in results], seed=seed),
+        rate=median_interval([result.rate_per_s for result in results], seed=seed),
+        p50_us=median(latency.p50_us for latency in latencies) if latencies else None,
+        p99_us=median(latency.p99_us for latency in latencies) if latencies else None,
     )
 
 

@@ -49,8 +49,10 @@ def host_rows(by_placement: Runs, rows: Sequence[Row], measure: Measure) -> list
             blocks=len(levels[host]),
             cost=math.exp(means[host] - mean),
             cost_differs=host in differing,
-            speedups={name: one.of_hosts[host] for name, one in by_host.items() if host in one.of_hosts},
-            differing=[name for name, one in by_host.items() if host in one.differing],
+            speedups={
+                name: ratio.of_hosts[host] for name, ratio in by_host.items() if host in ratio.of_hosts
+            },
+            differing=[name for name, ratio in by_host.items() if host in ratio.differing],
         )
         for host in sorted(levels)
     ]
@@ -58,11 +60,11 @@ def host_rows(by_placement: Runs, rows: Sequence[Row], measure: Measure) -> list
 
 def host_caveats(hosts: Sequence[HostRow], rows: Sequence[Row]) -> list[str]:
     """A sentence for each host that differs by more than the noise, and on what to expect elsewhere."""
-    found = [
-        f"host {one.host} takes {numbers.ratio(one.cost)} times the mean time of all hosts, which is more "
+    texts = [
+        f"host {host.host} takes {numbers.ratio(host.cost)} times the mean time of all hosts, which is more "
         "than the noise within hosts; ratios are within a host, so this cancels"
-        for one in hosts
-        if one.cost_differs
+        for host in hosts
+        if host.cost_differs
     ]
     for row in rows:
         if row.by_host is None or not row.by_host.differing:
@@ -71,11 +73,11 @@ def host_caveats(hosts: Sequence[HostRow], rows: Sequence[Row]) -> list[str]:
             f"{host} ({numbers.ratio(row.by_host.of_hosts[host])})" for host in row.by_host.differing
         )
         span = numbers.interval(row.by_host.elsewhere) if row.by_host.elsewhere else ""
-        found.append(
+        texts.append(
             f"the gain of {row.placement} differs between hosts by more than the noise within them: {named}; "
             f"for a further host expect the {span}"
         )
-    return [f"{one[0].upper()}{one[1:]}." for one in found]
+    return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
 def _levels(by_placement: Runs, measure: Measure) -> dict[str, list[float]]:
@@ -85,11 +87,11 @@ def _levels(by_placement: Runs, measure: Measure) -> dict[str, list[float]]:
         times = costs_of(runs, measure)
         for block, cost_s in zip(times.blocks, times.values_s, strict=False):
             costs.setdefault(block, []).append(math.log(cost_s))
-    found: dict[str, list[float]] = {}
+    levels: dict[str, list[float]] = {}
     for (host, _), logs in sorted(costs.items()):
         if len(logs) == len(by_placement):
-            found.setdefault(host, []).append(fmean(logs))
-    return found
+            levels.setdefault(host, []).append(fmean(logs))
+    return levels
 
 
 _WRITE_THROUGH = {
@@ -101,7 +103,7 @@ _WRITE_THROUGH = {
 
 def write_through_caveats(runs: Sequence[RunResult]) -> list[str]:
     """A sentence if the log of a run was written with FUA on an emulated device."""
-    found = {
+    texts = {
         f"{name} = {run.engine.settings[name]}"
         for run in runs
         for name, values in _WRITE_THROUGH.items()
@@ -111,7 +113,7 @@ def write_through_caveats(runs: Sequence[RunResult]) -> list[str]:
     return [
         f"With {setting}, each write of the log carries FUA. An emulated disk gets a write and a flush in "
         "its place, so that a device that honours FUA is faster than shown."
-        for setting in sorted(found)
+        for setting in sorted(texts)
     ]
 
 
@@ -120,21 +122,21 @@ _MOST_NAMED = 3
 
 def cold_starts(run: RunResult) -> Iterator[ColdStart]:
     """Those before the run and before its laps."""
-    for found in (run.cold_start, *(lap.cold_start for lap in run.laps)):
-        if found is not None:
-            yield found
+    for start in (run.cold_start, *(lap.cold_start for lap in run.laps)):
+        if start is not None:
+            yield start
 
 
 def caches_of(run: RunResult) -> str:
     """State of the caches before the run, and whose were emptied."""
-    dropped = {one.dropped for one in cold_starts(run)}
+    dropped = {start.dropped for start in cold_starts(run)}
     return ", ".join([run.workload.caches, *(f"{name} dropped" for name in sorted(dropped))])
 
 
 def warm_caveats(runs: Sequence[RunResult]) -> list[str]:
     """A sentence on the valid runs whose files did not all leave the page cache."""
     valid = [run for run in runs if run.status == "ok"]
-    warned = [[text for one in cold_starts(run) for text in one.warnings] for run in valid]
+    warned = [[text for start in cold_starts(run) for text in start.warnings] for run in valid]
     warm = [texts for texts in warned if texts]
     if not warm:
         return []
@@ -209,8 +211,8 @@ _FACTS: dict[str, Callable[[RunResult], str | None]] = {
 
 def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
     """Constant and varying facts by name: machine, engine, workload."""
-    found = {name: dict.fromkeys(map(of, runs)) for name, of in _FACTS.items()}
-    known = {name: [value for value in values if value is not None] for name, values in found.items()}
+    values = {name: dict.fromkeys(map(of, runs)) for name, of in _FACTS.items()}
+    known = {name: [value for value in values if value is not None] for name, values in values.items()}
     return {name: values for name, values in known.items() if values}
 
 
@@ -239,6 +241,6 @@ def settings_of(engine: str, runs: Sequence[RunResult]) -> Settings:
     }
     return Settings(
         engine=engine,
-        common={name: found[0] for name, found in values.items() if len(found) == 1},
-        varied={name: found for name, found in values.items() if len(found) > 1},
+        common={name: value[0] for name, value in values.items() if len(value) == 1},
+        varied={name: value for name, value in values.items() if len(value) > 1},
     )

@@ -107,7 +107,11 @@ def _position(declared: Sequence[str], name: str) -> int:
 def _beaten(row: CutRow, rows: Iterable[CutRow]) -> bool:
     """Whether another row of its engine loses no more and commits faster, or loses less as fast."""
     rate = row.rate.estimate if row.rate else 0.0
-    others = [(one.loss, one.rate.estimate if one.rate else 0.0) for one in rows if one.engine == row.engine]
+    others = [
+        (other.loss, other.rate.estimate if other.rate else 0.0)
+        for other in rows
+        if other.engine == row.engine
+    ]
     return any(
         loss <= row.loss and faster >= rate and (loss, faster) != (row.loss, rate) for loss, faster in others
     )
@@ -115,7 +119,7 @@ def _beaten(row: CutRow, rows: Iterable[CutRow]) -> bool:
 
 def _row(runs: Sequence[RunResult], groups: dict[tuple[str, str, str], list[RunResult]], seed: int) -> CutRow:
     first = runs[0]
-    told = _cuts_of(first)
+    harm = _cuts_of(first)
     cuts = [cut for run in runs for cut in _cuts_of(run).cuts]
     damaged = [cut for cut in cuts if cut.outcome == "damaged"]
     lost = [cut for cut in cuts if cut.outcome == "lost"]
@@ -127,9 +131,9 @@ def _row(runs: Sequence[RunResult], groups: dict[tuple[str, str, str], list[RunR
         placement=first.placement,
         devices="; ".join(cache_of(device) for device in first.devices),
         lies=any(device.lies_about_flush for device in first.devices),
-        durability=told.durability,
-        durable=told.durable,
-        promise=told.promise,
+        durability=harm.durability,
+        durable=harm.durable,
+        promise=harm.promise,
         cuts=len(cuts),
         at_risk=sum(cut.unflushed_sectors > 0 for cut in cuts),
         lost=len(lost),
@@ -222,13 +226,13 @@ def _death_row(runs: Sequence[RunResult]) -> DeathRow:
     deaths = [death for run in runs for death in _deaths_of(run).deaths]
     started = [death for death in deaths if death.start != "never"]
     worst = max(started, key=lambda death: death.lost, default=None)
-    device = next(one for one in first.devices if role in one.roles)
+    device = next(device for device in first.devices if role in device.roles)
     return DeathRow(
         engine=first.engine.name,
         placement=first.placement,
         role=role,
         device=device.profile or device.name,
-        shared=[one for one in device.roles if one != role],
+        shared=[other for other in device.roles if other != role],
         deaths=len(deaths),
         as_is=sum(death.start == "as_is" for death in deaths),
         salvaged=sum(death.start == "salvaged" for death in deaths),

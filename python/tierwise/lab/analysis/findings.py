@@ -94,8 +94,10 @@ class JudgedFinding(Record):
     @property
     def outcome(self) -> Outcome:
         """PASS if every check passed, FAIL if any failed."""
-        outcomes = {one.outcome for one in self.judged}
-        return next((one for one in (Outcome.FAIL, Outcome.OPEN) if one in outcomes), Outcome.PASS)
+        outcomes = {check.outcome for check in self.judged}
+        return next(
+            (outcome for outcome in (Outcome.FAIL, Outcome.OPEN) if outcome in outcomes), Outcome.PASS
+        )
 
 
 def judge(finding: Finding, runs: Runs) -> JudgedFinding:
@@ -135,7 +137,7 @@ def _value(name: str, value: str, runs: Sequence[RunResult]) -> str:
     seen = {run.setting[name] for run in runs if name in run.setting}
     if value not in ends or not seen:
         return value
-    return str(ends[value](seen, key=lambda one: parse_size_bytes(one, name)))
+    return str(ends[value](seen, key=lambda text: parse_size_bytes(text, name)))
 
 
 def _problem(point: Point, times: Times) -> str:
@@ -148,7 +150,7 @@ def _problem(point: Point, times: Times) -> str:
 def _stopped(check: Check, times: Sequence[Times]) -> str:
     """Only the slower side of ``faster`` may have been stopped at the cap."""
     may = 1 if check.kind == "faster" else 0
-    return "stopped at the cap" if any(one.capped for one in times[may:]) else ""
+    return "stopped at the cap" if any(time.capped for time in times[may:]) else ""
 
 
 Passes = Callable[[float, float], bool]
@@ -167,14 +169,15 @@ def _alike(check: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
 
 def _most(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
     share = statistic_interval(
-        [one.values_s for one in times], lambda medians: (medians[0] - medians[1]) / (medians[0] - medians[2])
+        [time.values_s for time in times],
+        lambda medians: (medians[0] - medians[1]) / (medians[0] - medians[2]),
     )
     return share, lambda low, _: low > 0.5
 
 
 def _more(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
     ratio = statistic_interval(
-        [one.values_s for one in times], lambda medians: medians[0] / medians[1] / (medians[2] / medians[3])
+        [time.values_s for time in times], lambda medians: medians[0] / medians[1] / (medians[2] / medians[3])
     )
     return ratio, lambda low, _: low > 1
 

@@ -61,7 +61,7 @@ def hosted_ratio(log_ratios: Blocks, bound: Bound = Bound.EXACT) -> HostedRatio:
     mean, variance = fmean(means.values()), variance_within(log_ratios)
     elsewhere = here = None
     if count > 1:
-        between = math.fsum((one - mean) ** 2 for one in means.values()) / (count - 1)
+        between = math.fsum((host_mean - mean) ** 2 for host_mean in means.values()) / (count - 1)
         elsewhere = student_95(count - 1) * math.sqrt(between / count)
     if variance is not None:
         error = math.sqrt(variance * math.fsum(1 / len(values) for values in log_ratios.values())) / count
@@ -71,7 +71,7 @@ def hosted_ratio(log_ratios: Blocks, bound: Bound = Bound.EXACT) -> HostedRatio:
     return HostedRatio(
         here=_ratio(mean, here, blocks, bound),
         elsewhere=None if elsewhere is None else _ratio(mean, elsewhere, blocks, bound),
-        of_hosts={host: math.exp(one) for host, one in means.items()},
+        of_hosts={host: math.exp(logarithm) for host, logarithm in means.items()},
         differing=differing_hosts(log_ratios),
     )
 
@@ -82,7 +82,7 @@ def differing_hosts(values: Blocks) -> list[str]:
     if variance is None:
         return []
     freedom = sum(map(len, values.values())) - len(values)
-    rest, found = dict(values), list[str]()
+    rest, differing = dict(values), list[str]()
     while len(rest) > 1:
         distances = {host: _distance(host, rest, variance) for host in rest}
         worst = max(distances, key=lambda host: distances[host])
@@ -90,15 +90,15 @@ def differing_hosts(values: Blocks) -> list[str]:
         if two_sided_p(distances[worst], freedom) * tests >= 1 - LEVEL:
             break
         named = [worst] if len(rest) > 2 else list(rest)
-        found += named
+        differing += named
         rest = {host: own for host, own in rest.items() if host not in named}
-    return found
+    return differing
 
 
 def variance_within(values: Blocks) -> float | None:
     """Variance within hosts, pooled; none if no host has two blocks."""
     freedom = sum(map(len, values.values())) - len(values)
-    squares = [(one - fmean(own)) ** 2 for own in values.values() for one in own]
+    squares = [(value - fmean(own)) ** 2 for own in values.values() for value in own]
     return math.fsum(squares) / freedom if freedom else None
 
 
@@ -120,7 +120,7 @@ def two_sided_p(distance: float, freedom: int) -> float:
 
 def _distance(host: str, values: Blocks, variance: float) -> float:
     """The t statistic of one host against the blocks on all others."""
-    own, others = values[host], [one for name, rest in values.items() if name != host for one in rest]
+    own, others = values[host], [value for name, rest in values.items() if name != host for value in rest]
     difference = abs(fmean(own) - fmean(others))
     error = math.sqrt(variance * (1 / len(own) + 1 / len(others)))
     return difference / error if error else math.inf if difference else 0.0

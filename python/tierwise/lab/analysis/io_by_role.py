@@ -43,8 +43,8 @@ Of = Callable[[RoleIo, float | None], float | None]
 
 def _latency(kind: str, percentile: str) -> Of:
     def of(io: RoleIo, _: float | None) -> float | None:
-        found: Latency | None = getattr(io, f"{kind}_latency")
-        return getattr(found, f"{percentile}_us") if found else None
+        latency: Latency | None = getattr(io, f"{kind}_latency")
+        return getattr(latency, f"{percentile}_us") if latency else None
 
     return of
 
@@ -78,12 +78,12 @@ def device_rows(
     runs: Sequence[RunResult], name: str, of: Callable[[DeviceInfo], RoleIo | None]
 ) -> list[IoRow]:
     """A row for each device of which ``of`` is known."""
-    found: dict[str, list[tuple[RoleIo, RunResult]]] = {}
+    role_ios: dict[str, list[tuple[RoleIo, RunResult]]] = {}
     for run in runs:
         for device in run.devices:
             if (io := of(device)) is not None:
-                found.setdefault(device.name, []).append((io, run))
-    return [_row(name, parts) for _, parts in sorted(found.items())]
+                role_ios.setdefault(device.name, []).append((io, run))
+    return [_row(name, parts) for _, parts in sorted(role_ios.items())]
 
 
 def _row(name: str, parts: Sequence[tuple[RoleIo, RunResult]]) -> IoRow:
@@ -103,11 +103,13 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 def io_notes(runs: Sequence[RunResult]) -> list[str]:
     """One sentence for each real device that roles share, about its worst run."""
-    found: dict[str, DeviceInfo] = {}
+    device_infos: dict[str, DeviceInfo] = {}
     for device in (device for run in runs for device in run.devices):
         if device.untraced is not None or device.not_by_role is not None:
-            found[device.name] = max(found.get(device.name, device), device, key=_untraced_share)
-    return [_note(device) for _, device in sorted(found.items())]
+            device_infos[device.name] = max(
+                device_infos.get(device.name, device), device, key=_untraced_share
+            )
+    return [_note(device) for _, device in sorted(device_infos.items())]
 
 
 def _note(device: DeviceInfo) -> str:

@@ -80,8 +80,8 @@ class LapRow(Record):
 def lap_rows(by_placement: Runs, baseline: str, rows: Sequence[Row], seed: int) -> list[LapRow]:
     """Every lap that a valid run has, stream by stream in the order of the first run."""
     valid = {name: [run for run in runs if run.status == "ok"] for name, runs in by_placement.items()}
-    found = [lap for runs in valid.values() for run in runs for lap in run.laps]
-    labels = labels_of(found)
+    laps_of_runs = [lap for runs in valid.values() for run in runs for lap in run.laps]
+    labels = labels_of(laps_of_runs)
     by_lap = {
         key: {
             name: laps
@@ -128,13 +128,13 @@ def _row(
     timed = {name: times_of(several) for name, several in laps.items()}
     candidates = [rows[cell.placement].candidate(cell.speedup) for cell in cells if cell.placement in rows]
     first, _ = first_of(candidates, lambda of, over: speedup_of(timed[of], timed[over], seed))
-    one = next(iter(laps.values()))[0]
+    first_lap = next(iter(laps.values()))[0]
     return LapRow(
-        name=one.name,
-        stream=one.stream,
+        name=first_lap.name,
+        stream=first_lap.stream,
         label=label,
-        timed=one.timed,
-        cold=one.cold,
+        timed=first_lap.timed,
+        cold=first_lap.cold,
         cells=cells,
         first=first,
     )

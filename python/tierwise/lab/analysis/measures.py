@@ -84,8 +84,12 @@ def _total_io(run: RunResult) -> list[RoleIo]:
     """I/O with each device once: by role plus I/O without a role, or as a whole."""
     first = {device.name: device.same_device_as or device.name for device in run.devices}
     by_role = {first.get(io.device, io.device) for io in run.io.values()}
-    whole = [one.io for one in run.devices if one.io and not one.same_device_as and one.name not in by_role]
-    return [*run.io.values(), *(one.unattributed for one in run.devices if one.unattributed), *whole]
+    whole = [
+        device.io
+        for device in run.devices
+        if device.io and not device.same_device_as and device.name not in by_role
+    ]
+    return [*run.io.values(), *(device.unattributed for device in run.devices if device.unattributed), *whole]
 
 
 def lap_part(lap: LapResult) -> Part:
@@ -205,10 +209,10 @@ COUNTER_NAMES = [
 
 def medians_of(parts: Sequence[Part]) -> dict[str, float]:
     """Median of every measure and score that any part has; the mean of shares, which add up to 1."""
-    found = {name: [measure.of(part) for part in parts] for name, measure in MEASURES.items()}
+    samples = {name: [measure.of(part) for part in parts] for name, measure in MEASURES.items()}
     for score in dict.fromkeys(name for part in parts for name in part.scores):
-        found[score] = [part.scores.get(score) for part in parts]
-    known = {name: [value for value in values if value is not None] for name, values in found.items()}
+        samples[score] = [part.scores.get(score) for part in parts]
+    known = {name: [value for value in values if value is not None] for name, values in samples.items()}
     return {
         name: fmean(values) if kind_of(name) == "share" else median(values)
         for name, values in known.items()

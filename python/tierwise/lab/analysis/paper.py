@@ -41,12 +41,12 @@ class Figures:
         Runs of fixed duration have no time to compare.
         """
         row, cell = self._runs.get(placement), self._laps.get((placement, lap or ""))
-        found = cell if lap else row
+        measured = cell if lap else row
         of_work = cell if lap else row.summary if row else None
-        if found is None or of_work is None or (not lap and what in self._incomparable):
+        if measured is None or of_work is None or (not lap and what in self._incomparable):
             return None
         if what in (SPEEDUP, "elapsed"):
-            return found.speedup if what == SPEEDUP else of_work.elapsed
+            return measured.speedup if what == SPEEDUP else of_work.elapsed
         if of_work.stopped or what not in of_work.medians:
             return None
         return Interval(of_work.medians[what], None, None, 1)
@@ -94,7 +94,9 @@ def paper_rows(
     """
     figures = [figure for figure in info.paper if figure.setting.items() <= setting.items()]
     if setting == settings[-1]:
-        figures += [f for f in info.paper if not any(f.setting.items() <= one.items() for one in settings)]
+        figures += [
+            f for f in info.paper if not any(f.setting.items() <= setting.items() for setting in settings)
+        ]
     order = list(dict.fromkeys((figure.what, figure.lap) for figure in info.paper))
     return [
         _row(figure, ours, setting, info)

@@ -96,7 +96,7 @@ def speedup_of(of: Times, over: Times, seed: int) -> Interval | None:
 
 def hosted_speedup(of: Times, over: Times) -> HostedRatio | None:
     """The speed-up from pairs within blocks; ``None`` without any, or if only one host was used."""
-    of_s, over_s = (dict(zip(one.blocks, one.values_s, strict=False)) for one in (of, over))
+    of_s, over_s = (dict(zip(samples.blocks, samples.values_s, strict=False)) for samples in (of, over))
     pairs: dict[str, list[float]] = {}
     for block in sorted(of_s.keys() & over_s.keys()):
         pairs.setdefault(block[0], []).append(math.log(over_s[block] / of_s[block]))
@@ -214,26 +214,30 @@ def first_of(candidates: Sequence[Candidate], compare: Compare) -> tuple[str | N
     Returns:
         ``None`` and nothing if no placement is faster than the baseline.
     """
-    faster = [one for one in candidates if one.speedup and one.speedup.verdict is Verdict.FASTER]
-    best = max(faster, key=lambda one: one.saving_per_role, default=None)
+    faster = [
+        candidate
+        for candidate in candidates
+        if candidate.speedup and candidate.speedup.verdict is Verdict.FASTER
+    ]
+    best = max(faster, key=lambda candidate: candidate.saving_per_role, default=None)
     if best is None:
         return None, []
 
-    def alike(one: Candidate) -> bool:
-        if one is best or best.new_per_month is None:
-            return one is best  # nothing is known to be cheaper than what has no price
-        step = compare(best.placement, one.placement)
-        return _overlap(best.speedup, one.speedup) or step is None or step.verdict is not Verdict.FASTER
+    def alike(candidate: Candidate) -> bool:
+        if candidate is best or best.new_per_month is None:
+            return candidate is best  # nothing is known to be cheaper than what has no price
+        step = compare(best.placement, candidate.placement)
+        return _overlap(best.speedup, candidate.speedup) or step is None or step.verdict is not Verdict.FASTER
 
     by_price = sorted(faster, key=_by_price)
     first = recommended(by_price, alike)
-    names = [one.placement for one in by_price if one is not first and alike(one)]
+    names = [candidate.placement for candidate in by_price if candidate is not first and alike(candidate)]
     return (first.placement if first else None), names
 
 
-def _by_price(one: Candidate) -> tuple[bool, float, int, float]:
-    moves = len(roles_of(one.moved))
-    return price_order(one.new_per_month, moves, one.saving_per_role, one.in_memory)
+def _by_price(candidate: Candidate) -> tuple[bool, float, int, float]:
+    moves = len(roles_of(candidate.moved))
+    return price_order(candidate.new_per_month, moves, candidate.saving_per_role, candidate.in_memory)
 
 
 def _overlap(best: Interval | None, other: Interval | None) -> bool:

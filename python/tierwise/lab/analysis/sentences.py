@@ -74,8 +74,8 @@ class Words(Record):
     @property
     def headline(self) -> str:
         """All but the caveats."""
-        said = (self.finding, self.others, self.evidence, self.advice, self.price)
-        return " ".join(part for part in said if part)
+        parts = (self.finding, self.others, self.evidence, self.advice, self.price)
+        return " ".join(part for part in parts if part)
 
 
 def put_into_words(facts: Facts, phraser: PlacementPhraser) -> Words:
@@ -204,17 +204,17 @@ def _without_comparison(facts: Facts) -> tuple[str, str, str]:
 
 
 def _clauses(facts: Facts, rows: Sequence[Row], phraser: PlacementPhraser) -> str:
-    said = [f"{_named(row, facts, phraser)} {_effect(row, facts.measure)}" for row in rows]
-    more = len(said) - _MOST_CLAUSES
+    sentences = [f"{_named(row, facts, phraser)} {_effect(row, facts.measure)}" for row in rows]
+    more = len(sentences) - _MOST_CLAUSES
     tail = [f"{more} more in the table"] if more > 0 else []
-    return "; ".join(said[:_MOST_CLAUSES] + tail)
+    return "; ".join(sentences[:_MOST_CLAUSES] + tail)
 
 
 def _named(row: Row, facts: Facts, phraser: PlacementPhraser) -> str:
     """The move without its device, if no other placement moves the same; else with it, or with its name."""
     own = ""
     for targets in (False, True):
-        moves = [phraser.moving(one.placement, one.moved, targets) for one in facts.movers]
+        moves = [phraser.moving(mover.placement, mover.moved, targets) for mover in facts.movers]
         own = phraser.moving(row.placement, row.moved, targets)
         if moves.count(own) == 1:
             return own
@@ -229,8 +229,8 @@ def _effect(row: Row, measure: Measure, what: str = "it") -> str:
     if _left_open(row):
         return "was stopped at the cap, which leaves its gain open"
     if row.speedup is None or row.verdict is Verdict.UNKNOWN:
-        found = numbers.signed(row.speedup, numbers.ratio(row.speedup.estimate)) if row.speedup else ""
-        return f"was run too few times to tell{f' (ratio {found})' if found else ''}"
+        signed = numbers.signed(row.speedup, numbers.ratio(row.speedup.estimate)) if row.speedup else ""
+        return f"was run too few times to tell{f' (ratio {signed})' if signed else ''}"
     if row.verdict is Verdict.NO_DIFFERENCE:
         ratio = numbers.ratio(row.speedup.estimate)
         return f"makes no significant difference (ratio {ratio}, {numbers.interval(row.speedup)})"

@@ -42,12 +42,12 @@ def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Diffe
     facts = [facts_of(runs) for runs in (a, b)]
     facts[0]["Started"], facts[1]["Started"] = ([_day(runs)] for runs in (a, b))
     devices = [{f"Device {name}": [what] for name, what in devices_of(runs).items()} for runs in (a, b)]
-    found = [*_between(facts[0], facts[1]), *_between(devices[0], devices[1])]
+    differences = [*_between(facts[0], facts[1]), *_between(devices[0], devices[1])]
     engines = [{run.engine.name for run in runs} for runs in (a, b)]
     for engine in sorted(engines[0] & engines[1]):
         settings = [_settings(engine, runs) for runs in (a, b)]
-        found += _between(settings[0], settings[1])
-    return [one for one in found if one.what not in _EXPECTED]
+        differences += _between(settings[0], settings[1])
+    return [difference for difference in differences if difference.what not in _EXPECTED]
 
 
 def _between(a: dict[str, list[str]], b: dict[str, list[str]]) -> list[Difference]:
@@ -59,9 +59,9 @@ def _between(a: dict[str, list[str]], b: dict[str, list[str]]) -> list[Differenc
 
 
 def _settings(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
-    found = settings_of(engine, runs)
-    common = {name: [value] for name, value in found.common.items()}
-    return {f"{engine}: {name}": values for name, values in (common | found.varied).items()}
+    settings = settings_of(engine, runs)
+    common = {name: [value] for name, value in settings.common.items()}
+    return {f"{engine}: {name}": values for name, values in (common | settings.varied).items()}
 
 
 def _day(runs: Sequence[RunResult]) -> str:
@@ -171,7 +171,7 @@ def _rows(
 ) -> Iterator[SetRow]:
     """A row for each figure that is known on any side."""
     for what, (kind, of) in figures.items():
-        a, b = ([value for one in side if (value := of(one)) is not None] for side in sides)
+        a, b = ([value for run in side if (value := of(run)) is not None] for side in sides)
         if not a and not b:
             continue
         timed = what == "elapsed"
@@ -239,8 +239,8 @@ def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[st
         TierwiseError: if a set has no valid run, or nothing of one matches anything of the other.
     """
     valid = [[run for run in runs if run.status == "ok"] for runs in (a, b)]
-    for name, runs, found in zip(names, (a, b), valid, strict=True):
-        if not found:
+    for name, runs, usable in zip(names, (a, b), valid, strict=True):
+        if not usable:
             raise TierwiseError(
                 f"{name}: none of its {len(runs)} runs is valid", "compare results that have valid runs"
             )
@@ -290,7 +290,9 @@ def _several(keys: Iterable[Key]) -> str:
 def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) -> Pair:
     """A pair labelled by placement and setting, and by engine if there are several."""
     both = zip(_parts(a[0]), _parts(b[0]), strict=True)
-    (engine, *rest) = [one if one == other else f"{one or 'none'} → {other or 'none'}" for one, other in both]
+    (engine, *rest) = [
+        name if name == other else f"{name or 'none'} → {other or 'none'}" for name, other in both
+    ]
     named = [engine, *rest] if many_engines else rest
     label = ", ".join(part for part in named if part)
     return Pair(label=label, measure=measure_of([*a, *b]), rows=list(rows_of(a, b)))
@@ -298,8 +300,8 @@ def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) ->
 
 def _sentence(pair: Pair) -> str:
     speed = pair.speeds.get("")
-    said = _gain(speed, pair.measure) if speed else "whole runs cannot be compared"
-    return f"{pair.label}: {said}."
+    text = _gain(speed, pair.measure) if speed else "whole runs cannot be compared"
+    return f"{pair.label}: {text}."
 
 
 def _gain(speed: Interval, measure: Measure) -> str:

@@ -114,10 +114,10 @@ class Summary(Record):
     @property
     def busy_io(self) -> list[IoRow]:
         """Rows with a busy share, each device once: by role, or of the whole device."""
-        told = [row for row in self.io if row.busy_share is not None]
-        by_role = {row.device for row in told}
+        rows = [row for row in self.io if row.busy_share is not None]
+        by_role = {row.device for row in rows}
         whole = [row for row in self.device_io if row.device not in by_role]
-        return told + [row.model_copy(update={"name": row.device}) for row in whole]
+        return rows + [row.model_copy(update={"name": row.device}) for row in whole]
 
     @property
     def stopped(self) -> bool:
@@ -175,14 +175,14 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
 
 def _by_device(runs: Sequence[RunResult], medians: Mapping[str, float]) -> dict[str, float]:
     at_devices = medians.get("write amplification")
-    found = {"devices’ over engine’s writes": at_devices} if at_devices is not None else {}
+    ratios = {"devices’ over engine’s writes": at_devices} if at_devices is not None else {}
     flash = {
         device.name: [d.write_amplification for run in runs for d in run.devices if d.name == device.name]
         for run in runs
         for device in run.devices
     }
     inside = {name: middle(values) for name, values in flash.items()}
-    return found | {f"inside {name}": one for name, one in inside.items() if one and one > 1}
+    return ratios | {f"inside {name}": ratio for name, ratio in inside.items() if ratio and ratio > 1}
 
 
 def _mean_share(parts: Sequence[Part], classes: Sequence[WaitClass]) -> Interval | None:
@@ -197,10 +197,10 @@ def _mean_share(parts: Sequence[Part], classes: Sequence[WaitClass]) -> Interval
 
 def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:
     """Means, not medians, so that the shares of a placement still add up to 1."""
-    found = [kind for kind in WAIT_CLASSES if any(kind in profile.shares for profile in profiles)]
+    kinds = [kind for kind in WAIT_CLASSES if any(kind in profile.shares for profile in profiles)]
     return {
         kind: fmean(profile.shares[kind].share if kind in profile.shares else 0.0 for profile in profiles)
-        for kind in found
+        for kind in kinds
     }
 
 
@@ -210,5 +210,5 @@ def _latencies(runs: Sequence[RunResult]) -> dict[str, dict[str, Spread]]:
 
 
 def _percentiles(latencies: Sequence[Latency]) -> dict[str, Spread]:
-    values = {name: [getattr(one, field) for one in latencies] for name, field in PERCENTILES.items()}
+    values = {name: [getattr(latency, field) for latency in latencies] for name, field in PERCENTILES.items()}
     return {name: Spread(median=median(v), least=min(v), most=max(v)) for name, v in values.items()}

@@ -101,7 +101,7 @@ def validity_of(by_placement: Runs, measure: Measure) -> Validity:
         valid=sum(run.status == "ok" for run in runs),
         noise=[_noise(name, group, measure) for name, group in by_placement.items()],
         deadline_overrun=[late for name, group in by_placement.items() for late in _overruns(name, group)],
-        placed=[one for name, group in by_placement.items() for one in _placed(name, group)],
+        placed=[proof for name, group in by_placement.items() for proof in _placed(name, group)],
         left_out=[
             LeftOut.model_validate(run.model_dump(include=set(LeftOut.model_fields))) for run in left_out
         ],
@@ -163,14 +163,16 @@ def _foreign_cpu(run: RunResult) -> float | None:
 
 def _overruns(placement: str, runs: Sequence[RunResult]) -> list[DeviceOverrun]:
     """Of each emulated device, the greatest of every figure."""
-    found: dict[str, list[dict[str, float]]] = {}
+    overruns: dict[str, list[dict[str, float]]] = {}
     for run in runs:
         for device in run.devices:
             if device.deadline_overrun is not None:
-                found.setdefault(device.name, []).append(device.deadline_overrun.model_dump())
+                overruns.setdefault(device.name, []).append(device.deadline_overrun.model_dump())
     return [
         DeviceOverrun(
-            placement=placement, device=name, **{key: max(one[key] for one in several) for key in several[0]}
+            placement=placement,
+            device=name,
+            **{key: max(figures[key] for figures in several) for key in several[0]},
         )
-        for name, several in found.items()
+        for name, several in overruns.items()
     ]

@@ -40,28 +40,28 @@ def compare(
     """
     require("report", "compare", ["numpy"])
     chosen = format or _format_of(output)
-    found = compare_sets(read_set(a), read_set(b), (a, b))
+    comparison = compare_sets(read_set(a), read_set(b), (a, b))
     if output is None and chosen == "text":
-        print_document(compare_document(found))
+        print_document(compare_document(comparison))
         return
-    text = in_format(found, chosen)
+    text = in_format(comparison, chosen)
     if output is None:
         echo(text, nl=False)
     else:
         echo(f"comparison: {write_file(output, text.encode())}")
 
 
-def in_format(found: SetComparison, format: Format) -> str:
+def in_format(comparison: SetComparison, format: Format) -> str:
     """A comparison as text in a format."""
     match format:
         case "json":
-            return as_json(found.model_dump(mode="json"), "comparison") + "\n"
+            return as_json(comparison.model_dump(mode="json"), "comparison") + "\n"
         case "csv":
-            return to_csv(found)
+            return to_csv(comparison)
         case "html":
-            return to_html_page(compare_page(found))
+            return to_html_page(compare_page(comparison))
         case _:
-            return to_markdown(compare_document(found))
+            return to_markdown(compare_document(comparison))
 
 
 def read_set(name: str) -> list[RunResult]:

@@ -99,7 +99,7 @@ def write_pngs(answer: Answer, directory: Path) -> list[Path]:
     """Write every chart into ``directory``, created if needed; return the files."""
     if answer.power_cuts:
         drawn = frontier_charts(answer.power_cuts, answer.study.baseline)
-        return [write_file(directory / f"{one.name}.png", to_png(one.draw(WIDE))) for one in drawn]
+        return [write_file(directory / f"{figure.name}.png", to_png(figure.draw(WIDE))) for figure in drawn]
     single = len(answer.comparisons) == 1
     charts = {
         name if single else f"{number}-{name}": figure

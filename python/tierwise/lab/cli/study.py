@@ -76,12 +76,12 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     """List the studies that ship with tierwise, with the time that each takes at its default scale."""
     chosen = [studies.load(name) for name in studies.names()]
     rows = table(["question"], ["placements", "runs", "time"], names=["study"])
-    for one in chosen:
-        runs = len(one.placements) * len(points(one.sweep)) * one.repeats
-        placements = figure(len(one.placements), numbers.count)
-        rows.add(one.name, one.question, placements, figure(runs, numbers.count), _time(one.estimate_s))
-    found = [one.model_dump(mode="json") for one in chosen]
-    show([rows], {"studies": found}, "studies", format)
+    for study in chosen:
+        runs = len(study.placements) * len(points(study.sweep)) * study.repeats
+        placements = figure(len(study.placements), numbers.count)
+        rows.add(study.name, study.question, placements, figure(runs, numbers.count), _time(study.estimate_s))
+    content = [study.model_dump(mode="json") for study in chosen]
+    show([rows], {"studies": content}, "studies", format)
 
 
 @app.command("show")
@@ -93,24 +93,24 @@ def show_(
     _print_plan(studies.load(study), {}, format)
 
 
-def _print_plan(one: studies.Study, skipped: Mapping[str, str], format: Format = Format.TEXT) -> None:
+def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format = Format.TEXT) -> None:
     """Devices, placements, workload and number of runs of a study."""
     devices = table(["is"], [], names=["device"])
-    for name, spec in one.devices.items():
+    for name, spec in study.devices.items():
         devices.add(name, spec.profile or spec.path or "")
     placements = table(["role=device"], [], names=["placement"])
-    for name, placement in one.placements.items():
+    for name, placement in study.placements.items():
         roles = [f"{role}={device}" for role, device in placement.roles.items()]
-        below = (Text("baseline", Tone.QUIET),) if name == one.baseline else ()
+        below = (Text("baseline", Tone.QUIET),) if name == study.baseline else ()
         placements.add(Cell(name, below=below), ", ".join([*roles, f"all={placement.default}"]))
-    facts = f"{one.workload} on {', '.join(one.engines)}, scale {one.scale:g}, {one.clients} clients"
-    source = [Text(f"Source: {one.source}.")] if one.source else []
-    count = len(plan_runs(one, seed=0))
-    runs = f"{facts}, {one.repeats} repeats: {count} runs."
-    words = [Text(one.question, Tone.HEADLINE), *source, Text(runs)]
+    facts = f"{study.workload} on {', '.join(study.engines)}, scale {study.scale:g}, {study.clients} clients"
+    source = [Text(f"Source: {study.source}.")] if study.source else []
+    count = len(plan_runs(study, seed=0))
+    runs = f"{facts}, {study.repeats} repeats: {count} runs."
+    words = [Text(study.question, Tone.HEADLINE), *source, Text(runs)]
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
-    notes += [Text(note, Tone.QUIET) for note in one.notes]
-    show([*words, devices, placements, *notes], {"study": one.model_dump(mode="json")}, "plan", format)
+    notes += [Text(note, Tone.QUIET) for note in study.notes]
+    show([*words, devices, placements, *notes], {"study": study.model_dump(mode="json")}, "plan", format)
 
 
 @app.command()
@@ -189,13 +189,13 @@ def run(
         _run_all(options, output, seed, begun)
         return
     recordings = None if record is None else runner.Recordings(record, parse_duty(duty))
-    with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as found:
+    with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as lab_hosts:
         _run(
             options.applied_to(studies.load(study)),
             output,
             seed,
             recordings=recordings,
-            hosts=found,
+            hosts=lab_hosts,
             **begun,
         )
 

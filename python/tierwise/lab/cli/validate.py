@@ -163,7 +163,7 @@ def run(
         if time is not None:
             cases = validate.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
         if estimate:
-            minutes = sum(validate.estimate_s(one, spec, rows) for one in cases) / 60
+            minutes = sum(validate.estimate_s(planned, spec, rows) for planned in cases) / 60
             console.print(f"{len(cases)} cases: about {minutes:.0f} min", highlight=False)
             return
         begun: dict[str, Any] = {"round": round, "seed": seed, "fresh": fresh}
@@ -175,7 +175,7 @@ def run(
     ):
         accuracy, calibrated = validate.judge(rounds, status.update, distribute=distribute)
     show(_document(accuracy), {"accuracy": accuracy.model_dump(mode="json")}, "accuracy", format)
-    _write(page or output, output, accuracy, [row for one in rounds for row in one.rows])
+    _write(page or output, output, accuracy, [row for round_data in rounds for row in round_data.rows])
     kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0
     for folder in validate.publish(rounds, publish, kept_bytes) if publish else []:
         printing.echo(f"published: {folder}")
@@ -195,10 +195,10 @@ def _run(spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Pat
 def _document(accuracy: validate.Accuracy) -> list[Block]:
     blocks: list[Block] = []
     for name in dict.fromkeys(pair.round for pair in accuracy.pairs):
-        found = table(COLUMNS[:1], COLUMNS[1:], f"{name} round")
+        document_table = table(COLUMNS[:1], COLUMNS[1:], f"{name} round")
         for row in summary_rows(accuracy, name):
-            found.add(*row)
-        blocks.append(found)
+            document_table.add(*row)
+        blocks.append(document_table)
     return blocks
 
 

@@ -24,14 +24,16 @@ app = typer.Typer(no_args_is_help=True, help="List, start and check workloads.")
 @app.command("list")
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the workloads that ship with tierwise."""
-    found = table(["summary", "runs"], [], names=["workload"])
+    listing = table(["summary", "runs"], [], names=["workload"])
     for name in names():
-        one = Workload.load(name)
-        laps = [lap.name for stage in one.resolve(1).stages for stream in stage.streams for lap in stream]
-        runs = f"laps {_listed(laps)}" if laps else f"mix of {_listed(list(one.spec.transactions))}"
-        found.add(name, one.summary, runs)
-    workloads = [one.spec.model_dump(mode="json") for one in map(Workload.load, names())]
-    show([found], {"workloads": workloads}, "workloads", format)
+        workload = Workload.load(name)
+        laps = [
+            lap.name for stage in workload.resolve(1).stages for stream in stage.streams for lap in stream
+        ]
+        runs = f"laps {_listed(laps)}" if laps else f"mix of {_listed(list(workload.spec.transactions))}"
+        listing.add(name, workload.summary, runs)
+    workloads = [workload.spec.model_dump(mode="json") for workload in map(Workload.load, names())]
+    show([listing], {"workloads": workloads}, "workloads", format)
 
 
 @app.command()
@@ -60,13 +62,15 @@ def check(
     chosen = Workload.load(workload)
     tried = []
     with progress_console(to_stderr=True).status("starting", spinner="line") as status:
-        for one in workload_check.try_out(chosen, engine, scale):
-            tried.append(one)
-            status.update(f"{one.name} done")
-    found = WorkloadCheck(file=str(chosen.file), summary=chosen.summary, engine=engine, checks=tried)
-    show(check_document(found), found.model_dump(mode="json"), "workload-check", format)
-    if found.failed:
-        raise FailedCheckError(f"{chosen.file}: {found.failed} of the above failed", "correct what they name")
+        for check in workload_check.try_out(chosen, engine, scale):
+            tried.append(check)
+            status.update(f"{check.name} done")
+    result = WorkloadCheck(file=str(chosen.file), summary=chosen.summary, engine=engine, checks=tried)
+    show(check_document(result), result.model_dump(mode="json"), "workload-check", format)
+    if result.failed:
+        raise FailedCheckError(
+            f"{chosen.file}: {result.failed} of the above failed", "correct what they name"
+        )
 
 
 def _listed(names: list[str]) -> str:

@@ -39,7 +39,7 @@ def checked(engine: str, given: Mapping[str, str], allowed: Collection[str]) -> 
     Raises:
         TierwiseError: naming the setting, if it is not allowed, is given twice, or has control characters.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for written, value in given.items():
         name = written.lower().replace("-", "_")
         shown = f"engine {engine}: setting {written if written.isprintable() else repr(written)}"
@@ -49,12 +49,12 @@ def checked(engine: str, given: Mapping[str, str], allowed: Collection[str]) -> 
                 f"{shown} is not among those that a study may set",
                 f"{near} docs/reference/engines.md says which ones it may",
             )
-        if name in found:
+        if name in values:
             raise TierwiseError(f"{shown} is given twice, in two spellings", "leave one out")
         if not value.isprintable():
             raise TierwiseError(f"{shown} has the value {value!r}", "write it without control characters")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 class DurabilitySetting(BaseModel):
@@ -77,8 +77,8 @@ def load(folder: Path) -> list[DurabilitySetting]:
     file = folder / "durability.toml"
     if not file.exists():
         return []
-    found = tomllib.loads(file.read_text("utf-8"))["setting"]
-    return [DurabilitySetting.model_validate(one) for one in found]
+    entries = tomllib.loads(file.read_text("utf-8"))["setting"]
+    return [DurabilitySetting.model_validate(entry) for entry in entries]
 
 
 class Salvage(BaseModel):
@@ -111,8 +111,8 @@ class Guide(BaseModel):
 
     def attempts(self, role: Role) -> list[Salvage | None]:
         """How to start without the files of a role: ``None`` for as it is, unless forbidden; then steps."""
-        steps = [one for one in self.salvage if role in one.roles]
-        return [*([] if any(one.instead for one in steps) else [None]), *steps]
+        steps = [step for step in self.salvage if role in step.roles]
+        return [*([] if any(step.instead for step in steps) else [None]), *steps]
 
 
 def guide(engine: Engine) -> Guide:

@@ -172,17 +172,17 @@ class ThreadWaitProbe:
     def _class_of(self, thread: Path) -> WaitClass | None:
         """The class of one thread; ``None`` if it has just ended."""
         try:
-            told = (thread / "syscall").read_text().split()
+            fields = (thread / "syscall").read_text().split()
         except OSError:
             return None
-        if told[0] == "running":
+        if fields[0] == "running":
             return "cpu"
-        if told[0] == "-1":
+        if fields[0] == "-1":
             # Blocked outside any call: a page fault on a mapped file.
             return "data_read"
-        call = call_of(int(told[0]))
+        call = call_of(int(fields[0]))
         if call in _ON_FILES:
-            return self._class_of_file(call, thread, int(told[1], 16))
+            return self._class_of_file(call, thread, int(fields[1], 16))
         return _ELSEWHERE.get(call, "other")
 
     def _class_of_file(self, call: Call | None, thread: Path, descriptor: int) -> WaitClass:
@@ -212,7 +212,7 @@ def _threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Threads that run clients, and all others."""
     clients: list[Path] = []
     others: list[Path] = []
-    for thread in (Path(found.path) for task in tasks for found in os.scandir(task)):
+    for thread in (Path(entry.path) for task in tasks for entry in os.scandir(task)):
         with contextlib.suppress(OSError):
             name = (thread / "comm").read_text("utf-8", "replace")
             (clients if name.startswith(CLIENT_THREAD) else others).append(thread)

@@ -74,10 +74,10 @@ class StudyOptions:
         return study if self.own_storage is None else study.on_own_storage(self.own_storage)
 
     def _overrides(self, study: Study) -> list[Overrides]:
-        found = [study.quick] if self.quick else []
-        found += [study.paper_scale] if self.scale == PAPER_SCALE else []
+        overrides = [study.quick] if self.quick else []
+        overrides += [study.paper_scale] if self.scale == PAPER_SCALE else []
         if self.placements:
-            found = [one.model_copy(update={"placements": None}) for one in found]
+            overrides = [override.model_copy(update={"placements": None}) for override in overrides]
         direct: dict[str, Any] = {
             "clients": self.clients,
             "seconds": self.duration_s,
@@ -86,7 +86,7 @@ class StudyOptions:
         if self.scale is not None and self.scale != PAPER_SCALE:
             direct["scale"] = _number(self.scale)
         direct = {name: value for name, value in direct.items() if value is not None}
-        return [*found, *(_set(text) for text in self.set), Overrides(**direct)]
+        return [*overrides, *(_set(text) for text in self.set), Overrides(**direct)]
 
     @staticmethod
     def _device(study: Study, text: str) -> tuple[str, DeviceSpec]:
@@ -124,7 +124,7 @@ def _free_name(device: str, taken: Collection[str]) -> str:
     """A free device name within a study. It is part of a disk's name, so it is short."""
     short = _NOT_IN_A_NAME.sub("-", Path(device).stem.lower())
     names = (f"{short[-13:]}-{number}" if number else short[-16:] for number in itertools.count())
-    return next(name for one in names if (name := one.strip("-")) not in taken)
+    return next(name for candidate in names if (name := candidate.strip("-")) not in taken)
 
 
 def _set(text: str) -> Overrides:

@@ -95,7 +95,7 @@ class Sweep(_Spec):
     @classmethod
     def _rising(cls, values: list[Any]) -> list[Any]:
         numbers = [_size(value) for value in values]
-        if not all(one < next_one for one, next_one in pairwise(numbers)):  # type: ignore[operator]
+        if not all(number < next_one for number, next_one in pairwise(numbers)):  # type: ignore[operator]
             raise ValueError("write the values in rising order, each once")
         return values
 
@@ -224,7 +224,7 @@ class Study(_Spec):
                 raise TierwiseError(
                     f"study {self.name} has no placement {name!r}", f"use {', '.join(self.placements)}"
                 )
-        chosen = {name: one for name, one in self.placements.items() if name in names}
+        chosen = {name: placement for name, placement in self.placements.items() if name in names}
         baseline = self.baseline if self.baseline in chosen else next(iter(chosen))
         return self.model_copy(update={"placements": chosen, "baseline": baseline})
 
@@ -375,12 +375,14 @@ def values(sweep: Sweep) -> dict[str, list[str]]:
     """Settings that a study sweeps, each with its values as text, in the study's order."""
     factors: dict[str, list[str]] = {
         "memory": sweep.memory,
-        "parallelism": [str(one) for one in sweep.parallelism],
-        "clients": [str(one) for one in sweep.clients],
+        "parallelism": [str(number) for number in sweep.parallelism],
+        "clients": [str(client) for client in sweep.clients],
         "variant": sweep.variant,
-        "dying": [str(one) for one in sweep.dying],
+        "dying": [str(role) for role in sweep.dying],
     }
-    factors |= {CONSTANT + name: [f"{one:.15g}" for one in many] for name, many in sweep.constants.items()}
+    factors |= {
+        CONSTANT + name: [f"{constant:.15g}" for constant in many] for name, many in sweep.constants.items()
+    }
     return {name: many for name, many in factors.items() if many}
 
 

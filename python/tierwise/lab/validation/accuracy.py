@@ -187,24 +187,54 @@ class Accuracy(Record):
     @property
     def passed(self) -> bool:
         """Whether the bars for errors, intervals, order and regret are met."""
-        found = summary(self.predictions, self.controls)
-        most = (
-            (summary(self.controls).median, CONTROL_BAR),
-            (found.median, MEDIAN_BAR),
-            (found.ninetieth, NINETIETH_BAR),
-            (found.worst, WORST_BAR),
-            (found.width, WIDTH_BAR),
-        )
-        least = (
-            (found.coverage, COVERAGE_BAR),
-            (1.0 if found.order is None else found.order, ORDER_BAR),
-            (small_regret(self.pairs), REGRET_SHARE_BAR),
-        )
-        return (
-            all(one is not None and one <= bar for one, bar in most)
-            and all(one is not None and one >= bar for one, bar in least)
-            and found.exceeded == 0
-        )
+        return all(bar.met for bar in bars(self.pairs))
+
+
+class Bar(Record):
+    """A target of the validation, and what was measured; shares from 0 on."""
+
+    name: str
+    value: float | None
+    """Measured; ``None`` without any measurement, which does not meet the bar."""
+    most: float | None = None
+    least: float | None = None
+    count: int | None = None
+    """Of how many the value is a share."""
+
+    @property
+    def met(self) -> bool:
+        """Whether the value is within the target."""
+        if self.value is None:
+            return False
+        return self.value <= self.most if self.most is not None else self.value >= (self.least or 0.0)
+
+
+def bars(pairs: Sequence[Pair]) -> list[Bar]:
+    """Every target with what these pairs, controls among them, come to."""
+    controls = [pair for pair in pairs if pair.control]
+    total = summary([pair for pair in pairs if not pair.control], controls)
+    exceeded = total.exceeded / total.bounds if total.bounds else 0.0
+    return [
+        Bar(name="error of the recorded placement, median", value=summary(controls).median, most=CONTROL_BAR),
+        Bar(name="error of other placements, median", value=total.median, most=MEDIAN_BAR),
+        Bar(name="the same at the 90th percentile", value=total.ninetieth, most=NINETIETH_BAR),
+        Bar(name="the same at worst", value=total.worst, most=WORST_BAR),
+        Bar(name="intervals that hold", value=total.coverage, least=COVERAGE_BAR, count=total.pairs),
+        Bar(name="reach of intervals, median", value=total.width, most=WIDTH_BAR),
+        Bar(
+            name="pairs of placements in order",
+            value=1.0 if total.order is None else total.order,
+            least=ORDER_BAR,
+            count=total.ordered_pairs,
+        ),
+        Bar(name="bounds exceeded", value=exceeded, most=0.0, count=total.bounds),
+        Bar(
+            name=f"decisions with a regret within {100 * REGRET_BAR:.0f} %",
+            value=small_regret(pairs),
+            least=REGRET_SHARE_BAR,
+            count=len(regrets(pairs)),
+        ),
+    ]
 
 
 def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary:
@@ -230,8 +260,8 @@ def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary
         worst=float(np.max(np.abs(errors))),
         bias=float(np.median(errors)),
         coverage=fmean(bool(pair.covered) for pair, _ in answered),
-        width=float(np.median([one.high / one.value - 1 for _, one in answered])),
-        score=fmean(interval_score(one, pair.measured.value) for pair, one in answered),
+        width=float(np.median([estimate.high / estimate.value - 1 for _, estimate in answered])),
+        score=fmean(interval_score(estimate, pair.measured.value) for pair, estimate in answered),
         bounds=len(bounds),
         exceeded=bounds.count(False),
         ordered_pairs=len(order),
@@ -246,7 +276,7 @@ def regrets(pairs: Sequence[Pair]) -> list[float]:
     another one is faster is the regret; 0 if the advised one is the best. Placements without a price, such as
     the machine's own storage when another was recorded, are left out.
     """
-    found: list[float] = []
+    shares: list[float] = []
     for same in _by_recording(pairs).values():
         priced = [
             (pair.price, pair) for pair in same if pair.price is not None and pair.predicted is not None
@@ -256,14 +286,14 @@ def regrets(pairs: Sequence[Pair]) -> list[float]:
             if len(within) > 1:
                 advised = max(within, key=lambda pair: pair.predicted.value if pair.predicted else 0.0)
                 best = max(pair.measured.value for pair in within)
-                found.append(best / advised.measured.value - 1)
-    return found
+                shares.append(best / advised.measured.value - 1)
+    return shares
 
 
 def small_regret(pairs: Sequence[Pair]) -> float | None:
     """Share of the decisions whose regret is within the bar; ``None`` without any."""
-    found = regrets(pairs)
-    return fmean(one <= REGRET_BAR for one in found) if found else None
+    shares = regrets(pairs)
+    return fmean(share <= REGRET_BAR for share in shares) if shares else None
 
 
 def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
@@ -279,7 +309,11 @@ def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tupl
 
     ``good``: below 15 %. ``wrong``: above 25 %, or none was given. ``between``: neither.
     """
-    usable = {(one.case, one.recorded, one.block, one.round) for one in recordings if one.usable}
+    usable = {
+        (recording.case, recording.recorded, recording.block, recording.round)
+        for recording in recordings
+        if recording.usable
+    }
     counted = dict[tuple[Verdict, str], int]()
     for pair in pairs:
         if not pair.control:

@@ -92,7 +92,7 @@ class OpenedRecording:
         predictor.select_from(self._recording, partial(Replayer.open, fresh=True, without=self._without))
         answers = predictor.predict(list(scenarios.values()))
         verdict = usability(predictor)
-        found: dict[str, object] = {
+        fields: dict[str, object] = {
             "unit": predictor.run.unit,
             "rate_per_s": predictor.run.rate_per_s,
             "error": predictor.run.error,
@@ -103,7 +103,7 @@ class OpenedRecording:
                 for placement, prediction in zip(scenarios, answers, strict=True)
             },
         }
-        return unanswered(self._row, None).model_copy(update=found)
+        return unanswered(self._row, None).model_copy(update=fields)
 
 
 def unanswered(row: Row, problem: str | None) -> Answered:
@@ -136,7 +136,7 @@ def read_answers(folder: Path) -> list[Answered]:
 
 def write_answers(folder: Path, answers: Iterable[Answered]) -> None:
     """Keep the answers of a round beside its rows."""
-    lines = [one.model_dump_json(exclude_defaults=True) for one in answers]
+    lines = [answer.model_dump_json(exclude_defaults=True) for answer in answers]
     write_file(folder / ANSWERS_FILE, "".join(f"{line}\n" for line in lines))
 
 

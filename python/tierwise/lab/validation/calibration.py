@@ -36,12 +36,12 @@ def calibrate(pairs: Sequence[Pair], day: str) -> ModelError:
             groups.setdefault((pair.engine, pair.path), []).append(pair)
             groups.setdefault((ANY, pair.path), []).append(pair)
             groups.setdefault((ANY, ANY), []).append(pair)
-    found = [
+    errors = [
         _learnt(engine, path, what, own, day)
         for (engine, path), own in sorted(groups.items())
         for what in get_args(What)
     ]
-    return ModelError(errors=[one for one in found if one is not None])
+    return ModelError(errors=[error for error in errors if error is not None])
 
 
 def calibrate_without(pairs: Sequence[Pair], family: str, day: str) -> ModelError:
@@ -54,25 +54,25 @@ def to_toml(calibrated: ModelError) -> str:
     parts = [
         "# Errors of predictions, written by `tierwise validate` (docs/evidence/accuracy.md). Do not edit.\n"
     ]
-    for one in calibrated.errors:
-        changes = ", ".join(f'"{change}"' for change in one.changes)
+    for error in calibrated.errors:
+        changes = ", ".join(f'"{change}"' for change in error.changes)
         parts.append(
-            f'[[errors]]\nengine = "{one.engine}"\npath = "{one.path}"\nwhat = "{one.what}"\n'
-            f"changes = [{changes}]\ncases = {one.cases}\nfamilies = {one.families}\n"
-            f"half_width = {one.half_width:.4f}\nper_computing = {one.per_computing:.4f}\n"
-            f"bias = {one.bias:.4f}\n"
-            f'calibrated = "{one.calibrated}"\n'
+            f'[[errors]]\nengine = "{error.engine}"\npath = "{error.path}"\nwhat = "{error.what}"\n'
+            f"changes = [{changes}]\ncases = {error.cases}\nfamilies = {error.families}\n"
+            f"half_width = {error.half_width:.4f}\nper_computing = {error.per_computing:.4f}\n"
+            f"bias = {error.bias:.4f}\n"
+            f'calibrated = "{error.calibrated}"\n'
         )
     return "\n".join(parts)
 
 
 def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str) -> CalibratedError | None:
-    found = list(_rate_errors(pairs) if what == "rate" else _percentile_errors(pairs, what))
-    cases = [case for case, _, _ in found]
+    known = list(_rate_errors(pairs) if what == "rate" else _percentile_errors(pairs, what))
+    cases = [case for case, _, _ in known]
     widest = (engine, path, what) == (ANY, ANY, "rate")
-    if len(found) < _FEWEST or (not widest and len(set(cases)) < _FEWEST_CASES):
+    if len(known) < _FEWEST or (not widest and len(set(cases)) < _FEWEST_CASES):
         return None
-    gained, errors = (np.array(column) for column in zip(*[one[1:] for one in found], strict=True))
+    gained, errors = (np.array(column) for column in zip(*[row[1:] for row in known], strict=True))
     half_width, per_computing = _half_widths(gained, np.abs(errors), _weights(cases))
     return CalibratedError(
         engine=engine,

@@ -97,13 +97,17 @@ def cases_of(
         TierwiseError: if there is no such case.
     """
     every = [_case(spec, case, count) for case in spec.cases for count in case.clients]
-    selected = _named(every, names) if names else [one for one in every if one.spec.held_back == held_back]
+    selected = (
+        _named(every, names)
+        if names
+        else [candidate for candidate in every if candidate.spec.held_back == held_back]
+    )
     kept, left_out = [], dict[str, str]()
     for case in selected:
-        found, skipped = _possible(case)
+        possible, skipped = _possible(case)
         left_out |= {f"{case.name}/{what}" if what else case.name: why for what, why in skipped.items()}
-        if found is not None:
-            kept.append(found)
+        if possible is not None:
+            kept.append(possible)
     return kept, left_out
 
 
@@ -154,7 +158,7 @@ def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
 
 def _changed(spec: ValidationSpec, case: CaseSpec, placement: str) -> dict[str, str]:
     """Settings in which a placement differs from the case, by name."""
-    changed = dict(one.split("=", 1) for one in spec.settings_of(placement))
+    changed = dict(setting.split("=", 1) for setting in spec.settings_of(placement))
     buffer = spec.memory_bytes_of(placement, BUFFER)
     if buffer is not None and case.server is not None:
         changed[servers.BUFFER_SETTINGS[case.server]] = f"{buffer >> 20}M{'B' * (case.server == 'postgres')}"
@@ -164,7 +168,7 @@ def _changed(spec: ValidationSpec, case: CaseSpec, placement: str) -> dict[str, 
 def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study:
     engine = _engine(case)
     names = list(dict.fromkeys([*case.recorded, *case.placements]))
-    used = {device for one in names for device in spec.devices_of(one).values()}
+    used = {device for name in names for device in spec.devices_of(name).values()}
     settings = {**spec.settings.get(engine, {}), **case.settings}
     return Study(
         name=name,
@@ -175,8 +179,10 @@ def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study
         waits=False,
         repeats=1,
         baseline=names[0],
-        devices={one: DeviceSpec(profile=spec.devices[one]) for one in spec.devices if one in used},
-        placements={one: _placement(one, spec.devices_of(one)) for one in names},
+        devices={
+            device: DeviceSpec(profile=spec.devices[device]) for device in spec.devices if device in used
+        },
+        placements={name: _placement(name, spec.devices_of(name)) for name in names},
         sizes={**spec.sizes, **case.sizes},
         settings={engine: settings} if settings else {},
     )
@@ -196,7 +202,7 @@ def _possible(case: Case) -> tuple[Case | None, dict[str, str]]:
         for placement in case.study.placements.values()
         if (alien := sorted(str(role) for role in placement.roles if role not in case.roles))
     }
-    return _with(case, [one for one in case.placements if one not in skipped]), skipped
+    return _with(case, [placement for placement in case.placements if placement not in skipped]), skipped
 
 
 def _missing(case: Case) -> str | None:

@@ -71,10 +71,10 @@ class RoundData:
 
     @cached_property
     def _by_case(self) -> dict[str, list[Row]]:
-        found: dict[str, list[Row]] = {}
+        by_case: dict[str, list[Row]] = {}
         for row in self.rows:
-            found.setdefault(row.case, []).append(row)
-        return found
+            by_case.setdefault(row.case, []).append(row)
+        return by_case
 
     @cached_property
     def cases(self) -> dict[str, CaseSpec]:
@@ -140,10 +140,10 @@ def rounds_in(folder: Path) -> list[RoundData]:
         TierwiseError: if there is none.
     """
     inside = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.exists() else []
-    found = [one for one in (folder, *inside) if read_plan(one) is not None]
-    if not found:
+    folders = [candidate for candidate in (folder, *inside) if read_plan(candidate) is not None]
+    if not folders:
         raise TierwiseError(f"{folder} holds no validation", "run tierwise validate first")
-    return [RoundData.read(one) for one in found]
+    return [RoundData.read(round_folder) for round_folder in folders]
 
 
 def judge(
@@ -165,30 +165,37 @@ def judge(
         distribute: moves the simulations to a cluster, if given.
     """
     day = date.today().isoformat()
-    asked = [_Asked(one, without, distribute) for one in rounds]
+    asked = [_Asked(round_data, without, distribute) for round_data in rounds]
     bare: list[Pair] = []
-    for one in asked:
-        bare += _pairs(one.answers(lambda _: ModelError(), progress), one.round)
+    for judged in asked:
+        bare += _pairs(judged.answers(lambda _: ModelError(), progress), judged.round)
     seen = [pair for pair in bare if pair.round == "building"] or bare
     known = {family: calibrate_without(seen, family, day) for family in {pair.family for pair in bare}}
     recordings: list[Recorded] = []
     pairs: list[Pair] = []
-    for one in asked:
-        answers = one.answers(lambda family: known.get(family, ModelError()), progress)
+    for judged in asked:
+        answers = judged.answers(lambda family: known.get(family, ModelError()), progress)
         if not without:
-            write_answers(one.round.folder, answers)
-        recordings += _recordings(answers, one.round)
-        pairs += _pairs(answers, one.round)
+            write_answers(judged.round.folder, answers)
+        recordings += _recordings(answers, judged.round)
+        pairs += _pairs(answers, judged.round)
     accuracy = Accuracy(
         day=day,
-        slots=sum(len(one.rows) for one in rounds),
+        slots=sum(len(round_data.rows) for round_data in rounds),
         recordings=recordings,
         pairs=pairs,
-        rates={name: _rates([one for one in rounds if one.started.round == name]) for name in _names(rounds)},
+        rates={
+            name: _rates([round_data for round_data in rounds if round_data.started.round == name])
+            for name in _names(rounds)
+        },
         agreement=agreement(rounds),
         left_out=_absent(rounds),
         idle_poll_ns=sorted(
-            {one.started.idle_poll_ns for one in rounds if one.started.idle_poll_ns is not None}
+            {
+                round_data.started.idle_poll_ns
+                for round_data in rounds
+                if round_data.started.idle_poll_ns is not None
+            }
         ),
     )
     return accuracy, calibrate([pair for pair in bare if pair.round == "building"], day)
@@ -197,15 +204,15 @@ def judge(
 def agreement(rounds: Sequence[RoundData]) -> tuple[int, int] | None:
     """Of the ratios that two rounds measured: how many agree within their intervals, and of how many."""
     known: dict[tuple[str, str, str], list[Measured]] = {}
-    for one in rounds:
-        for case, spec in one.cases.items():
-            blocks, placements = one.blocks(case), one.placements(case)
+    for round_data in rounds:
+        for case, spec in round_data.cases.items():
+            blocks, placements = round_data.blocks(case), round_data.placements(case)
             for reference in set(spec.recorded) & set(placements):
                 for placement in placements:
-                    found = truth.ratio(blocks, placement, reference) if reference != placement else None
-                    if found is not None:
-                        known.setdefault((case, reference, placement), []).append(found)
-    both = [found[:2] for found in known.values() if len(found) > 1]
+                    ratio = truth.ratio(blocks, placement, reference) if reference != placement else None
+                    if ratio is not None:
+                        known.setdefault((case, reference, placement), []).append(ratio)
+    both = [ratios[:2] for ratios in known.values() if len(ratios) > 1]
     agree = sum(a.low <= b.high and b.low <= a.high for a, b in both)
     return (agree, len(both)) if both else None
 
@@ -216,16 +223,16 @@ class _Asked:
     def __init__(self, round: RoundData, without: Sequence[str], distribute: Distribute | None) -> None:
         """Open nothing yet. Kept answers replace missing recordings."""
         self.round, self._without, self._distribute = round, without, distribute
-        self._kept = {one.key: one for one in read_answers(round.folder)}
+        self._kept = {answer.key: answer for answer in read_answers(round.folder)}
         self._opened: dict[str, OpenedRecording | Answered] = {}
 
     def answers(self, error_of: ErrorOf, progress: ProgressCallback) -> list[Answered]:
         """Answers of every recording, with intervals that include the error of the model by family."""
-        found = []
+        answered = []
         for row in self.round.recorded:
             progress(f"predicting: {row.run_id}")
-            found.append(self._ask(row, error_of(row.family)))
-        return found
+            answered.append(self._ask(row, error_of(row.family)))
+        return answered
 
     def _ask(self, row: Row, error: ModelError) -> Answered:
         if row.run_id not in self._opened:
@@ -255,8 +262,8 @@ class _Asked:
 def _pairs(answers: Sequence[Answered], round: RoundData) -> Iterator[Pair]:
     """Answers paired with measurements."""
     recorded = {(row.case, row.placement, row.block): row for row in round.recorded}
-    for one in answers:
-        row = recorded.get((one.case, one.recorded, one.block))
+    for answered in answers:
+        row = recorded.get((answered.case, answered.recorded, answered.block))
         if row is None:
             continue
         beside = round.beside_per_s(row)
@@ -265,13 +272,13 @@ def _pairs(answers: Sequence[Answered], round: RoundData) -> Iterator[Pair]:
         blocks = round.blocks(row.case)
         for placement in round.placements(row.case):
             ratio = truth.ratio(blocks, placement, row.placement)
-            answer = one.answers.get(placement, Answer(refused=one.problem or "no answer was kept"))
+            answer = answered.answers.get(placement, Answer(refused=answered.problem or "no answer was kept"))
             if ratio is not None:
-                yield _pair(one, answer, row, round, placement=placement, ratio=ratio, beside=beside)
+                yield _pair(answered, answer, row, round, placement=placement, ratio=ratio, beside=beside)
 
 
 def _pair(
-    one: Answered,
+    answered: Answered,
     answer: Answer,
     row: Row,
     round: RoundData,
@@ -281,8 +288,10 @@ def _pair(
     beside: float,
 ) -> Pair:
     units = 1.0
-    if one.unit != "transactions" and row.rate_per_s and one.rate_per_s:
-        units = row.rate_per_s / one.rate_per_s  # Transactions for each request that the recording shows.
+    if answered.unit != "transactions" and row.rate_per_s and answered.rate_per_s:
+        units = (
+            row.rate_per_s / answered.rate_per_s
+        )  # Transactions for each request that the recording shows.
     predicted = _times(answer.rate_per_s, units)
     return Pair(
         case=row.case,
@@ -296,7 +305,7 @@ def _pair(
         from_disk=round.from_disk(row.placement),
         block=row.block,
         round=row.round,
-        model=one.model,
+        model=answered.model,
         laps=row.laps,
         measured=ratio.times(beside),
         ratio=ratio,
@@ -322,60 +331,63 @@ def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
 
 def _latency(answer: Answer, rows: Sequence[Row]) -> dict[str, Figure]:
     """Predicted percentiles, each with the median over slots of the measured one."""
-    found = {}
+    figures = {}
     for name, predicted in answer.latency_us.items():
         values = [row.latency_us[f"{name}_us"] for row in rows if f"{name}_us" in row.latency_us]
         if values:
-            found[name] = Figure(predicted=predicted, measured=median(values))
-    return found
+            figures[name] = Figure(predicted=predicted, measured=median(values))
+    return figures
 
 
 def _recordings(answers: Sequence[Answered], round: RoundData) -> Iterator[Recorded]:
     rows = {(row.case, row.placement, row.block): row for row in round.recorded}
-    for one in answers:
-        row = rows[one.case, one.recorded, one.block]
+    for answer in answers:
+        row = rows[answer.case, answer.recorded, answer.block]
         yield Recorded(
-            case=one.case,
-            recorded=one.recorded,
-            block=one.block,
-            round=one.round,
+            case=answer.case,
+            recorded=answer.recorded,
+            block=answer.block,
+            round=answer.round,
             rate_per_s=row.rate_per_s,
             beside_per_s=round.beside_per_s(row),
-            error=one.error,
-            usable=one.usable,
-            reasons=one.reasons,
-            problem=one.problem,
+            error=answer.error,
+            usable=answer.usable,
+            reasons=answer.reasons,
+            problem=answer.problem,
         )
 
 
 def _names(rounds: Sequence[RoundData]) -> list[Round]:
-    return list(dict.fromkeys(one.started.round for one in rounds))
+    return list(dict.fromkeys(round_data.started.round for round_data in rounds))
 
 
 def _rates(rounds: Sequence[RoundData]) -> dict[str, dict[str, Measured]]:
     """Measured rates by case and placement; of a case in several rounds, those of the last."""
     return {
         case: {
-            placement: found
-            for placement in one.placements(case)
-            if (found := truth.rate(one.blocks(case), placement)) is not None
+            placement: rate
+            for placement in round_data.placements(case)
+            if (rate := truth.rate(round_data.blocks(case), placement)) is not None
         }
-        for one in rounds
-        for case in one.cases
+        for round_data in rounds
+        for case in round_data.cases
     }
 
 
 def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
     """Cases that no round of a kind compares, and everything else left out, each with the reason."""
     compared = {
-        (one.started.round, case) for one in rounds for case in one.cases if len(one.blocks(case)) > 1
+        (round_data.started.round, case)
+        for round_data in rounds
+        for case in round_data.cases
+        if len(round_data.blocks(case)) > 1
     }
-    found: dict[str, str] = {}
-    for one in rounds:
-        known, name = one.started.left_out, one.started.round
-        found |= {f"{name}: {what}": why for what, why in known.items()}
-        for case in one.started.cases:
+    reasons: dict[str, str] = {}
+    for round_data in rounds:
+        known, name = round_data.started.left_out, round_data.started.round
+        reasons |= {f"{name}: {what}": why for what, why in known.items()}
+        for case in round_data.started.cases:
             if case not in known and (name, case) not in compared:
-                failed = [row.problems[0] for row in one.slots(case) if row.status == "failed"]
-                found[f"{name}: {case}"] = failed[-1] if failed else "fewer than two blocks were measured"
-    return found
+                failed = [row.problems[0] for row in round_data.slots(case) if row.status == "failed"]
+                reasons[f"{name}: {case}"] = failed[-1] if failed else "fewer than two blocks were measured"
+    return reasons

@@ -140,9 +140,9 @@ class Placed:
                 started[-1].begin()
 
             def end(elapsed_s: float) -> None:
-                for one in started:
-                    one.end(elapsed_s)
-                    one.finish(None)
+                for process in started:
+                    process.end(elapsed_s)
+                    process.finish(None)
 
             if out is not None and isinstance(self.database, Library):
                 undo.callback(setattr, self.database, "on_started", self.database.on_started)

@@ -31,17 +31,17 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
         TierwiseError: if it cannot be written.
     """
     made: dict[Path, RoundData] = {}
-    for one in rounds:
-        same = sum(other.started.round == one.started.round for other in made.values())
-        into = folder / (f"{one.started.round}-{same + 1}" if same else one.started.round)
-        if into.resolve() == one.folder.resolve():
+    for round_data in rounds:
+        same = sum(other.started.round == round_data.started.round for other in made.values())
+        into = folder / (f"{round_data.started.round}-{same + 1}" if same else round_data.started.round)
+        if into.resolve() == round_data.folder.resolve():
             continue
-        made[into] = one
+        made[into] = round_data
         try:
             for name in _FILES:
-                if (one.folder / name).exists():
-                    text = read_text(one.folder / name, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
-                    write_file(into / name, text.replace(str(one.folder.absolute()), into.name))
+                if (round_data.folder / name).exists():
+                    text = read_text(round_data.folder / name, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
+                    write_file(into / name, text.replace(str(round_data.folder.absolute()), into.name))
         except OSError as error:
             raise TierwiseError(f"{into}: {error.strerror}", "name a folder that you may write") from error
     _publish_recordings(made, recordings_bytes)
@@ -49,13 +49,13 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
 
 
 def _publish_recordings(made: Mapping[Path, RoundData], most_bytes: int) -> None:
-    found = [
+    recordings = [
         (source, recording_of(into, row))
-        for into, one in made.items()
-        for row in one.recorded
-        if ((source := recording_of(one.folder, row)) / ABOUT_FILE).is_file()
+        for into, round_data in made.items()
+        for row in round_data.recorded
+        if ((source := recording_of(round_data.folder, row)) / ABOUT_FILE).is_file()
     ]
-    for source, target in sorted(found, key=lambda pair: _size_bytes(pair[0])):
+    for source, target in sorted(recordings, key=lambda pair: _size_bytes(pair[0])):
         most_bytes -= _size_bytes(source)
         if most_bytes < 0:
             return

@@ -150,7 +150,7 @@ def most_telling(
         ranked.append((turns[case.spec.load], case))
         turns[case.spec.load] += 1
     kept: list[Case] = []
-    for _, case in sorted(ranked, key=lambda one: one[0]):
+    for _, case in sorted(ranked, key=lambda pair: pair[0]):
         needed_s = estimate_s(case, spec, rows)
         if needed_s <= time_s:
             kept.append(case)
@@ -178,10 +178,10 @@ def model_name() -> str:
     repository = ["-c", "safe.directory=*", "-C", str(Path(__file__).parent)]
     describe = ["describe", "--always", f"--dirty={_DIRTY}", "--abbrev=12"]
     try:
-        told = programs.run("git", ["git", *repository, *describe])
+        completed = programs.run("git", ["git", *repository, *describe])
     except TierwiseError:
         return metadata.version("tierwise")
-    return told.output.strip() if told.status == 0 else metadata.version("tierwise")
+    return completed.output.strip() if completed.status == 0 else metadata.version("tierwise")
 
 
 def _base(case: Case, started: Started) -> Row:

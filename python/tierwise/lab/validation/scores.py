@@ -15,6 +15,6 @@ _LEVEL = 0.95
 
 def interval_score(predicted: Estimate, measured: float) -> float:
     """Width of the 95 % interval plus 40 times the distance of a measurement outside it; lower is better."""
-    low, high, value = (math.log(one) for one in (predicted.low, predicted.high, measured))
+    low, high, value = (math.log(end) for end in (predicted.low, predicted.high, measured))
     outside = max(low - value, 0.0) + max(value - high, 0.0)
     return high - low + 2 / (1 - _LEVEL) * outside

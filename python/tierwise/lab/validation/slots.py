@@ -46,7 +46,7 @@ def is_done(case: Case, spec: ValidationSpec, rows: Sequence[Row]) -> bool:
     if len(blocks) >= case.most_blocks:
         return True
     enough = len(blocks) >= min(spec.fewest_blocks, case.most_blocks)
-    recorded = all(_recordings(rows, one) >= spec.recordings for one in case.recorded)
+    recorded = all(_recordings(rows, placement) >= spec.recordings for placement in case.recorded)
     return enough and recorded and settled(blocks, case.recorded, case.placements, spec.half_width)
 
 
@@ -100,9 +100,9 @@ class CaseInSlots:
         block = 1 + max((row.block for row in known), default=-1)
         with ExitStack() as undo:
             up = {name: undo.enter_context(self._up(name, template)) for name in case.placements}
-            for one in () if case.laps else up.values():
-                self.progress(f"warming {one.placement} up")
-                one.warm_up()
+            for server in () if case.laps else up.values():
+                self.progress(f"warming {server.placement} up")
+                server.warm_up()
             for number in range(block, block + self.spec.blocks_up):
                 if is_done(case, self.spec, known):
                     return
@@ -126,24 +126,24 @@ class CaseInSlots:
                 order += [(name, "beside"), (name, "recorded"), (name, "beside")]
         return order
 
-    def _slot(self, one: Placed, kind: Kind, base: Row) -> Row:
-        self.progress(f"{kind} on {one.placement}")
+    def _slot(self, placed: Placed, kind: Kind, base: Row) -> Row:
+        self.progress(f"{kind} on {placed.placement}")
         began_s = time.monotonic()
-        where = {"placement": one.placement, "storage": self.spec.kind_of(one.placement)}
+        where = {"placement": placed.placement, "storage": self.spec.kind_of(placed.placement)}
         row = base.model_copy(update={**where, "kind": kind})
         out = recording_of(self.folder, row) if kind == "recorded" else None
-        one.prepare()
+        placed.prepare()
         idle = _idle_cpu_share()
-        found = one.run(self.case.slot_s if kind == "slot" else self.case.recorded_s, out)
+        completed = placed.run(self.case.slot_s if kind == "slot" else self.case.recorded_s, out)
         if not self.case.laps:
-            one.settle()
+            placed.settle()
         return Row.model_validate(
             {
                 **row.model_dump(),
-                **found,
-                "server": f"{one.database.engine} {one.database.version()}".strip(),
-                "problems": [*found.get("problems", []), *base.problems],
-                "cold_start": one.cold,
+                **completed,
+                "server": f"{placed.database.engine} {placed.database.version()}".strip(),
+                "problems": [*completed.get("problems", []), *base.problems],
+                "cold_start": placed.cold,
                 "idle_cpu_share": idle,
                 "took_s": time.monotonic() - began_s,
             }

@@ -168,10 +168,10 @@ def load(file: Path | None = None) -> ValidationSpec:
     try:
         return ValidationSpec.model_validate(parse_toml(text, name))
     except ValidationError as error:
-        raise TierwiseError(f"{name}: {'; '.join(_said(error))}", "mend that field") from error
+        raise TierwiseError(f"{name}: {'; '.join(_problems(error))}", "mend that field") from error
 
 
-def _said(error: ValidationError) -> Iterator[str]:
-    for one in error.errors()[:1]:
-        field = ".".join(str(part) for part in one["loc"])
-        yield f"{field}: {one['msg']}" if field else str(one["msg"])
+def _problems(error: ValidationError) -> Iterator[str]:
+    for problem in error.errors()[:1]:
+        field = ".".join(str(part) for part in problem["loc"])
+        yield f"{field}: {problem['msg']}" if field else str(problem["msg"])

@@ -76,10 +76,13 @@ def beside(rows: Sequence[Row], placement: str, block: int) -> float | None:
 
 def settled(blocks: Blocks, recorded: Sequence[str], placements: Sequence[str], half_width: float) -> bool:
     """Whether each ratio to a recorded placement is known well enough."""
-    found = [
-        ratio(blocks, one, reference) for reference in recorded for one in placements if one != reference
+    ratios = [
+        ratio(blocks, placement, reference)
+        for reference in recorded
+        for placement in placements
+        if placement != reference
     ]
-    return all(one is not None and one.half_width <= half_width for one in found)
+    return all(measured is not None and measured.half_width <= half_width for measured in ratios)
 
 
 def _measured(logs: Mapping[tuple[int, int], float]) -> Measured | None:
@@ -91,5 +94,5 @@ def _measured(logs: Mapping[tuple[int, int], float]) -> Measured | None:
     independent = list(map(fmean, groups.values())) if len(groups) > 1 else list(logs.values())
     middle, count = fmean(independent), len(independent)
     half = student_95(count - 1) * stdev(independent) / math.sqrt(count)
-    low, value, high = (math.exp(middle + one) for one in (-half, 0.0, half))
+    low, value, high = (math.exp(middle + offset) for offset in (-half, 0.0, half))
     return Measured(value=value, low=low, high=high, spread=stdev(logs.values()), blocks=len(logs))

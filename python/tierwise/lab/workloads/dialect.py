@@ -64,13 +64,17 @@ def translate_schema(
     for _, statement in before:
         _drop_storage_parameters(statement)
     if dialect == "sqlite":
-        made = [one for _, one in before if isinstance(one, exp.Create) and one.kind == "TABLE"]
-        tables = {_table_name(one): one for one in made}
-        before = [(role, one) for role, one in before if not _fold_primary_key(one, tables)]
-        behind = [(role, one) for role, one in behind if not _fold_primary_key(one, tables)]
+        made = [
+            statement
+            for _, statement in before
+            if isinstance(statement, exp.Create) and statement.kind == "TABLE"
+        ]
+        tables = {_table_name(statement): statement for statement in made}
+        before = [(role, statement) for role, statement in before if not _fold_primary_key(statement, tables)]
+        behind = [(role, statement) for role, statement in behind if not _fold_primary_key(statement, tables)]
     return (
-        [(role, _write(one, dialect, where)) for role, one in before],
-        [(role, _write(one, dialect, where)) for role, one in behind],
+        [(role, _write(statement, dialect, where)) for role, statement in before],
+        [(role, _write(statement, dialect, where)) for role, statement in behind],
     )
 
 

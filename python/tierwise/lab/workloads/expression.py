@@ -110,7 +110,7 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
         case ast.Call(func=func, args=args, keywords=[]) if (function := _name(func)) in _FUNCTIONS:
             if len(args) != (1 if function == "round" else 2):
                 raise ValueError(f"gives {function} {len(args)} values")
-            return _FUNCTIONS[str(function)](*(_value(one, names) for one in args))
+            return _FUNCTIONS[str(function)](*(_value(argument, names) for argument in args))
         case _:
             raise ValueError("is not arithmetic")
 
@@ -128,7 +128,7 @@ def _terms(node: ast.expr) -> list[Term]:
         case ast.Call(func=func, args=args, keywords=[]) if (function := _name(func)) in _TERM_FUNCTIONS:
             if len(args) != (1 if function == "abs" else 2):
                 raise ValueError(f"{function} is given {len(args)} values")
-            return [*(term for one in args for term in _terms(one)), _TERM_FUNCTIONS[str(function)]]
+            return [*(term for argument in args for term in _terms(argument)), _TERM_FUNCTIONS[str(function)]]
         case _:
             written = re.sub(rf"\b{_MARK}", "", ast.unparse(node))
             raise ValueError(f"{written!r} is not whole-number arithmetic")

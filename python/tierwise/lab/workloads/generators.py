@@ -219,13 +219,13 @@ class Expression(_Derived):
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:  # noqa: ARG002
         """Its terms in postfix order; constants are still names."""
-        terms = [one if one != {"value": CLIENT} else CLIENT for one in postfix(self.value)]
+        terms = [term if term != {"value": CLIENT} else CLIENT for term in postfix(self.value)]
         return {"kind": self.kind, "postfix": terms}
 
     def sources(self) -> set[str]:
         """Names in the expression: parameters and constants."""
-        terms = [one for one in postfix(self.value) if isinstance(one, dict)]
-        return {one["value"] for one in terms if "value" in one} - {CLIENT}
+        terms = [term for term in postfix(self.value) if isinstance(term, dict)]
+        return {term["value"] for term in terms if "value" in term} - {CLIENT}
 
 
 CLIENT = "client"

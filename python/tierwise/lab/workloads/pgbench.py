@@ -103,7 +103,7 @@ class _Reader:
         function, args = _function(call), call.args
         if function in _RANDOM:
             return self.declare(f"{self.name}_draw", self.drawn(call))
-        values = [self.value(one) for one in args]
+        values = [self.value(argument) for argument in args]
         match function, values:
             case "mod", [left, right]:
                 return f"({left} % {right})"
@@ -188,7 +188,7 @@ def scripts_in(folder: Path, without: Container[str]) -> list[Path]:
         TierwiseError: naming a script with another ending, or one that changes the schema.
     """
     scripts = []
-    for path in sorted(one for one in folder.iterdir() if one.is_file() and one.name not in without):
+    for path in sorted(path for path in folder.iterdir() if path.is_file() and path.name not in without):
         if path.suffix in SUFFIXES:
             scripts.append(path)
         elif _LOOKS_LIKE_SCRIPT.match(_bare(_beginning(path))):
@@ -197,9 +197,9 @@ def scripts_in(folder: Path, without: Container[str]) -> list[Path]:
                 "rename it, or name the scripts in a workload.toml (pgbench = [...])",
             )
     for path in scripts:
-        if found := _CHANGES_SCHEMA.match(_bare(_beginning(path))):
+        if match := _CHANGES_SCHEMA.match(_bare(_beginning(path))):
             raise TierwiseError(
-                f"{path}: {found[0].upper()} changes the schema; no transaction of a workload may",
+                f"{path}: {match[0].upper()} changes the schema; no transaction of a workload may",
                 "move it to after_load.sql, or name the scripts in a workload.toml (pgbench = [...])",
             )
     return scripts
@@ -243,8 +243,8 @@ def read_scripts(files: Sequence[tuple[Path, float]], constants: Iterable[str]) 
         think_ms.add(script.sleep_ms)
         if len(think_ms) > 1:
             raise TierwiseError(f"{path}: \\sleep: the scripts sleep differently", "let all sleep the same")
-    used = {name for one in transactions.values() for name in _bound(one["steps"][0]["sql"])}
-    parameters = {name: one for name, one in shared.items() if name in _reached(used, shared)}
+    used = {name for transaction in transactions.values() for name in _bound(transaction["steps"][0]["sql"])}
+    parameters = {name: parameter for name, parameter in shared.items() if name in _reached(used, shared)}
     return {"parameters": parameters, "transactions": transactions, "think_ms": max(think_ms, default=0.0)}
 
 
@@ -300,8 +300,8 @@ class _Script:
             if not self.statements:
                 self._refuse(begin_line, "an empty transaction", "write a statement into it")
         for line, sql in self.statements:
-            if found := _CONTROL.match(_bare(sql)):
-                problem = f"{found[0].upper()} here"
+            if match := _CONTROL.match(_bare(sql)):
+                problem = f"{match[0].upper()} here"
                 self._refuse(line, problem, "begin before the first statement, end behind the last")
         self._raise_problems()
         return transaction
@@ -347,17 +347,17 @@ class _Script:
         self.sleep_ms += int(words[0]) * _UNITS_MS[unit]
 
     def _bind(self, first: int, sql: str) -> str:
-        def renamed(found: re.Match[str]) -> str:
-            line = first + sql.count("\n", 0, found.start())
-            if found["name"] is None:
-                self._check_string(line, found[0])
-                return found[0]
+        def renamed(match: re.Match[str]) -> str:
+            line = first + sql.count("\n", 0, match.start())
+            if match["name"] is None:
+                self._check_string(line, match[0])
+                return match[0]
             try:
-                return f":{self._resolve(found['name'])}"
+                return f":{self._resolve(match['name'])}"
             except UnsupportedExpression as error:
                 if not self._reads_results:
                     self._refuse(line, str(error), "\\set it, or give a constant")
-                return found[0]
+                return match[0]
 
         return _VARIABLE.sub(renamed, sql)
 
@@ -419,9 +419,9 @@ def _bound(statements: Iterable[str]) -> set[str]:
 
 def _reached(names: set[str], parameters: dict[str, dict[str, Any]]) -> set[str]:
     """The names, and all names that their expressions use."""
-    found: set[str] = set()
+    reached: set[str] = set()
     while names:
-        found |= names
+        reached |= names
         made = [parameters[name].get("value", "") for name in names if name in parameters]
-        names = {word for text in made for word in re.findall(r"[A-Za-z_]\w*", str(text))} - found
-    return found
+        names = {word for text in made for word in re.findall(r"[A-Za-z_]\w*", str(text))} - reached
+    return reached

@@ -110,17 +110,17 @@ def _with_scripts(spec: WorkloadSpec, raw: dict[str, Any], folders: Sequence[Pat
     """The fields with the transactions of pgbench's scripts in place of their names."""
     scripts = [pgbench.split_weight(script) for script in spec.pgbench]
     files = [(_file(folders, name), weight) for name, weight in scripts]
-    said = pgbench.read_scripts(files, spec.constants)
+    shared = pgbench.read_scripts(files, spec.constants)
     for field in ("parameters", "transactions"):
         if field in raw:
             raise TierwiseError(f"{folders[0] / WORKLOAD_FILE}: both pgbench and {field}", "give one of them")
-    return {**raw, **said, "pgbench": []}
+    return {**raw, **shared, "pgbench": []}
 
 
 def _file(folders: Sequence[Path], name: str) -> Path:
     """The file in the first folder that has it; it must lie in that folder."""
-    found = [file_below(folder, name) for folder in folders]
-    return next((file for file in found if file.exists()), found[0])
+    paths = [file_below(folder, name) for folder in folders]
+    return next((file for file in paths if file.exists()), paths[0])
 
 
 def role_sql(path: Path) -> RoleSql:
@@ -172,7 +172,7 @@ def _statements(where: str, step: Step, spec: WorkloadSpec, folders: Sequence[Pa
     scripts = [step.sql] if isinstance(step.sql, str) else step.sql
     if step.file is not None:
         scripts = [read_text(_file(folders, step.file))]
-    single = [one for text in scripts for one in _core.split_statements(text)]
+    single = [statement for text in scripts for statement in _core.split_statements(text)]
     if not single:
         raise TierwiseError(f"{where} holds no statement", "write one, or remove the step")
     return single
@@ -259,7 +259,7 @@ def write(folder: Path) -> list[Path]:
         new_folder(folder, 0o755)
         written = []
         for source in sorted(
-            (DATA / "templates" / "workload").iterdir(), key=lambda one: one.name, reverse=True
+            (DATA / "templates" / "workload").iterdir(), key=lambda path: path.name, reverse=True
         ):
             text = source.read_text("utf-8").replace("FOLDER", str(folder))
             write_file(folder / source.name, text)

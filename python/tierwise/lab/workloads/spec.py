@@ -128,7 +128,7 @@ class WorkloadSpec(_Spec):
                     f"{where} runs the unknown transaction {lap.runs!r}",
                     "use one of " + ", ".join(self.transactions),
                 )
-            elif lap.checksum is not None and not any(one.sum for one in self.transactions[lap.runs].steps):
+            elif lap.checksum is not None and not any(step.sum for step in self.transactions[lap.runs].steps):
                 yield f"{where}: checksum, but no step of {lap.runs} has a sum", "give one of them a sum"
             seen.add(lap.name)
         for name in self.transactions:
@@ -163,12 +163,12 @@ def _derivation_contradictions(
 
 def _behind(names: set[str], generators: dict[str, Generator]) -> set[str]:
     """Direct and indirect sources of the values of these names."""
-    found: set[str] = set()
+    sources: set[str] = set()
     while names:
-        made = [one for name in names if isinstance(one := generators.get(name), Derived)]
-        names = {of for one in made for of in one.sources()} - found
-        found |= names
-    return found
+        made = [value for name in names if isinstance(value := generators.get(name), Derived)]
+        names = {of for generator in made for of in generator.sources()} - sources
+        sources |= names
+    return sources
 
 
 def _step_contradictions(spec: WorkloadSpec, step: Step, where: str) -> Iterator[tuple[str, str]]:

@@ -61,14 +61,14 @@ class Resolver:
             "transactions": [
                 {
                     "name": name,
-                    "weight": one.weight,
-                    "autocommit": one.autocommit,
+                    "weight": transaction.weight,
+                    "autocommit": transaction.autocommit,
                     "steps": [
                         self._step(f"transactions.{name}.steps.{number}", step)
-                        for number, step in enumerate(one.steps)
+                        for number, step in enumerate(transaction.steps)
                     ],
                 }
-                for name, one in self.spec.transactions.items()
+                for name, transaction in self.spec.transactions.items()
             ],
         }
 

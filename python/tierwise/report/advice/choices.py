@@ -53,17 +53,19 @@ def _tables(subject: Subject) -> Iterator[Choice]:
         return
     names = f" --names {shlex.quote(str(subject.names))}" if subject.names else ""
     places = {row.name: place for place, row in enumerate(listed(advice))}
-    for row, (device, one) in enumerate(page_sets(advice)):
-        if one.prediction.rate_per_s is None:
+    for row, (device, page_set) in enumerate(page_sets(advice)):
+        if page_set.prediction.rate_per_s is None:
             continue
-        placed = ",".join(f"{pattern}={device}" for pattern in one.patterns)
+        placed = ",".join(f"{pattern}={device}" for pattern in page_set.patterns)
         fields = {
             "number": 0,
             "settings": [],
             "row": row,
-            "title": set_title(one),
+            "title": set_title(page_set),
             "device": device,
-            "rows": [places[name] for name in one.names if name in places],
+            "rows": [places[name] for name in page_set.names if name in places],
             "command": f"{subject.command} --place {shlex.quote(placed)}{names}",
         }
-        yield Choice(fields, one.prediction, one.bill.per_month, [one.wear] if one.wear else [])
+        yield Choice(
+            fields, page_set.prediction, page_set.bill.per_month, [page_set.wear] if page_set.wear else []
+        )

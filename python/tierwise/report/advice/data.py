@@ -39,18 +39,18 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
     """
     run, survey = subject.advice.run, subject.survey
     choices = choices_of(subject)
-    answers = [*survey.predictions, *(one.prediction for one in choices)]
-    reasons = sorted({one.bound.because for one in answers if one and one.bound})
+    answers = [*survey.predictions, *(choice.prediction for choice in choices)]
+    reasons = sorted({answer.bound.because for answer in answers if answer and answer.bound})
     figures = _columns(
         survey.predictions,
         reasons,
-        [subject.wear(one) if one else [] for one in survey.predictions],
-        [subject.cost_per_month(one) if one else None for one in survey.predictions],
+        [subject.wear(prediction) if prediction else [] for prediction in survey.predictions],
+        [subject.cost_per_month(prediction) if prediction else None for prediction in survey.predictions],
     )
-    figures["told"] = _each(survey.predictions, lambda one: float(subject.is_told(one)))
-    because = {role: one.because for one in subject.advice.decision.together for role in one.roles}
+    figures["told"] = _each(survey.predictions, lambda prediction: float(subject.is_told(prediction)))
+    because = {role: group.because for group in subject.advice.decision.together for role in group.roles}
     bills, billed = _bills(subject)
-    needed = {one.role: one.size_bytes for one in subject.advice.spaces}
+    needed = {space.role: space.size_bytes for space in subject.advice.spaces}
     data = {
         "recording": {
             "name": subject.recording.name,
@@ -70,14 +70,14 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         "billed": billed,
         "advised": survey.number(subject.placement) or 0,
         "figures": figures,
-        "choices": [one.fields for one in choices],
+        "choices": [choice.fields for choice in choices],
         "choice_figures": _columns(
-            [one.prediction for one in choices],
+            [choice.prediction for choice in choices],
             reasons,
-            [one.wear for one in choices],
-            [one.cost_per_month for one in choices],
+            [choice.wear for choice in choices],
+            [choice.cost_per_month for choice in choices],
         ),
-        "settings": [_setting(one) for one in subject.advice.settings],
+        "settings": [_setting(setting) for setting in subject.advice.settings],
         "tables": [row.name for row in listed(subject.advice.tables)],
         "reasons": reasons,
         "states": STATES,
@@ -129,18 +129,18 @@ def _card(
 
 def _bills(subject: Subject) -> tuple[list[dict[str, Any]], list[list[int] | None]]:
     """Each bill of a device once, and the bills of each placement."""
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     bills: list[dict[str, Any]] = []
     billed: list[list[int] | None] = []
     for prediction in subject.survey.predictions:
         numbers = []
         for bill in subject.bill(prediction).devices if prediction else ():
             key = bill.model_dump_json()
-            if key not in found:
-                found[key] = len(bills)
+            if key not in positions:
+                positions[key] = len(bills)
                 parts = [[part_words(part), round(part.per_month, 4)] for part in bill.parts]
                 bills.append({"device": bill.device, "amount": round(bill.per_month, 4), "parts": parts})
-            numbers.append(found[key])
+            numbers.append(positions[key])
         billed.append(numbers if prediction else None)
     return bills, billed
 
@@ -170,26 +170,31 @@ def _columns(
         ("p50_us", "p50_us"),
         ("p99_us", "p99_us"),
     ):
-        found = [getattr(one, unit) if one else None for one in predictions]
+        values = [getattr(prediction, unit) if prediction else None for prediction in predictions]
         for end, key in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-            columns[key] = [_end(figure, end) for figure in found]
-    columns["bound"] = _each(predictions, lambda one: one.bound.speedup if one.bound else None)
-    columns["reason"] = _each(
-        predictions, lambda one: float(reasons.index(one.bound.because)) if one.bound else None
+            columns[key] = [_end(figure, end) for figure in values]
+    columns["bound"] = _each(
+        predictions, lambda prediction: prediction.bound.speedup if prediction.bound else None
     )
-    columns["wear_months"] = [_first([one.months for one in wear]) for wear in wears]
-    columns["wear_months_predicted"] = [_first([one.predicted_months for one in wear]) for wear in wears]
+    columns["reason"] = _each(
+        predictions,
+        lambda prediction: float(reasons.index(prediction.bound.because)) if prediction.bound else None,
+    )
+    columns["wear_months"] = [_first([device_wear.months for device_wear in wear]) for wear in wears]
+    columns["wear_months_predicted"] = [
+        _first([device_wear.predicted_months for device_wear in wear]) for wear in wears
+    ]
     columns["cost"] = [_short(cost) for cost in costs]
     return columns
 
 
 def _each(predictions: Sequence[Prediction | None], value: Callable[[Prediction], float | None]) -> Column:
-    return [None if one is None else _short(value(one)) for one in predictions]
+    return [None if prediction is None else _short(value(prediction)) for prediction in predictions]
 
 
 def _first(months: Sequence[float | None]) -> float | None:
     """Months until the first new device is worn out; ``None`` if no profile tells, or none wears out."""
-    return _short(min((one for one in months if one is not None), default=None))
+    return _short(min((month for month in months if month is not None), default=None))
 
 
 def _end(figure: Estimate | None, end: str) -> float | None:

@@ -54,9 +54,7 @@ def money(subject: Subject, amount: float, sign: bool = False) -> str:
     mark = "" if not sign or not amount else "+" if amount > 0 else "−"
     if 0 < size < 0.01:
         return f"{mark}less than 0.01\u00a0{subject.currency}"
-    if size < 100 and size != round(size):
-        return f"{mark}{size:.2f}\u00a0{subject.currency}"
-    return f"{mark}{numbers.count(size)}\u00a0{subject.currency}"
+    return f"{mark}{numbers.amount(size)}\u00a0{subject.currency}"
 
 
 def likely(figure: Estimate, shown: Callable[[float], str], unit: str = "") -> str:
@@ -86,30 +84,30 @@ def unusable(subject: Subject) -> list[Block]:
 def sentences(subject: Subject) -> list[Block]:
     """Why to stay, or the interval and bound; what goes with the move, the goal, and what was left out."""
     chosen, advice, option = subject.chosen, subject.advice, subject.option
-    said: list[Block] = []
+    blocks: list[Block] = []
     if advice.instead:
-        said.append(Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
+        blocks.append(Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
     elif advice.decision.stays:
-        said.append(Text(capitalized(decision_words.staying(advice)[1])))
+        blocks.append(Text(capitalized(decision_words.staying(advice)[1])))
     if subject.placement and chosen.speedup and not chosen.bounds_only:
-        said.append(
+        blocks.append(
             Text(capitalized(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
         )
     if subject.placement and chosen.bound:
-        said.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
+        blocks.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
     if volatile := decision_words.volatile_sentence(advice):
-        said.append(Text(volatile, Tone.WARNING))
-    said += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
-    said += [Text(sentence, Tone.WARNING) for sentence in space_sentences(advice)]
+        blocks.append(Text(volatile, Tone.WARNING))
+    blocks += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
+    blocks += [Text(sentence, Tone.WARNING) for sentence in space_sentences(advice)]
     if option.taken_along:
         along = moving(option.taken_along)
-        said.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
+        blocks.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
     compared = [fastest_sentence(advice), simpler_sentence(advice)]
     if subject.bends_to_goal:
         compared.append(_without_goal(advice))
     others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice.prices)]
-    said += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
-    return said
+    blocks += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
+    return blocks
 
 
 def _without_goal(advice: Advice) -> str:
@@ -122,26 +120,28 @@ def _without_goal(advice: Advice) -> str:
 
 def time_table(subject: Subject) -> Table:
     """Where the recorded time of the sessions goes, and what would shorten the greatest parts."""
-    found = table(["part", "what would shorten it"], ["share"])
-    for one in subject.advice.decision.time:
-        if one.share >= _LEAST_SHOWN:
-            found.add(decision_words.part_name(one.part), one.remedy, figure(one.share, numbers.percent))
-    return found
+    times = table(["part", "what would shorten it"], ["share"])
+    for share in subject.advice.decision.time:
+        if share.share >= _LEAST_SHOWN:
+            times.add(
+                decision_words.part_name(share.part), share.remedy, figure(share.share, numbers.percent)
+            )
+    return times
 
 
 def before_and_after(subject: Subject) -> Table:
     """Rate or time, latencies and cost: now, then, and the difference."""
     names = ("now", "then", "difference")
-    found = Table([Column("figure", ColumnKind.WORDS), *(Column(name, ColumnKind.FIGURE) for name in names)])
+    table = Table([Column("figure", ColumnKind.WORDS), *(Column(name, ColumnKind.FIGURE) for name in names)])
     now, then = subject.advice.recorded, subject.chosen
     if then.once:
-        _shorter(found, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
+        _shorter(table, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
     else:
         _add(
-            found, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant
+            table, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant
         )
-        _shorter(found, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
-        _shorter(found, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
+        _shorter(table, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
+        _shorter(table, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
     paid, more = subject.now_per_month, subject.cost_per_month(subject.chosen)
     signed = money(subject, more, sign=True)
     shown = (
@@ -149,15 +149,15 @@ def before_and_after(subject: Subject) -> Table:
         if paid is not None
         else ("as today", f"today's {signed}")
     )
-    found.add("Cost a month", *map(Cell, shown), Cell(signed, value=more))
-    return found
+    table.add("Cost a month", *map(Cell, shown), Cell(signed, value=more))
+    return table
 
 
 def ladder(subject: Subject) -> list[Block]:
     """Every step of the ladder, with what each adds."""
     if not subject.steps:
         return []
-    said = []
+    steps = []
     for step in subject.steps:
         speedup, cost = step.prediction.speedup, step.cost_per_month
         gain = numbers.ratio(speedup.value) if speedup else numbers.NONE
@@ -166,8 +166,8 @@ def ladder(subject: Subject) -> list[Block]:
             if cost
             else "no further cost"
         )
-        said.append(f"{capitalized(moving(step.moved))}: {gain} times in all, {price}")
-    return [Bullets(said)]
+        steps.append(f"{capitalized(moving(step.moved))}: {gain} times in all, {price}")
+    return [Bullets(steps)]
 
 
 def bill(subject: Subject) -> list[Block]:
@@ -179,7 +179,7 @@ def basis(subject: Subject) -> list[Block]:
     """The recording, how well it is reproduced, the model's error, and every warning."""
     advice, chosen = subject.advice, subject.chosen
     run = advice.run
-    many = f"{numbers.count(sum(one is not None for one in subject.survey.predictions))}"
+    many = f"{numbers.count(sum(prediction is not None for prediction in subject.survey.predictions))}"
     facts = {
         "Recording": recorded_sentence(run).removesuffix("."),
         "Model": "error measured on this kind of engine and storage, and part of each interval"
@@ -195,28 +195,28 @@ def basis(subject: Subject) -> list[Block]:
 def risks(subject: Subject) -> Table:
     """Each device that holds files after the move: power cut, wear, death."""
     names = ("holds", "power cut", "worn out", "death of a drive")
-    found = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
-    worn = {one.device: one for one in subject.wear(subject.chosen)}
+    table = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
+    worn = {wear.device: wear for wear in subject.wear(subject.chosen)}
     for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
         about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear, date.today())
         name = "recorded devices" if device == RECORDED else device
-        found.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
-    return found
+        table.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
+    return table
 
 
 def _wear_out(wear: Wear, today: date) -> str:
     """``18 months (May 2028)``: at the recorded rate of writes, and where it is shorter at the predicted."""
     after = wear.months or 0.0
-    said = months(after)
+    text = months(after)
     if after < LONG_MONTHS:
         years, month = divmod(today.year * 12 + today.month - 1 + round(after), 12)
-        said += f" ({date(years, month + 1, 1):%B %Y})"
+        text += f" ({date(years, month + 1, 1):%B %Y})"
     sooner = wear.predicted_months
     return (
-        said
+        text
         if sooner is None or months(sooner) == months(after)
-        else f"{said}; {months(sooner)} at the predicted rate"
+        else f"{text}; {months(sooner)} at the predicted rate"
     )
 
 
@@ -229,22 +229,22 @@ def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[Role
 
 
 def _add(
-    found: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+    table: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
 ) -> None:
     change = _ratio(then, now, ("times as many", "no difference", "of today's"))
-    found.add(name, _plain(now, shown), _estimate(then, shown), change)
+    table.add(name, _plain(now, shown), _estimate(then, shown), change)
 
 
 def _shorter(
-    found: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+    table: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
 ) -> None:
-    found.add(name, _plain(now, shown), _estimate(then, shown), _ratio_of_times(now, then))
+    table.add(name, _plain(now, shown), _estimate(then, shown), _ratio_of_times(now, then))
 
 
 def _ratio(above: Estimate | None, below: Estimate | None, words: tuple[str, str, str]) -> Cell:
     if above is None or below is None or below.value <= 0:
         return Cell(numbers.NONE)
-    low, value, high = (one / below.value for one in (above.low, above.value, above.high))
+    low, value, high = (end / below.value for end in (above.low, above.value, above.high))
     if 1 / _SAME < value < _SAME:
         return Cell(words[1])
     ends = Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", Tone.QUIET)
@@ -255,10 +255,10 @@ def _ratio_of_times(now: Estimate | None, then: Estimate | None) -> Cell:
     if now is None or then is None or min(now.value, then.low) <= 0:
         return Cell(numbers.NONE)
     if then.value <= now.value:
-        low, value, high = (now.value / one for one in (then.high, then.value, then.low))
+        low, value, high = (now.value / end for end in (then.high, then.value, then.low))
         word, tone = "times shorter", Tone.BETTER
     else:
-        low, value, high = (one / now.value for one in (then.low, then.value, then.high))
+        low, value, high = (end / now.value for end in (then.low, then.value, then.high))
         word, tone = "times longer", Tone.WORSE
     if value < _SAME:
         return Cell("no difference")

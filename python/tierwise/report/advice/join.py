@@ -140,9 +140,9 @@ def subject(
     decision = advice.decision
     options = [
         decision.option,
-        *(one for one in (advice.best, advice.fastest, advice.simpler, advice.reaching) if one),
+        *(option for option in (advice.best, advice.fastest, advice.simpler, advice.reaching) if option),
     ]
-    found = survey(predictor, advice.devices, keep=costs.fits, first=decision.option.placement)
+    simulated = survey(predictor, advice.devices, keep=costs.fits, first=decision.option.placement)
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
-    found.place([*moves, *(option.prediction for option in options)])
-    return Subject(advice, found, recording, costs, fresh, names)
+    simulated.place([*moves, *(option.prediction for option in options)])
+    return Subject(advice, simulated, recording, costs, fresh, names)

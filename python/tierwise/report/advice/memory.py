@@ -56,10 +56,10 @@ def memory_curve(points: Sequence[Point], unit: str) -> Markup:
     if len(points) < 2:
         return Markup()
     least, most = (math.log(points[place].memory_bytes) for place in (0, -1))
-    top = 1.05 * max(one.rate_per_s.high for one in points) or 1.0
+    top = 1.05 * max(point.rate_per_s.high for point in points) or 1.0
 
-    def x(one: Point) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * (math.log(one.memory_bytes) - least) / ((most - least) or 1.0)
+    def x(point: Point) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * (math.log(point.memory_bytes) - least) / ((most - least) or 1.0)
 
     def y(rate: float) -> float:
         return _BOTTOM - (_BOTTOM - _TOP) * rate / top
@@ -68,8 +68,8 @@ def memory_curve(points: Sequence[Point], unit: str) -> Markup:
         return " ".join(f"{across:.1f},{down:.1f}" for across, down in pairs)
 
     band = [
-        *((x(one), y(one.rate_per_s.high)) for one in points),
-        *((x(one), y(one.rate_per_s.low)) for one in reversed(points)),
+        *((x(point), y(point.rate_per_s.high)) for point in points),
+        *((x(point), y(point.rate_per_s.low)) for point in reversed(points)),
     ]
     drawn = [Markup('<polygon class="band" points="{}"/>').format(path(band))]
     for share in (0.0, 0.5, 1.0):
@@ -79,24 +79,26 @@ def memory_curve(points: Sequence[Point], unit: str) -> Markup:
         drawn.append(Markup(line).format(_LEFT, _RIGHT, y(rate), y(rate)))
         drawn.append(Markup(label).format(_LEFT - 8, y(rate) + 4, numbers.significant(rate, 2)))
     drawn.append(
-        Markup('<polyline points="{}"/>').format(path([(x(one), y(one.rate_per_s.value)) for one in points]))
+        Markup('<polyline points="{}"/>').format(
+            path([(x(point), y(point.rate_per_s.value)) for point in points])
+        )
     )
     right = -math.inf
-    for one in points:
+    for point in points:
         drawn.append(
-            Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"/>').format(x(one), y(one.rate_per_s.value))
+            Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"/>').format(x(point), y(point.rate_per_s.value))
         )
-        if x(one) - right >= _LEAST_BETWEEN:
-            right, words = x(one), numbers.size(one.memory_bytes)
-            drawn.append(Markup('<text x="{:.1f}" y="{}">{}</text>').format(x(one), _BOTTOM + 20, words))
-    if fits := next((one for one in points if one.holds_all), None):
+        if x(point) - right >= _LEAST_BETWEEN:
+            right, words = x(point), numbers.size(point.memory_bytes)
+            drawn.append(Markup('<text x="{:.1f}" y="{}">{}</text>').format(x(point), _BOTTOM + 20, words))
+    if fits := next((point for point in points if point.holds_all), None):
         line = '<line class="fits" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>'
         drawn.append(Markup(line).format(x(fits), _TOP, _BOTTOM))
         side = "end" if x(fits) > (_LEFT + _RIGHT) / 2 else "start"
         shift = -6 if side == "end" else 6
         label = '<text class="{}" x="{:.1f}" y="{}">all fits</text>'
         drawn.append(Markup(label).format(side, x(fits) + shift, _TOP - 8))
-    said = f"{unit} a second over the memory, from {numbers.size(points[0].memory_bytes)} to "
-    said += numbers.size(points[-1].memory_bytes)
+    text = f"{unit} a second over the memory, from {numbers.size(points[0].memory_bytes)} to "
+    text += numbers.size(points[-1].memory_bytes)
     frame = '<svg class="curve" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-    return Markup(frame).format(_WIDTH, _HEIGHT, said, Markup("").join(drawn))
+    return Markup(frame).format(_WIDTH, _HEIGHT, text, Markup("").join(drawn))

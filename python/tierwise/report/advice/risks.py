@@ -49,9 +49,9 @@ def risk(device: str, engine: str = "", roles: Collection[Role] = ()) -> Risk:
         engine: name of the engine; empty for all.
         roles: whose files it holds, for the death of the device.
     """
-    (found,) = durability({Role.LOG: device}, engine or None)
-    power_cut = f"{found.fact}; {found.shown}"
-    tested = f"{found.harmed_of_made} cuts did harm" if found.cuts else NOT_TESTED
+    (harm,) = durability({Role.LOG: device}, engine or None)
+    power_cut = f"{harm.fact}; {harm.shown}"
+    tested = f"{harm.harmed_of_made} cuts did harm" if harm.cuts else NOT_TESTED
     if device == RECORDED:
         return Risk("unknown", power_cut, tested, "not known", False)
     profile = resolve(device).profile

@@ -66,22 +66,22 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
         placement: the new device of each role that moves.
         recorded: roles that the recording tells apart; any other moves with the one that it is recorded as.
     """
-    said = moves_of(engine)
+    moves = moves_of(engine)
     for role in set(Role).difference(recorded):
-        lead = said.get(role.value, {}).get("recorded_as")
+        lead = moves.get(role.value, {}).get("recorded_as")
         if lead in placement:
             placement = {**placement, role: placement[Role(lead)]}
     moved = [role for role in Role if role in placement]
-    known = {role: said[role.value] for role in moved if "there" in said.get(role.value, {})}
-    leads = {role: said[role.value]["with"] for role in moved if "with" in said.get(role.value, {})}
+    known = {role: moves[role.value] for role in moved if "there" in moves.get(role.value, {})}
+    leads = {role: moves[role.value]["with"] for role in moved if "with" in moves.get(role.value, {})}
     beside = {role: lead for role, lead in leads.items() if placement.get(Role(lead)) == placement[role]}
     devices = list(dict.fromkeys(placement[role] for role in known))
     numbers = {
         device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)
     }
-    mounts = [f"{name}=/path/on/new/device    # {_said(device)}" for device, name in numbers.items()]
+    mounts = [f"{name}=/path/on/new/device    # {_device_words(device)}" for device, name in numbers.items()]
     return Guide(
-        variables="\n".join([said.get("variables", "").strip(), *mounts]).strip() if known else "",
+        variables="\n".join([moves.get("variables", "").strip(), *mounts]).strip() if known else "",
         steps=[
             Steps(
                 role,
@@ -93,28 +93,28 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
             )
             for role, move in known.items()
         ],
-        along=[f"{role} moves with the {lead}: {said['together']}" for role, lead in beside.items()],
+        along=[f"{role} moves with the {lead}: {moves['together']}" for role, lead in beside.items()],
         without=[
-            f"{role}: {_reason(said, role)}" for role in moved if role not in known and role not in beside
+            f"{role}: {_reason(moves, role)}" for role in moved if role not in known and role not in beside
         ],
-        sources=list(said.get("sources", [])) if known else [],
-        account=said.get("account", "root"),
+        sources=list(moves.get("sources", [])) if known else [],
+        account=moves.get("account", "root"),
     )
 
 
-def steps_texts(found: Guide) -> list[Block]:
+def steps_texts(guide: Guide) -> list[Block]:
     """A guide as texts: what to set, then the lines of each move and their way back."""
-    lines = [Text(found.variables)] if found.variables else []
-    for step in found.steps:
+    lines = [Text(guide.variables)] if guide.variables else []
+    for step in guide.steps:
         lines += [Text(step.note), Text(step.there), Text(f"The way back:\n{step.back}")]
-    lines += [Text(f"The {reason}.") for reason in found.along]
-    return [*lines, *(Text(f"No steps for the {reason}.", Tone.WARNING) for reason in found.without)]
+    lines += [Text(f"The {reason}.") for reason in guide.along]
+    return [*lines, *(Text(f"No steps for the {reason}.", Tone.WARNING) for reason in guide.without)]
 
 
-def _reason(said: Mapping[str, Any], role: Role) -> str:
-    own = said.get(role.value, {})
+def _reason(move: Mapping[str, Any], role: Role) -> str:
+    own = move.get(role.value, {})
     if "with" in own:
-        return f"it moves with the {own['with']}, since {said['together']}"
+        return f"it moves with the {own['with']}, since {move['together']}"
     return str(own.get("reason", "no steps are known for this engine"))
 
 
@@ -122,6 +122,6 @@ def _lines(text: str, new: str) -> str:
     return text.strip().replace("$NEW", f"${new}")
 
 
-def _said(device: str) -> str:
+def _device_words(device: str) -> str:
     """A device's name for a comment: a name from a stranger's file ends no line."""
     return "".join(letter if letter.isprintable() else " " for letter in device)

@@ -29,33 +29,35 @@ def playbook(change: Change) -> str:
     Raises:
         TierwiseError: no role that moves has steps.
     """
-    found = guide(change.engine, change.moves, change.needed_bytes)
-    if not found.steps:
-        reasons = "; ".join(found.without) or f"no steps are known for {change.engine}"
+    steps_of = guide(change.engine, change.moves, change.needed_bytes)
+    if not steps_of.steps:
+        reasons = "; ".join(steps_of.without) or f"no steps are known for {change.engine}"
         raise TierwiseError(f"--emit ansible: {reasons}", "move the files by the engine's manual")
-    plays = [_play(found, found.steps, back=False), _play(found, found.steps[::-1], back=True)]
-    return joined([*_header(found), *yaml_lines(plays)])
+    plays = [_play(steps_of, steps_of.steps, back=False), _play(steps_of, steps_of.steps[::-1], back=True)]
+    return joined([*_header(steps_of), *yaml_lines(plays)])
 
 
-def _header(found: Guide) -> Iterator[str]:
-    variables = _variables(found)
-    names = [*variables, *_unknown(found.steps, variables, back=False)]
-    asked = [one for one in names if one in _used(found.steps, back=False) and not _default(variables, one)]
-    given = " ".join(f"-e {one.lower()}=..." for one in asked)
+def _header(guide: Guide) -> Iterator[str]:
+    variables = _variables(guide)
+    names = [*variables, *_unknown(guide.steps, variables, back=False)]
+    asked = [
+        name for name in names if name in _used(guide.steps, back=False) and not _default(variables, name)
+    ]
+    given = " ".join(f"-e {name.lower()}=..." for name in asked)
     yield comment(f"ansible-playbook -i INVENTORY FILE {given}")
     yield comment("The same with --tags back moves the files back; that play never runs without.")
     yield comment("Take a backup, and try it on a replica. Variables:")
-    for name, (_, said) in variables.items():
-        yield comment(f"  {name.lower()}: {said}" if said else f"  {name.lower()}")
-    for name in _unknown(found.steps, variables, back=True):
+    for name, (_, default) in variables.items():
+        yield comment(f"  {name.lower()}: {default}" if default else f"  {name.lower()}")
+    for name in _unknown(guide.steps, variables, back=True):
         yield comment(f"  {name.lower()}: for the way back, see its task")
     yield comment("  path: directories of the programs that the steps call, such as that of pg_ctl")
-    yield from (comment(line) for line in (*found.along, *found.without))
-    yield from (comment(source) for source in found.sources)
+    yield from (comment(line) for line in (*guide.along, *guide.without))
+    yield from (comment(source) for source in guide.sources)
 
 
-def _play(found: Guide, steps: Sequence[Steps], *, back: bool) -> dict[str, Any]:
-    variables, used = _variables(found), _used(steps, back=back)
+def _play(guide: Guide, steps: Sequence[Steps], *, back: bool) -> dict[str, Any]:
+    variables, used = _variables(guide), _used(steps, back=back)
     known = [name for name in variables if name in used]
     environment = ["PATH", *known, *_unknown(steps, variables, back=back)]
     defaults = {name.lower(): value for name in known if (value := _default(variables, name))}
@@ -69,16 +71,16 @@ def _play(found: Guide, steps: Sequence[Steps], *, back: bool) -> dict[str, Any]
         "vars": {"path": _PATH, **defaults},
         "environment": {name: f"{{{{ {name.lower()} }}}}" for name in environment},
         "tasks": [
-            *(_directory(name, found) for name in news),
-            *(_task(one, found, back=back) for one in steps),
+            *(_directory(name, guide) for name in news),
+            *(_task(step, guide, back=back) for step in steps),
         ],
     }
 
 
-def _variables(found: Guide) -> dict[str, tuple[str, str]]:
+def _variables(guide: Guide) -> dict[str, tuple[str, str]]:
     """Each variable of the steps with its value and what is said of it."""
-    matches = [_VARIABLE.fullmatch(line.strip()) for line in found.variables.splitlines()]
-    return {one[1]: (one[2], one[3] or "") for one in matches if one}
+    matches = [_VARIABLE.fullmatch(line.strip()) for line in guide.variables.splitlines()]
+    return {match[1]: (match[2], match[3] or "") for match in matches if match}
 
 
 def _default(variables: dict[str, tuple[str, str]], name: str) -> str:
@@ -88,7 +90,10 @@ def _default(variables: dict[str, tuple[str, str]], name: str) -> str:
 
 def _used(steps: Sequence[Steps], *, back: bool) -> set[str]:
     return {
-        name for one in steps if not one.by_hand for name in _USED.findall(one.back if back else one.there)
+        name
+        for step in steps
+        if not step.by_hand
+        for name in _USED.findall(step.back if back else step.there)
     }
 
 
@@ -97,20 +102,20 @@ def _unknown(steps: Sequence[Steps], variables: dict[str, tuple[str, str]], *, b
     return sorted(_used(steps, back=back) - variables.keys())
 
 
-def _directory(name: str, found: Guide) -> dict[str, Any]:
+def _directory(name: str, guide: Guide) -> dict[str, Any]:
     """The directory on a new device, which the account of the steps must be able to write to."""
     path = f"{{{{ {name.lower()} }}}}"
-    made = {"path": path, "state": "directory", "owner": found.account, "mode": "0755"}
+    made = {"path": path, "state": "directory", "owner": guide.account, "mode": "0755"}
     return {"name": f"Make the directory {name.lower()} on the new device", "ansible.builtin.file": made}
 
 
-def _task(step: Steps, found: Guide, *, back: bool) -> dict[str, Any]:
+def _task(step: Steps, guide: Guide, *, back: bool) -> dict[str, Any]:
     where, lines = ("back", step.back) if back else (f"to {step.device}", step.there)
     task: dict[str, Any] = {"name": without_jinja(f"Move the {step.role} {where}. {step.note}")}
     if step.by_hand:
         return task | {"ansible.builtin.debug": {"msg": _raw(f"By hand:\n{lines}")}}
-    if found.account != "root":
-        task["become_user"] = found.account
+    if guide.account != "root":
+        task["become_user"] = guide.account
     return task | {"ansible.builtin.shell": {"cmd": _raw(f"set -eu\n{lines}")}}
 
 

@@ -40,11 +40,15 @@ def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
     """Lines of YAML for mappings, lists, strings, numbers and booleans; a :class:`Block` is literal text."""
     space = " " * indent
     if isinstance(value, dict):
-        for key, one in value.items():
-            yield from _yaml_item(f"{space}{key}:", one, indent)
+        for key, entry in value.items():
+            yield from _yaml_item(f"{space}{key}:", entry, indent)
     else:
-        for one in value:
-            lines = list(yaml_lines(one, indent + 2)) if isinstance(one, dict | list) else [yaml_scalar(one)]
+        for entry in value:
+            lines = (
+                list(yaml_lines(entry, indent + 2))
+                if isinstance(entry, dict | list)
+                else [yaml_scalar(entry)]
+            )
             yield f"{space}- {lines[0].lstrip()}"
             yield from lines[1:]
 
@@ -108,11 +112,11 @@ class Change:
     @property
     def devices(self) -> dict[str, list[Role]]:
         """Each new device with its roles, log first."""
-        found: dict[str, list[Role]] = {}
+        roles: dict[str, list[Role]] = {}
         for role in Role:
             if role in self.moves:
-                found.setdefault(self.moves[role], []).append(role)
-        return found
+                roles.setdefault(self.moves[role], []).append(role)
+        return roles
 
     def size_gib(self, roles: Iterable[Role]) -> int:
         """Size in GiB that holds the files of some roles, rounded up."""

@@ -64,12 +64,12 @@ def _jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> Iterator[str
         yield ""
 
 
-def _job(one: RoleRequests, device: str, size_bytes: float, begins: bool) -> Iterator[str]:
-    yield f"[{one.role}]"
+def _job(role_requests: RoleRequests, device: str, size_bytes: float, begins: bool) -> Iterator[str]:
+    yield f"[{role_requests.role}]"
     yield comment(f"to {resolve(device).profile.name}")
     if begins:
         yield "stonewall"
-    reads, writes = one.reads, one.writes
+    reads, writes = role_requests.reads, role_requests.writes
     total = reads.requests + writes.requests
     if reads.requests and writes.requests:
         yield "rw=randrw"
@@ -81,9 +81,9 @@ def _job(one: RoleRequests, device: str, size_bytes: float, begins: bool) -> Ite
         yield "rw=randread" if reads.requests else "rw=randwrite"
         yield f"percentage_random={_percent(only)}"
         yield f"bssplit={split(only.sizes)}"
-    yield f"iodepth={min(max(round(one.depth), 1), _MOST_DEPTH)}"
-    if writes.requests and one.syncs:
-        yield f"fdatasync={max(round(writes.requests / one.syncs), 1)}"
+    yield f"iodepth={min(max(round(role_requests.depth), 1), _MOST_DEPTH)}"
+    if writes.requests and role_requests.syncs:
+        yield f"fdatasync={max(round(writes.requests / role_requests.syncs), 1)}"
     largest = max([*reads.sizes, *writes.sizes])
     size = min(max(size_bytes, largest, _MIB), _MOST_BYTES)
     yield f"size={-(-int(size) // _MIB)}m"
@@ -99,7 +99,7 @@ def split(sizes: Mapping[int, int]) -> str:
     Args:
         sizes: size in bytes -> number of requests.
     """
-    common = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))[:_MOST_SIZES]
+    common = sorted(sizes.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SIZES]
     total = sum(count for _, count in common)
     exact = {size: 100 * count / total for size, count in common}
     shares = {size: int(share) for size, share in exact.items()}

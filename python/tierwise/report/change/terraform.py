@@ -39,8 +39,8 @@ def volumes(change: Change) -> str:
         comment("are yours to add; the files move by --emit ansible."),
     ]
     declared = [
-        [f'variable "{name}" {{', f"  description = {hcl(said)}", "  type        = string", "}"]
-        for name, said in variables.items()
+        [f'variable "{name}" {{', f"  description = {hcl(text)}", "  type        = string", "}"]
+        for name, text in variables.items()
     ]
     return joined(line for part in [header, *declared, *parts] for line in [*part, ""]).rstrip("\n") + "\n"
 

@@ -37,7 +37,7 @@ def bar_chart(
     bars: Sequence[Bar], x: alt.X, palette: Mapping[str, str], look: Look, title: str
 ) -> alt.LayerChart:
     """Bars side by side with their figures at the end, a thin line for each interval."""
-    labels = list(dict.fromkeys(one.row for one in bars))
+    labels = list(dict.fromkeys(bar.row for bar in bars))
     base = plotted(bars).encode(
         y=rows(labels, look, 0.28, two_lines=look.narrow),
         yOffset=alt.YOffset(
@@ -60,7 +60,7 @@ def bar_chart(
         base.mark_text(align="left", dx=6, fontSize=11).encode(text="text:N", color=muted),
     ]
     height = (52 if len(palette) == 1 else 84) + len(labels) * (14 + 16 * len(palette))
-    room = 12 + _PX_OF_CHARACTER * max(len(one.text) for one in bars)
+    room = 12 + _PX_OF_CHARACTER * max(len(bar.text) for bar in bars)
     return finish(layers, look, height, title, right_px=round(room))
 
 
@@ -68,10 +68,12 @@ def stacked_chart(
     slices: Sequence[Slice], x: alt.X, palette: Mapping[str, str], look: Look, title: str
 ) -> alt.LayerChart:
     """One bar for each row, of slices one after the other."""
-    labels = list(dict.fromkeys(one.row for one in slices))
-    seen = {one.group for one in slices}
+    labels = list(dict.fromkeys(bar_slice.row for bar_slice in slices))
+    seen = {bar_slice.group for bar_slice in slices}
     palette = {group: colour for group, colour in palette.items() if group in seen}
-    data = [asdict(one) | {"ink": text_on(palette[one.group], look.colour)} for one in slices]
+    data = [
+        asdict(bar_slice) | {"ink": text_on(palette[bar_slice.group], look.colour)} for bar_slice in slices
+    ]
     base = plot(data).encode(y=rows(labels, look, 0.3, two_lines=look.narrow))
     bars = base.mark_bar(stroke=look.colour("ground"), strokeWidth=1).encode(
         x=x, x2="end:Q", color=group_colour(palette, look)
@@ -115,16 +117,16 @@ class Dot(Mark):
     bound: str = Bound.EXACT.value
 
 
-def dot(row: str, group: str, found: Interval, shown: Callable[[float], str], unit: str = "") -> Dot:
+def dot(row: str, group: str, interval: Interval, shown: Callable[[float], str], unit: str = "") -> Dot:
     """The dot of an interval; only an exact estimate shows its ends."""
-    exact = found.bound is Bound.EXACT
-    low, high = (found.low, found.high) if exact else (None, None)
-    text = numbers.signed(found, shown(found.estimate) + unit)
+    exact = interval.bound is Bound.EXACT
+    low, high = (interval.low, interval.high) if exact else (None, None)
+    text = numbers.signed(interval, shown(interval.estimate) + unit)
     if not exact:
         span = "stopped at the cap"
     else:
         span = "one run" if low is None or high is None else numbers.span(shown(low), shown(high))
-    return Dot(row, group, text, found.estimate, span, low, high, found.bound.value)
+    return Dot(row, group, text, interval.estimate, span, low, high, interval.bound.value)
 
 
 def dot_chart(
@@ -148,9 +150,9 @@ def dot_chart(
         line: whether to mark ratio 1, where both sides are equal.
         below: layers behind the dots.
     """
-    shown = dots if look.narrow else [replace(one, text=f"{one.text}  ({one.span})") for one in dots]
+    shown = dots if look.narrow else [replace(dot, text=f"{dot.text}  ({dot.span})") for dot in dots]
     base = plotted(shown).encode(
-        y=rows([one.row for one in dots], look, two_lines=True),
+        y=rows([dot.row for dot in dots], look, two_lines=True),
         color=group_colour(palette, look, shown=False),
     )
     text = base.mark_text(align="left", fontSize=12 if look.narrow else 13).encode(
@@ -165,7 +167,7 @@ def grouped_dot_chart(
     dots: Sequence[Dot], x: alt.X, palette: Mapping[str, str], look: Look, title: str, *, line: bool = False
 ) -> alt.LayerChart:
     """A row for several dots, one below the other, told apart by a legend; arguments as for one dot."""
-    labels = list(dict.fromkeys(one.row for one in dots))
+    labels = list(dict.fromkeys(dot.row for dot in dots))
     base = plotted(dots).encode(
         y=rows(labels, look, 0.28),
         yOffset=alt.YOffset("group:N", sort=list(palette), scale=alt.Scale(domain=list(palette))),

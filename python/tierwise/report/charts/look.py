@@ -271,16 +271,16 @@ def figure(name: str, title: str, marks: Sequence[Mark], draw: Draw) -> Figure |
 def in_words(title: str, marks: Iterable[Mark]) -> str:
     """What a chart shows, row by row, for those who cannot see it."""
     rows: dict[str, list[str]] = {}
-    for one in marks:
-        group = "" if one.group in ("", one.row) else f"{one.group} "
-        rows.setdefault(one.row, []).append(group + one.text)
+    for mark in marks:
+        group = "" if mark.group in ("", mark.row) else f"{mark.group} "
+        rows.setdefault(mark.row, []).append(group + mark.text)
     listed = "; ".join(f"{row}: {', '.join(parts)}" for row, parts in rows.items())
     return f"{title}. {listed}."
 
 
 def plotted(marks: Iterable[Mark]) -> alt.Chart:
     """A chart of marks, without encodings; fields have the names of their attributes."""
-    return plot([asdict(one) for one in marks])
+    return plot([asdict(mark) for mark in marks])
 
 
 _SCALE = 2.0

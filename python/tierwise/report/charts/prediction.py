@@ -15,14 +15,17 @@ from tierwise.report.recording.prediction_words import scenario_parts
 
 def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = WIDE) -> alt.LayerChart:
     """Rate, or time for work done once, of the recorded run and of each answer that has one."""
-    shown = [base, *(one for one in answers if one.rate_per_s and one.scenario.changes)]
+    shown = [base, *(answer for answer in answers if answer.rate_per_s and answer.scenario.changes)]
     title = "Predicted time (s)" if base.once else f"Predicted {base.unit} a second"
     text = numbers.seconds if base.once else numbers.significant
     dots = [
         dot(
-            ", ".join(scenario_parts(one.scenario)), "", Interval(found.value, found.low, found.high, 1), text
+            ", ".join(scenario_parts(answer.scenario)),
+            "",
+            Interval(elapsed_s.value, elapsed_s.low, elapsed_s.high, 1),
+            text,
         )
-        for one in shown
-        if (found := one.elapsed_s if base.once else one.rate_per_s)
+        for answer in shown
+        if (elapsed_s := answer.elapsed_s if base.once else answer.rate_per_s)
     ]
     return dot_chart(dots, zero_x(f"{title}, 95 % interval", look), {"": "place-1"}, look, title)

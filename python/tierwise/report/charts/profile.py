@@ -32,21 +32,21 @@ _PX_OF_SHARE = 26
 """Width in pixels of a label."""
 
 
-def profile_chart(found: Breakdown, look: Look = WIDE) -> alt.LayerChart:
+def profile_chart(breakdown: Breakdown, look: Look = WIDE) -> alt.LayerChart:
     """Shares of each class's time, like a flame graph of two levels: parts, and roles below them."""
     plot_px = look.width_px - (120 if look.narrow else 140)
-    slices = [one for each in found.classes for one in _slices(each, plot_px)]
+    slices = [bar_slice for each in breakdown.classes for bar_slice in _slices(each, plot_px)]
     parts = {PART_NAMES[part]: colour for part, colour in _PART_COLOURS.items()}
     x = percent_x("Share of time (%)")
     return stacked_chart(slices, x, parts | ROLE_COLOURS, look, "Where the time went")
 
 
-def _slices(one: ClassTime, plot_px: float) -> Iterator[Slice]:
+def _slices(class_time: ClassTime, plot_px: float) -> Iterator[Slice]:
     """Parts in their order, and each role's share below its part; labels where there is room."""
-    name = CLASS_NAMES[one.name]
+    name = CLASS_NAMES[class_time.name]
     start = 0.0
     for part in PART_NAMES:
-        own = [each for each in one.slices if each.part == part and each.share > 0]
+        own = [each for each in class_time.slices if each.part == part and each.share > 0]
         share = sum(each.share for each in own)
         if share:
             label = f"{100 * share:.0f}" if share * plot_px >= _PX_OF_SHARE else ""
@@ -62,10 +62,12 @@ def _slice(row: str, group: str, start: float, share: float, label: str) -> Slic
     return Slice(row, group, numbers.percent(share), 100 * start, 100 * (start + share), label)
 
 
-def described_profile(found: Breakdown) -> str:
+def described_profile(breakdown: Breakdown) -> str:
     """The shares of parts in words."""
-    slices = [one for each in found.classes for one in _slices(each, 0)]
-    return in_words("Share of time", [one for one in slices if not one.row.endswith(_BY_ROLE)])
+    slices = [bar_slice for each in breakdown.classes for bar_slice in _slices(each, 0)]
+    return in_words(
+        "Share of time", [bar_slice for bar_slice in slices if not bar_slice.row.endswith(_BY_ROLE)]
+    )
 
 
 LOG_WAITS = "waits for the log"
@@ -77,28 +79,32 @@ _PERCENT = 100.0
 
 def rate_chart(day: Timeline, look: Look) -> alt.LayerChart:
     """Transactions (or requests) a second of each recording."""
-    points = [_point(one, day.unit, one.rate_per_s) for one in day.moments if one.rate_per_s is not None]
+    points = [
+        _point(moment, day.unit, moment.rate_per_s) for moment in day.moments if moment.rate_per_s is not None
+    ]
     return _lines(points, {day.unit: "place-1"}, look, f"{day.unit.capitalize()} a second")
 
 
 def p99_chart(day: Timeline, look: Look) -> alt.LayerChart:
     """99th percentile of the latency of each recording, in ms."""
-    points = [_point(one, "p99", one.p99_us / 1e3) for one in day.moments if one.p99_us is not None]
+    points = [
+        _point(moment, "p99", moment.p99_us / 1e3) for moment in day.moments if moment.p99_us is not None
+    ]
     return _lines(points, {"p99": "place-1"}, look, "p99 latency (ms)")
 
 
 def shares_chart(day: Timeline, look: Look) -> alt.LayerChart:
     """Sessions' time that goes to the log, dashed; and time in which each role's device is busy."""
     points = [
-        _point(one, LOG_WAITS, _PERCENT * one.log_wait_share)
-        for one in day.moments
-        if one.log_wait_share is not None
+        _point(moment, LOG_WAITS, _PERCENT * moment.log_wait_share)
+        for moment in day.moments
+        if moment.log_wait_share is not None
     ]
     points += [
-        _point(one, role.value, _PERCENT * one.busy.get(role, 0.0))
+        _point(moment, role.value, _PERCENT * moment.busy.get(role, 0.0))
         for role in day.roles
-        for one in day.moments
-        if not one.without
+        for moment in day.moments
+        if not moment.without
     ]
     colours = {LOG_WAITS: "ink"} | {role.value: ROLE_COLOURS[role.value] for role in day.roles}
     return _lines(points, colours, look, "Share of time (%)")
@@ -128,7 +134,7 @@ def _lines(
 
 def _time_axis(points: Sequence[Mapping[str, object]]) -> alt.Axis:
     """Hours and minutes; with seconds if the whole day takes only minutes."""
-    times = [datetime.fromisoformat(str(one["at"])) for one in points]
+    times = [datetime.fromisoformat(str(point["at"])) for point in points]
     is_short = not times or max(times) - min(times) < _SHORT
     shape = "%H:%M:%S" if is_short else "%H:%M"
     return axis("Time (UTC)", tickCount=6, grid=False, format=shape, labelExpr="datum.label")
@@ -137,24 +143,30 @@ def _time_axis(points: Sequence[Mapping[str, object]]) -> alt.Axis:
 def described_rate(day: Timeline) -> str:
     """The same chart in words."""
     rates = (
-        f"{one.started_at} {numbers.significant(one.rate_per_s)}" for one in day.moments if one.rate_per_s
+        f"{moment.started_at} {numbers.significant(moment.rate_per_s)}"
+        for moment in day.moments
+        if moment.rate_per_s
     )
     return _described(f"{day.unit.capitalize()} a second", rates)
 
 
 def described_p99(day: Timeline) -> str:
     """The same chart in words."""
-    latencies = (f"{one.started_at} {numbers.microseconds(one.p99_us)}" for one in day.moments if one.p99_us)
+    latencies = (
+        f"{moment.started_at} {numbers.microseconds(moment.p99_us)}"
+        for moment in day.moments
+        if moment.p99_us
+    )
     return _described("99th percentile of the latency", latencies)
 
 
 def described_shares(day: Timeline) -> str:
     """The same chart in words."""
     parts = (
-        f"{one.started_at} {LOG_WAITS} {numbers.percent(one.log_wait_share)}, "
-        + ", ".join(f"{role} {numbers.percent(one.busy.get(role, 0.0))}" for role in day.roles)
-        for one in day.moments
-        if not one.without
+        f"{moment.started_at} {LOG_WAITS} {numbers.percent(moment.log_wait_share)}, "
+        + ", ".join(f"{role} {numbers.percent(moment.busy.get(role, 0.0))}" for role in day.roles)
+        for moment in day.moments
+        if not moment.without
     )
     return _described("Share of time", parts)
 

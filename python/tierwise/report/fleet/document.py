@@ -55,80 +55,82 @@ def answer_texts(advice: FleetAdvice) -> list[Block]:
 
 def sections(advice: FleetAdvice) -> list[Block]:
     """Databases, shared devices, moves, and what is left out."""
-    found = (
+    made = (
         ("Databases", "databases", [database_table(advice)]),
         ("Shared devices", "shared", sharing_blocks(advice)),
         ("How sure each move is", "moves", move_blocks(advice)),
         ("Left out", "left-out", left_out_blocks(advice)),
     )
-    return [Section(title, blocks, id=name) for title, name, blocks in found if blocks]
+    return [Section(title, blocks, id=name) for title, name, blocks in made if blocks]
 
 
 def database_table(advice: FleetAdvice) -> Table:
     """One row for each database, those that gain most first."""
     figures = ["times\nfaster", "importance", "p99", _unit(advice)]
-    found = table(["moves"], figures, names=["database"])
-    for one in sorted(advice.databases, key=lambda one: -one.importance * one.option.gain):
-        option = one.option
+    databases = table(["moves"], figures, names=["database"])
+    for database in sorted(
+        advice.databases, key=lambda database: -database.importance * database.option.gain
+    ):
+        option = database.option
         tone = Tone.PLAIN if option.placement else Tone.QUIET
-        found.add(
-            one.name,
-            Cell(_moves(one), tone),
+        databases.add(
+            database.name,
+            Cell(_moves(database), tone),
             estimate(option.speedup if option.placement else None, numbers.ratio),
-            figure(one.importance, numbers.printed),
+            figure(database.importance, numbers.printed),
             estimate(option.p99_us, numbers.microseconds),
             figure(option.cost_per_month, amount_words),
         )
-    return found
+    return databases
 
 
 def move_blocks(advice: FleetAdvice) -> list[Block]:
     """How often each move is in the best set, those outside it last; nothing without a move."""
     if not advice.moves:
         return []
-    found = table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
+    move_table = table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
     shown = [move for move in advice.moves if move.chosen or move.draws_share >= _LEAST_SHARE]
     for move in shown:
         share = Cell(numbers.percent(move.draws_share), value=move.draws_share)
         advised = "yes" if move.chosen else "no"
-        found.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
+        move_table.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
     text = (
         f"Share of {advice.draws} draws of all speed-ups from their intervals (seed {advice.seed}) in which "
         "the best set has the move."
     )
-    return [found, Text(text, Tone.QUIET)]
+    return [move_table, Text(text, Tone.QUIET)]
 
 
 def curve_table(advice: FleetAdvice) -> Table:
     """The best set for other budgets; that of the asked budget is marked."""
-    found = table([], [f"budget\n{_unit(advice)}", f"cost\n{_unit(advice)}", "gain"])
-    for one in advice.curve:
-        tone = Tone.HEADLINE if one.budget_per_month == advice.budget_per_month else Tone.PLAIN
-        found.add(
-            Cell(amount_words(one.budget_per_month), tone, value=one.budget_per_month),
-            Cell(amount_words(one.cost_per_month), tone, value=one.cost_per_month),
-            Cell(numbers.percent(one.gain_share), tone, value=one.gain_share),
+    curves = table([], [f"budget\n{_unit(advice)}", f"cost\n{_unit(advice)}", "gain"])
+    for point in advice.curve:
+        tone = Tone.HEADLINE if point.budget_per_month == advice.budget_per_month else Tone.PLAIN
+        curves.add(
+            Cell(amount_words(point.budget_per_month), tone, value=point.budget_per_month),
+            Cell(amount_words(point.cost_per_month), tone, value=point.cost_per_month),
+            Cell(numbers.percent(point.gain_share), tone, value=point.gain_share),
         )
-    return found
+    return curves
 
 
 def left_out_blocks(advice: FleetAdvice) -> list[Block]:
     """Each recording that could not be used, with the reason and the fix."""
     if not advice.left_out:
         return []
-    found = table(["reason", "what to do"], [], names=["recording"])
-    for one in advice.left_out:
-        found.add(one.name, one.problem, one.fix)
-    return [found]
+    left_out_table = table(["reason", "what to do"], [], names=["recording"])
+    for recording in advice.left_out:
+        left_out_table.add(recording.name, recording.problem, recording.fix)
+    return [left_out_table]
 
 
 def remark_blocks(advice: FleetAdvice) -> list[Block]:
     """Prices, notes and warnings; each names its databases. Warnings of the most databases are in sight."""
-    warnings = sorted(advice.warnings, key=lambda one: -len(one.databases))
+    warnings = sorted(advice.warnings, key=lambda warning: -len(warning.databases))
     return [
         *price_texts(advice.prices),
-        *texts([f"Note, {_whose(one, advice)}: {one.text.rstrip('.')}." for one in advice.notes]),
-        *caution_blocks(warning_sentence(one.text, _whose(one, advice)) for one in warnings),
+        *texts([f"Note, {_whose(note, advice)}: {note.text.rstrip('.')}." for note in advice.notes]),
+        *caution_blocks(warning_sentence(warning.text, _whose(warning, advice)) for warning in warnings),
     ]
 
 
@@ -139,11 +141,11 @@ def _whose(remark: FleetRemark, advice: FleetAdvice) -> str:
     return ", ".join(remark.databases) if count <= _MOST_NAMED else f"{count} databases"
 
 
-def _moves(one: FleetDatabase) -> str:
-    if not one.option.placement:
+def _moves(fleet_database: FleetDatabase) -> str:
+    if not fleet_database.option.placement:
         return "as recorded"
-    along = f"; {moving(one.option.taken_along)} too" if one.option.taken_along else ""
-    return f"{moving(one.option.placement)}{along}"
+    along = f"; {moving(fleet_database.option.taken_along)} too" if fleet_database.option.taken_along else ""
+    return f"{moving(fleet_database.option.placement)}{along}"
 
 
 def _tone(chosen: bool) -> Tone:

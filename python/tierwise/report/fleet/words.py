@@ -39,16 +39,16 @@ _PLURALS = {
 
 def unusable_sentences(advice: FleetAdvice) -> list[str]:
     """Which recordings are not usable, why and what to do."""
-    bad = [one for one in advice.databases if one.unusable]
+    bad = [database for database in advice.databases if database.unusable]
     if not bad:
         return []
-    first = f"Not usable, so do not act on what is said of them: {some([one.name for one in bad])}."
-    return [first, *(f"{one.name}: {'; '.join(one.unusable)}." for one in bad)]
+    first = f"Not usable, so do not act on what is said of them: {some([database.name for database in bad])}."
+    return [first, *(f"{database.name}: {'; '.join(database.unusable)}." for database in bad)]
 
 
 def headline(advice: FleetAdvice) -> str:
     """``Move the logs of 31 databases and the data of 4: 58 % of all that could be gained …``."""
-    moved = [move for one in advice.databases for move in one.moves(one.chosen)]
+    moved = [move for database in advice.databases for move in database.moves(database.chosen)]
     if not moved:
         return f"Move nothing: no move{_limit(advice)} gains anything that can be told from chance."
     what = f"Move {_counted(moved)}"
@@ -66,36 +66,38 @@ def headline(advice: FleetAdvice) -> str:
 
 def money_sentences(advice: FleetAdvice) -> list[str]:
     """Cost, interval of the gain, proof of the optimum, and what more money buys."""
-    said = []
+    sentences = []
     if advice.gain_share and advice.gain < advice.full_gain:
         share = Interval(advice.gain_share.value, *advice.gain_share.interval, advice.draws)
-        said.append(
+        sentences.append(
             f"These moves cost {money(advice.cost_per_month, advice.currency)}; those that gain all of it "
             f"cost {money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, "
             f"the share is {numbers.percent_span(share)} (95\u00a0% of {advice.draws} draws)."
         )
-    said += [_gap_sentence(advice), _next_sentence(advice)]
-    return [sentence for sentence in said if sentence]
+    sentences += [_gap_sentence(advice), _next_sentence(advice)]
+    return [sentence for sentence in sentences if sentence]
 
 
 def database_sentences(advice: FleetAdvice) -> list[str]:
     """Databases that do not get the p99 that they must have, and those that stay as they are."""
     missed = [
-        f"{one.name} ({numbers.microseconds(one.must_have_p99_us)})"
-        for one in advice.databases
-        if one.p99_missed
+        f"{database.name} ({numbers.microseconds(database.must_have_p99_us)})"
+        for database in advice.databases
+        if database.p99_missed
     ]
-    unsure = [one.name for one in advice.databases if one.option.verdict == "likely reached"]
-    said = []
+    unsure = [database.name for database in advice.databases if database.option.verdict == "likely reached"]
+    sentences = []
     if missed:
-        said.append(
+        sentences.append(
             f"No placement reaches the p99 that these must have, so gain alone places them: {join(missed)}."
         )
     if unsure:
-        said.append(f"These likely reach their p99, but a part of its interval is above: {join(unsure)}.")
+        sentences.append(
+            f"These likely reach their p99, but a part of its interval is above: {join(unsure)}."
+        )
     if advice.frozen:
-        said.append(f"Frozen by the weights: {some(advice.frozen)}.")
-    return said
+        sentences.append(f"Frozen by the weights: {some(advice.frozen)}.")
+    return sentences
 
 
 def left_out_sentence(advice: FleetAdvice) -> str:
@@ -109,7 +111,7 @@ def _counted(moves: Sequence[DatabaseMove]) -> str:
     by_role: dict[Role, list[str]] = {}
     for move in moves:
         by_role.setdefault(move.role, []).append(move.database)
-    ordered = sorted(by_role.items(), key=lambda one: (-len(one[1]), list(Role).index(one[0])))
+    ordered = sorted(by_role.items(), key=lambda pair: (-len(pair[1]), list(Role).index(pair[0])))
     counted = [
         f"{_PLURALS.get(role, ROLE_NAMES[role])} of {len(names)}" for role, names in ordered if len(names) > 1
     ]
@@ -117,7 +119,7 @@ def _counted(moves: Sequence[DatabaseMove]) -> str:
     for role, (name, *others) in ordered:
         if not others:
             named.setdefault(name, []).append(ROLE_NAMES[role])
-    first = [f"{one} databases" for one in counted[:1]]
+    first = [f"{count_words} databases" for count_words in counted[:1]]
     return join([*first, *counted[1:], *(f"{join(files)} of {name}" for name, files in named.items())])
 
 
@@ -198,12 +200,12 @@ def _set_words(sharing: FleetSharing, advice: FleetAdvice) -> str:
 
 
 def _changes(sharing: FleetSharing) -> list[str]:
-    said = []
+    sentences = []
     if sharing.begun:
-        said.append(f"Further moves at the shared price: {_moves(sharing.begun)}.")
+        sentences.append(f"Further moves at the shared price: {_moves(sharing.begun)}.")
     if sharing.ended:
-        said.append(f"Moves that no longer belong to the set: {_moves(sharing.ended)}.")
-    return said
+        sentences.append(f"Moves that no longer belong to the set: {_moves(sharing.ended)}.")
+    return sentences
 
 
 def _moves(moves: list[DatabaseMove]) -> str:
@@ -211,27 +213,27 @@ def _moves(moves: list[DatabaseMove]) -> str:
 
 
 def _devices(sharing: FleetSharing, unit: str) -> Table:
-    found = table(["databases"], [f"{unit}\nshared", "separate", "saved"], names=["device"])
-    for one in sharing.devices:
+    devices_table = table(["databases"], [f"{unit}\nshared", "separate", "saved"], names=["device"])
+    for device in sharing.devices:
         money_cells = [
             Cell(amount_words(value), value=value)
-            for value in (one.cost_per_month, one.separate_cost_per_month, one.saved_per_month)
+            for value in (device.cost_per_month, device.separate_cost_per_month, device.saved_per_month)
         ]
-        found.add(one.name, ", ".join(log.database for log in one.databases), *money_cells)
-    return found
+        devices_table.add(device.name, ", ".join(log.database for log in device.databases), *money_cells)
+    return devices_table
 
 
 def _logs(sharing: FleetSharing) -> Table:
-    found = table(
+    logs_table = table(
         ["roles"],
         ["rate/s\nalone", "shared", "kept", "p99\nalone", "p99\nshared"],
         names=["database", "device"],
     )
-    for one in sharing.devices:
-        for log in one.databases:
-            found.add(
+    for device in sharing.devices:
+        for log in device.databases:
+            logs_table.add(
                 log.database,
-                one.name,
+                device.name,
                 join(log.roles),
                 estimate(log.rate_alone_per_s, numbers.significant),
                 estimate(log.rate_per_s, numbers.significant),
@@ -239,29 +241,29 @@ def _logs(sharing: FleetSharing) -> Table:
                 estimate(log.p99_alone_us, numbers.microseconds),
                 estimate(log.p99_us, numbers.microseconds),
             )
-    return found
+    return logs_table
 
 
 def _separate(sharing: FleetSharing) -> Table:
-    found = table(["why the log shares none"], [], names=["database", "device"])
-    for one in sharing.separate:
-        found.add(one.database, one.device, one.reason)
-    return found
+    separate_table = table(["why the log shares none"], [], names=["database", "device"])
+    for log in sharing.separate:
+        separate_table.add(log.database, log.device, log.reason)
+    return separate_table
 
 
 def _risks(sharing: FleetSharing) -> list[str]:
     if not sharing.devices:
         return []
-    most = max(len(one.databases) for one in sharing.devices)
-    said = [
+    most = max(len(device.databases) for device in sharing.devices)
+    sentences = [
         f"If a shared device fails, all of its databases lose their logs at once, up to {most} here. "
         "Mirror it, or share less with --share-most.",
         "The replay adds no latency for a network: all databases of a device run on its host, or reach it "
         "as fast as a local one.",
     ]
     if most > VALIDATED_MOST:
-        said.append(
+        sentences.append(
             f"Joint predictions were measured with {VALIDATED_MOST} databases on a device at most, not "
             f"with {most}."
         )
-    return said
+    return sentences

@@ -58,10 +58,10 @@ def advice_document(advice: Advice) -> list[Block]:
 def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Table:
     unit = f"{SYMBOLS.get(currency, currency)}/month"
     figures = ("times faster\nin all" if ladder else "times\nfaster", "this step\n(seeds)", unit, "GB")
-    found = table(["move"], [*figures, "more/s\nper GB", f"more/s\nper {unit}"], title)
+    moves_table = table(["move"], [*figures, "more/s\nper GB", f"more/s\nper {unit}"], title)
     for move in moves:
         gain_per_cost = figure(move.gain_per_cost, numbers.significant) if move.cost_per_month > 0 else "free"
-        found.add(
+        moves_table.add(
             f"{', '.join([move.role, *move.along])} to {move.device}",
             estimate(move.prediction.speedup, numbers.ratio),
             estimate(move.step, numbers.ratio),
@@ -71,19 +71,19 @@ def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Ta
             gain_per_cost,
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
-    return found
+    return moves_table
 
 
 def _devices(name: str, option: Option) -> Table:
     """Each new device of a placement: its roles, size, written volume and lifetime."""
     figures = ["GB", "TB written\na month", "worn out\nafter", "at the\npredicted rate"]
-    found = table(["device", "holds"], figures, name)
-    worn = {one.device: one for one in option.wear}
+    devices_table = table(["device", "holds"], figures, name)
+    worn = {wear.device: wear for wear in option.wear}
     places = {**option.placement, **option.taken_along}
     for device, size_bytes in option.size_bytes.items():
         roles = [role for role, place in places.items() if place == device]
         wear = worn.get(device)
-        found.add(
+        devices_table.add(
             device,
             ", ".join(roles),
             figure(size_bytes / 1e9, numbers.significant),
@@ -91,7 +91,7 @@ def _devices(name: str, option: Option) -> Table:
             months(wear.months) if wear else numbers.NONE,
             months(wear.predicted_months) if wear else numbers.NONE,
         )
-    return found
+    return devices_table
 
 
 def _gain(move: Move) -> float:

@@ -38,7 +38,7 @@ def further_sentences(advice: Advice) -> list[str]:
     """What goes with the decision, alternatives, the ladder, devices left out, the goal, worn devices."""
     option = advice.decision.option
     along = along_words(option).removeprefix("; ")
-    said = [
+    sentences = [
         f"What can be bought: {paid_headline(advice)}" if advice.instead else "",
         volatile_sentence(advice),
         *together_sentences(advice.decision),
@@ -52,14 +52,14 @@ def further_sentences(advice: Advice) -> list[str]:
         goal_sentence(advice),
         *_wear_sentences(option.wear, advice.run.once),
     ]
-    return [sentence for sentence in said if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def durability_sentences(advice: Advice) -> list[str]:
     """What a power cut does to each new device of the recommended placement, and whether it was tested."""
     return [
-        f"Power cut, {one.device}: {one.fact} (profile: {one.source}). Studies: {one.shown}."
-        for one in advice.durability
+        f"Power cut, {device.device}: {device.fact} (profile: {device.source}). Studies: {device.shown}."
+        for device in advice.durability
     ]
 
 
@@ -135,13 +135,13 @@ def _now_sentence(advice: Advice) -> str:
 def left_out_sentences(advice: Advice) -> list[str]:
     """The candidates that are over the budget, and those that are too small."""
     dear = [
-        f"{one.device} (at least {money(one.least_cost_per_month, advice.currency)})"
-        for one in advice.left_out
-        if one.least_cost_per_month is not None
+        f"{device.device} (at least {money(device.least_cost_per_month, advice.currency)})"
+        for device in advice.left_out
+        if device.least_cost_per_month is not None
     ]
-    none = [one for one in advice.left_out if one.least_cost_per_month is None]
-    small = [one.device for one in none if not one.ephemeral]
-    lost = [one.device for one in none if one.ephemeral]
+    none = [device for device in advice.left_out if device.least_cost_per_month is None]
+    small = [device.device for device in none if not device.ephemeral]
+    lost = [device.device for device in none if device.ephemeral]
     return [
         *([f"Left out, since the budget pays for no placement with them: {join(dear)}."] if dear else []),
         *(
@@ -163,7 +163,9 @@ def left_out_sentences(advice: Advice) -> list[str]:
 def _wear_sentences(worn: Sequence[Wear], once: bool) -> list[str]:
     """Sentences on devices that would not last five years under this load without a pause."""
     return [
-        _wear_sentence(one, once) for one in worn if _is_short(one.months) or _is_short(one.predicted_months)
+        _wear_sentence(wear, once)
+        for wear in worn
+        if _is_short(wear.months) or _is_short(wear.predicted_months)
     ]
 
 
@@ -171,20 +173,22 @@ def _is_short(lasts: float | None) -> bool:
     return lasts is not None and lasts < 5 * _MONTHS_PER_YEAR
 
 
-def _wear_sentence(one: Wear, once: bool) -> str:
+def _wear_sentence(wear: Wear, once: bool) -> str:
     """Both lifetimes of a device: as much work as recorded, and as much as is predicted."""
     recorded, predicted = (
         f"{months(lasts)} ({written / _TB:,.3g} TB a month)"
         for lasts, written in (
-            (one.months, one.written_bytes_per_month),
-            (one.predicted_months, one.predicted_bytes_per_month),
+            (wear.months, wear.written_bytes_per_month),
+            (wear.predicted_months, wear.predicted_bytes_per_month),
         )
     )
-    endurance = f"{one.endurance_tb_written:,.0f} TB" if one.endurance_tb_written else "what its maker allows"
+    endurance = (
+        f"{wear.endurance_tb_written:,.0f} TB" if wear.endurance_tb_written else "what its maker allows"
+    )
     if once:
         when = (
             f"if the job is repeated without a pause, in {recorded}; at the predicted speed, in {predicted}"
         )
     else:
         when = f"at the recorded rate in {recorded}; if the load fills the predicted rate, in {predicted}"
-    return f"{one.device} is worn out after {endurance}: {when}."
+    return f"{wear.device} is worn out after {endurance}: {when}."

@@ -31,81 +31,91 @@ from tierwise.report.recording.prediction_words import caution_blocks, moving, w
 _NOTHING = "nothing"
 
 
-def day_advice_document(found: DayAdvice) -> list[Block]:
+def day_advice_document(day_advice: DayAdvice) -> list[Block]:
     """Whether the loads agree, the advice for each, the timeline, and warnings."""
-    given = [one.advice for one in found.answers if one.advice]
+    given = [answer.advice for answer in day_advice.answers if answer.advice]
     cautions = dict.fromkeys(caution.text for advice in given for caution in advice.warnings)
     return [
-        *_unusable(found),
-        Text(agreement_sentence(found), Tone.HEADLINE),
+        *_unusable(day_advice),
+        Text(agreement_sentence(day_advice), Tone.HEADLINE),
         *(
-            Text(f"{LOAD_NAMES[one.load].capitalize()} ({one.recording}): {_said(one)}")
-            for one in found.answers
+            Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
+            for answer in day_advice.answers
         ),
-        _answers(found),
-        *([] if found.same_best else [Text("The best placements differ: compare them at each load above.")]),
-        Text(day_sentence(found.day)),
-        Text(f"Everything about one of them: tierwise advise {found.day.folder}/RECORDING.", Tone.QUIET),
-        *timeline_blocks(found.day),
-        *day_warnings(found.day),
+        _answers(day_advice),
+        *(
+            []
+            if day_advice.same_best
+            else [Text("The best placements differ: compare them at each load above.")]
+        ),
+        Text(day_sentence(day_advice.day)),
+        Text(f"Everything about one of them: tierwise advise {day_advice.day.folder}/RECORDING.", Tone.QUIET),
+        *timeline_blocks(day_advice.day),
+        *day_warnings(day_advice.day),
         *caution_blocks(map(warning_sentence, cautions)),
     ]
 
 
-def day_advice_section(found: DayAdvice) -> list[Block]:
+def day_advice_section(day_advice: DayAdvice) -> list[Block]:
     """What the advice page of its peak shows of a day: whether its loads agree, and its timeline."""
     return [
-        Text(agreement_sentence(found)),
-        _answers(found),
-        *timeline_blocks(found.day),
-        *day_warnings(found.day),
+        Text(agreement_sentence(day_advice)),
+        _answers(day_advice),
+        *timeline_blocks(day_advice.day),
+        *day_warnings(day_advice.day),
     ]
 
 
-def _unusable(found: DayAdvice) -> list[Block]:
+def _unusable(day_advice: DayAdvice) -> list[Block]:
     """The recordings of the day that are not usable, why and what to do."""
-    asked = {one.recording: one.advice for one in found.answers if one.advice and not one.advice.usable}
-    said: list[Block] = []
+    asked = {
+        answer.recording: answer.advice
+        for answer in day_advice.answers
+        if answer.advice and not answer.advice.usable
+    }
+    unusable: list[Block] = []
     for name, advice in asked.items():
         first, *others = unusable_texts(advice.usable, advice.remarks)
-        said += [Text(f"{name}: {first.text}", first.tone) if isinstance(first, Text) else first, *others]
-    return said
+        unusable += [Text(f"{name}: {first.text}", first.tone) if isinstance(first, Text) else first, *others]
+    return unusable
 
 
-def agreement_sentence(found: DayAdvice) -> str:
+def agreement_sentence(day_advice: DayAdvice) -> str:
     """Whether the peak, the mean and the worst hour ask for the same first move."""
-    given = [one for one in found.answers if one.advice]
-    names = _names([LOAD_NAMES[one.load] for one in given])
-    if len({one.recording for one in given}) == 1:
+    given = [answer for answer in day_advice.answers if answer.advice]
+    names = _names([LOAD_NAMES[answer.load] for answer in given])
+    if len({answer.recording for answer in given}) == 1:
         alone = f"One recording stands for {names}: "
         return f"{alone}first move {_first(given[0])}."
-    if found.same_first_move:
+    if day_advice.same_first_move:
         return f"The advice is the same at {names}: first move {_first(given[0])}."
-    each = "; ".join(f"at {LOAD_NAMES[one.load]}, move {_first(one)}" for one in given)
+    each = "; ".join(f"at {LOAD_NAMES[answer.load]}, move {_first(answer)}" for answer in given)
     return f"The advice depends on the load: {each}."
 
 
-def _first(one: LoadAdvice) -> str:
-    return _NOTHING if one.first_move is None else moving(dict([one.first_move]))
+def _first(answer: LoadAdvice) -> str:
+    return _NOTHING if answer.first_move is None else moving(dict([answer.first_move]))
 
 
-def _said(one: LoadAdvice) -> str:
-    return first_sentence(one.advice) if one.advice else f"no advice: {one.refused}."
+def _answer_words(answer: LoadAdvice) -> str:
+    return first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}."
 
 
-def _answers(found: DayAdvice) -> Table:
+def _answers(day_advice: DayAdvice) -> Table:
     words = ["first move", "best placement"]
-    currency = next((one.advice.currency for one in found.answers if one.advice), "")
+    currency = next((answer.advice.currency for answer in day_advice.answers if answer.advice), "")
     price = f"{SYMBOLS.get(currency, currency)}/month"
-    shown = table(words, ["times\nfaster", f"{found.day.unit}/s", "p99", price], "Best placements", ["load"])
-    for one in found.answers:
-        best = one.advice.decision.option if one.advice else None
+    shown = table(
+        words, ["times\nfaster", f"{day_advice.day.unit}/s", "p99", price], "Best placements", ["load"]
+    )
+    for answer in day_advice.answers:
+        best = answer.advice.decision.option if answer.advice else None
         if best is None:
-            shown.add(LOAD_NAMES[one.load], _first(one), numbers.NONE, *[Cell(numbers.NONE)] * 4)
+            shown.add(LOAD_NAMES[answer.load], _first(answer), numbers.NONE, *[Cell(numbers.NONE)] * 4)
             continue
         shown.add(
-            LOAD_NAMES[one.load],
-            _first(one),
+            LOAD_NAMES[answer.load],
+            _first(answer),
             moving(best.placement) or _NOTHING,
             speedup(best.prediction),
             estimate(best.prediction.rate_per_s, numbers.significant),
@@ -132,7 +142,11 @@ def timeline_blocks(day: Timeline) -> list[Block]:
 
     Formats without charts have the table alone.
     """
-    return [*_charts(day), _moments(day)] if any(one.rate_per_s for one in day.moments) else [_moments(day)]
+    return (
+        [*_charts(day), _moments(day)]
+        if any(moment.rate_per_s for moment in day.moments)
+        else [_moments(day)]
+    )
 
 
 def day_document(day: Timeline) -> list[Block]:
@@ -155,7 +169,7 @@ def day_sentence(day: Timeline) -> str:
     """``12 recordings: 120–340 transactions a second, 210 in the mean.``"""
     many = len(day.moments)
     extent = f"{many} recording{'s' if many != 1 else ''}"
-    rates = [one.rate_per_s for one in day.moments if one.rate_per_s]
+    rates = [moment.rate_per_s for moment in day.moments if moment.rate_per_s]
     if not rates:
         return f"{extent}: no work was seen."
     ends = numbers.span(numbers.significant(min(rates)), numbers.significant(max(rates)))
@@ -174,7 +188,7 @@ def loads(day: Timeline) -> list[Text]:
 
 def day_warnings(day: Timeline) -> list[Text]:
     """Warnings of the day, and the number of recordings that have some of their own."""
-    own = [one.recording for one in day.moments if one.warnings]
+    own = [moment.recording for moment in day.moments if moment.warnings]
     of_recordings = (
         [f"{len(own)} of {len(day.moments)} recordings have warnings: tierwise recording show {own[0]}"]
         if own
@@ -198,23 +212,27 @@ def _moments(day: Timeline) -> Table:
     }
     busy = [f"{role}\nbusy" for role in day.roles]
     figures = ["clients", f"{day.unit}/s", "p50", "p99", "waits for\nthe log", *busy]
-    found = table([], figures, "Timeline", names=["recording"])
-    shown = Table([*found.columns, Column("stands for", ColumnKind.NAME)], title=found.title)
-    for one in day.moments:
-        shown.add(one.recording, *_figures(one, day), one.without or ", ".join(marks.get(one.recording, [])))
+    moments_table = table([], figures, "Timeline", names=["recording"])
+    shown = Table([*moments_table.columns, Column("stands for", ColumnKind.NAME)], title=moments_table.title)
+    for moment in day.moments:
+        shown.add(
+            moment.recording,
+            *_figures(moment, day),
+            moment.without or ", ".join(marks.get(moment.recording, [])),
+        )
     return shown
 
 
-def _figures(one: Moment, day: Timeline) -> Sequence[Cell]:
-    if one.without:
+def _figures(moment: Moment, day: Timeline) -> Sequence[Cell]:
+    if moment.without:
         return [Cell(numbers.NONE)] * (5 + len(day.roles))
     return [
-        figure(one.clients, numbers.count),
-        figure(one.rate_per_s, numbers.significant),
-        figure(one.p50_us, numbers.microseconds),
-        figure(one.p99_us, numbers.microseconds),
-        figure(one.log_wait_share, numbers.percent),
-        *(figure(one.busy.get(role, 0.0), numbers.percent) for role in day.roles),
+        figure(moment.clients, numbers.count),
+        figure(moment.rate_per_s, numbers.significant),
+        figure(moment.p50_us, numbers.microseconds),
+        figure(moment.p99_us, numbers.microseconds),
+        figure(moment.log_wait_share, numbers.percent),
+        *(figure(moment.busy.get(role, 0.0), numbers.percent) for role in day.roles),
     ]
 
 

@@ -33,8 +33,8 @@ def goal_sentence(advice: Advice) -> str:
     goal = goal_text(advice.goal)
     if advice.reaching is None:
         return f"No placement reaches {goal}: every interval lies beyond it."
-    said = _SAID[advice.goal.verdict(advice.reaching.prediction)]
-    start = said.format(goal=goal, Goal=goal[0].upper() + goal[1:])
+    verdict = _SAID[advice.goal.verdict(advice.reaching.prediction)]
+    start = verdict.format(goal=goal, Goal=goal[0].upper() + goal[1:])
     where = moving(advice.reaching.placement) or "as recorded"
     price = cost(advice.reaching.cost_per_month, advice.currency)
     return f"{start}: {where}, {_figure(advice.goal, advice.reaching)}, {price}."
@@ -66,10 +66,10 @@ def space_sentences(advice: Advice) -> list[str]:
     """What the recommended placement has to hold, where settings let files grow, and what fills a device."""
     option = advice.decision.option
     moved = {**option.placement, **option.taken_along}
-    spaces = [one for one in advice.spaces if one.role in moved]
+    spaces = [space for space in advice.spaces if space.role in moved]
     return [
-        *(_space_sentence(one) for one in spaces if one.parts and one.size_bytes > one.now_bytes),
-        *(_filling_sentence(one) for one in advice.filling),
+        *(_space_sentence(space) for space in spaces if space.parts and space.size_bytes > space.now_bytes),
+        *(_filling_sentence(filling) for filling in advice.filling),
     ]
 
 
@@ -81,10 +81,11 @@ def _space_sentence(space: RoleSpace) -> str:
     )
 
 
-def _filling_sentence(one: Filling) -> str:
+def _filling_sentence(filling: Filling) -> str:
     return (
-        f"{capitalized(one.when)}, {ROLE_NAMES[one.role]} fills the free {numbers.size(one.free_bytes)} of "
-        f"{one.device} after {_span(one.full_after_s)} at the predicted rate, and the server stops."
+        f"{capitalized(filling.when)}, {ROLE_NAMES[filling.role]} fills the free "
+        f"{numbers.size(filling.free_bytes)} of {filling.device} after "
+        f"{_span(filling.full_after_s)} at the predicted rate, and the server stops."
     )
 
 
@@ -108,7 +109,7 @@ def unusable_texts(usable: bool, remarks: Sequence[Remark], first: str = _UNUSAB
     blocking = [remark for remark in remarks if remark.blocks]
     return [
         Text(first, Tone.HEADLINE),
-        *(Text(f"{capitalized(one.reason)}: {one.fix}.", Tone.WARNING) for one in blocking),
+        *(Text(f"{capitalized(remark.reason)}: {remark.fix}.", Tone.WARNING) for remark in blocking),
     ]
 
 
@@ -163,7 +164,7 @@ def price_words(option: Option, currency: str) -> str:
     price = cost(option.cost_per_month, currency)
     if option.credit_per_month == 0:
         return price
-    new, credit = (money(one, currency) for one in (option.new_per_month, option.credit_per_month))
+    new, credit = (money(amount, currency) for amount in (option.new_per_month, option.credit_per_month))
     return f"{price} ({new} for new devices, {credit} of rent ends)"
 
 
@@ -177,8 +178,8 @@ def along_words(option: Option) -> str:
 def together_sentences(decision: Decision) -> list[str]:
     """Which roles move as one, and why."""
     return [
-        f"{capitalized(_names(one.roles))} can only move together: {one.because}."
-        for one in decision.together
+        f"{capitalized(_names(group.roles))} can only move together: {group.because}."
+        for group in decision.together
     ]
 
 
@@ -196,7 +197,7 @@ def volatile_sentence(advice: Advice) -> str:
 
 def _as_one(decision: Decision) -> str:
     moved = decision.option.placement
-    return " together" if any(moved.keys() >= set(one.roles) for one in decision.together) else ""
+    return " together" if any(moved.keys() >= set(group.roles) for group in decision.together) else ""
 
 
 def staying(advice: Advice) -> tuple[str, str]:
@@ -214,10 +215,10 @@ def staying(advice: Advice) -> tuple[str, str]:
 
 
 def _no_other(advice: Advice) -> str:
-    if any(one.least_cost_per_month is not None for one in advice.left_out):
+    if any(device.least_cost_per_month is not None for device in advice.left_out):
         return f"no other placement costs {limit_words(advice).removeprefix(' for ')}"
     if advice.left_out:
-        return f"no file fits on {join([one.device for one in advice.left_out])}"
+        return f"no file fits on {join([device.device for device in advice.left_out])}"
     if advice.tried <= 1:
         return "no file asks enough of a device to be worth a move"
     return "no other placement could be replayed"
@@ -239,20 +240,20 @@ def _because(time: Sequence[TimeShare]) -> str:
     return f", because {_share(first)}{device}"
 
 
-def _share(one: TimeShare) -> str:
-    return f"{numbers.percent(one.share)} of the sessions' time is spent {part_name(one.part)}"
+def _share(time_share: TimeShare) -> str:
+    return f"{numbers.percent(time_share.share)} of the sessions' time is spent {part_name(time_share.part)}"
 
 
 def _remedies(decision: Decision) -> str:
     """What would help, for the greatest parts of the time."""
-    known = [one for one in decision.time if one.remedy]
-    said = [
-        one.remedy
-        if one is decision.time[0] and decision.why == "alike"  # which has named its share
-        else f"{one.remedy} ({numbers.percent(one.share)} {part_name(one.part)})"
-        for one in known
+    known = [share for share in decision.time if share.remedy]
+    remedies = [
+        share.remedy
+        if share is decision.time[0] and decision.why == "alike"  # which has named its share
+        else f"{share.remedy} ({numbers.percent(share.share)} {part_name(share.part)})"
+        for share in known
     ]
-    return f" What would: {'; '.join(said)}." if said else ""
+    return f" What would: {'; '.join(remedies)}." if remedies else ""
 
 
 def part_name(part: str) -> str:

@@ -22,9 +22,9 @@ def machine_blocks(advice: Advice) -> list[Block]:
     figures = ["vCPUs", "GiB", *gain_headings(advice.run.unit, advice.currency, once)]
     moved = any(move.with_moves for move in advice.machines)
     figures += ["with the\nmoves"] if moved else []
-    found = table(["machine"], figures, "Machine instead")
+    machine_table = table(["machine"], figures, "Machine instead")
     for move in advice.machines:
-        found.add(
+        machine_table.add(
             move.instance,
             figure(move.vcpus, numbers.significant),
             figure(move.memory_gib, numbers.significant),
@@ -33,7 +33,7 @@ def machine_blocks(advice: Advice) -> list[Block]:
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
     text = f"Compared with {advice.instance.name}, every file where it is: rent more a month."
-    blocks: list[Block] = [found, Text(text, Tone.QUIET)]
+    blocks: list[Block] = [machine_table, Text(text, Tone.QUIET)]
     return blocks
 
 
@@ -42,7 +42,7 @@ def growing_blocks(advice: Advice) -> list[Block]:
     growing = advice.growing
     if growing is None:
         return []
-    found = Table(
+    table = Table(
         [
             Column("what", ColumnKind.NAME),
             Column("suffices up to\ntimes"),
@@ -52,30 +52,32 @@ def growing_blocks(advice: Advice) -> list[Block]:
     )
     for limit in growing.limits:
         is_rate = limit.factor is not None and limit.what not in ("space", "wear")
-        found.add(
+        table.add(
             name_of(limit),
             _times(growing, limit.factor),
             figure(growing.rate_per_s * (limit.factor or 0) if is_rate else None, numbers.significant),
             tone=Tone.PLAIN if limit.factor is not None else Tone.QUIET,
         )
-    return [*(Text(sentence) for sentence in growing_sentences(advice, growing)), found]
+    return [*(Text(sentence) for sentence in growing_sentences(advice, growing)), table]
 
 
 def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
     """What breaks first and when, and the cheapest answer to it."""
     first, answer = growing.first, growing.answer
     kept = growing.keeps_up_to
-    said = []
+    sentences = []
     if first is None or answer is None:
-        said.append(f"With {growing.factor:g} times the data and the load, nothing that is modelled breaks.")
+        sentences.append(
+            f"With {growing.factor:g} times the data and the load, nothing that is modelled breaks."
+        )
     else:
-        said.append(
+        sentences.append(
             f"Growth: {name_of(first)} breaks first, {_when(first)}. {answer_sentence(advice, first, answer)}"
         )
     if kept is not None:
         load = f"up to {numbers.ratio(kept)} times the load" if kept > 1 else "with less than the load"
-        said.append(f"In all, the recorded placement keeps up {load}, on the recorded cores.")
-    return said
+        sentences.append(f"In all, the recorded placement keeps up {load}, on the recorded cores.")
+    return sentences
 
 
 def answer_sentence(advice: Advice, first: GrowthLimit, answer: GrowthAnswer) -> str:

@@ -27,11 +27,11 @@ def memory_blocks(advice: Advice, titled: bool = True) -> list[Block]:
 def _table(advice: Advice, title: str) -> Table:
     once = advice.recorded.once
     figures = ("more", "engine's\nbuffer", *gain_headings(advice.run.unit, advice.currency, once))
-    found = Table(
+    table = Table(
         [Column("memory", ColumnKind.NAME), *(Column(name) for name in figures), Column("")], title=title
     )
     for move in advice.memory:
-        found.add(
+        table.add(
             numbers.size(move.memory_bytes),
             figure(move.added_bytes or None, numbers.size),
             numbers.NONE if move.buffer_bytes is None else numbers.size(move.buffer_bytes),
@@ -39,7 +39,7 @@ def _table(advice: Advice, title: str) -> Table:
             "holds all tables and indexes" if move.holds_all else "",
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
-    return found
+    return table
 
 
 def _comparison(advice: Advice) -> str:

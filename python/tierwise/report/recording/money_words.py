@@ -26,13 +26,13 @@ def money(amount: float, currency: str) -> str:
 
 
 def amount_words(amount: float) -> str:
-    """An amount without its currency; whole from 10 on."""
-    return numbers.significant(amount, 2) if 0 < abs(amount) < 10 else numbers.count(amount)
+    """An amount without its currency: to the cent below 100, unless it is whole."""
+    return numbers.amount(amount)
 
 
 def cents(amount: float) -> str:
     """An amount of a bill, to the cent, so that parts and sum agree."""
-    return f"{amount:,.2f}".replace(",", "\u202f").replace("-", "−")
+    return numbers.cents(amount)
 
 
 def cost(amount: float, currency: str) -> str:
@@ -68,24 +68,24 @@ def part_words(part: BillPart) -> str:
 def bill_table(title: str, option: Option, currency: str) -> Table:
     """Each part of a placement's price, the rent that ends, and the sum."""
     unit = f"{SYMBOLS.get(currency, currency)}/month"
-    found = table(["paid for"], [f"{unit}\nof one", unit], title, names=["new device"])
+    bills = table(["paid for"], [f"{unit}\nof one", unit], title, names=["new device"])
     for bill in option.bills:
-        _add(found, bill)
+        _add(bills, bill)
     if option.credit_per_month:
-        found.add("recorded", "rent that ends", "", figure(-option.credit_per_month, cents))
-    found.add("in all", "", "", figure(option.cost_per_month, cents), tone=Tone.QUIET)
+        bills.add("recorded", "rent that ends", "", figure(-option.credit_per_month, cents))
+    bills.add("in all", "", "", figure(option.cost_per_month, cents), tone=Tone.QUIET)
     if abs(option.cost_at_predicted_rate_per_month - option.cost_per_month) >= 0.01:
         words = "if the load fills the predicted rate, which wears drives sooner"
         cell = figure(option.cost_at_predicted_rate_per_month, cents)
-        found.add("in all", words, "", cell, tone=Tone.QUIET)
-    return found
+        bills.add("in all", words, "", cell, tone=Tone.QUIET)
+    return bills
 
 
-def _add(found: Table, bill: DeviceBill) -> None:
+def _add(table: Table, bill: DeviceBill) -> None:
     if not bill.parts:
-        found.add(bill.device, "owned", "", figure(0.0, cents))
+        table.add(bill.device, "owned", "", figure(0.0, cents))
     for part in bill.parts:
-        found.add(bill.device, part_words(part), _each(part), figure(part.per_month, cents))
+        table.add(bill.device, part_words(part), _each(part), figure(part.per_month, cents))
 
 
 def _each(part: BillPart) -> Cell:
@@ -100,23 +100,23 @@ def _quantity(value: float) -> str:
 def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
     """Where the prices come from, which of them are old, and which were not checked."""
     stale = stale_sentence(prices)
-    sources = [price_text(one.device, one) for one in prices]
+    sources = [price_text(price.device, price) for price in prices]
     return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
 
 
-def price_text(name: str, one: UsedPrice | MemoryPrice) -> Text:
+def price_text(name: str, price: UsedPrice | MemoryPrice) -> Text:
     """``Price of gp3 (2025, not checked): its source.``"""
-    said = [*([one.date] if one.date else []), *([] if one.checked else ["not checked"])]
-    dated = f" ({', '.join(said)})" if said else ""
-    return Text(f"Price of {name}{dated}: {one.source}.", Tone.QUIET)
+    sentences = [*([price.date] if price.date else []), *([] if price.checked else ["not checked"])]
+    dated = f" ({', '.join(sentences)})" if sentences else ""
+    return Text(f"Price of {name}{dated}: {price.source}.", Tone.QUIET)
 
 
 def stale_sentence(prices: Sequence[UsedPrice]) -> str:
     """The prices that may be older than a year, and those that were not checked; empty if none is."""
-    stale = [f"{one.device} ({one.date})" for one in prices if one.stale]
-    unchecked = [one.device for one in prices if not one.checked]
-    said = [
+    stale = [f"{price.device} ({price.date})" for price in prices if price.stale]
+    unchecked = [price.device for price in prices if not price.checked]
+    sentences = [
         *([f"Prices that may be older than a year: {', '.join(stale)}."] if stale else []),
         *([f"Prices that nobody checked against their source: {', '.join(unchecked)}."] if unchecked else []),
     ]
-    return " ".join([*said, "Give current ones with --prices."]) if said else ""
+    return " ".join([*sentences, "Give current ones with --prices."]) if sentences else ""

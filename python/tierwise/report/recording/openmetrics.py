@@ -49,12 +49,12 @@ FAMILIES = (TIME, RATE, SAVED, SPEEDUP, BUSY, STARTED)
 
 
 def openmetrics(
-    found: Breakdown, saved: Savings, labels: Labels, rate_per_s: float | None, started_at: str
+    breakdown: Breakdown, saved: Savings, labels: Labels, rate_per_s: float | None, started_at: str
 ) -> str:
     """The metrics of one recording; a value that is not known has no sample.
 
     Args:
-        found: where its time went.
+        breakdown: where its time went.
         saved: savings by role.
         labels: of every sample, such as the recording's name.
         rate_per_s: transactions a second.
@@ -64,19 +64,21 @@ def openmetrics(
     samples: dict[Family, list[tuple[Labels, float]]] = {
         TIME: [
             (
-                {"class": one.name, "part": part.part, "role": part.role or NO_ROLE},
+                {"class": class_time.name, "part": part.part, "role": part.role or NO_ROLE},
                 part.share,
             )
-            for one in found.classes
-            for part in one.slices
+            for class_time in breakdown.classes
+            for part in class_time.slices
         ],
         RATE: [] if rate_per_s is None else [({}, rate_per_s)],
         SAVED: [({"role": row.role}, row.share) for row in saved.rows if row.share is not None],
         SPEEDUP: [({"role": row.role}, row.speedup.value) for row in saved.rows if row.speedup is not None],
-        BUSY: [({}, found.busy_share)],
+        BUSY: [({}, breakdown.busy_share)],
         STARTED: [] if started_s is None else [({}, started_s)],
     }
-    lines = [line for one in FAMILIES if samples[one] for line in _family(one, samples[one], labels)]
+    lines = [
+        line for family in FAMILIES if samples[family] for line in _family(family, samples[family], labels)
+    ]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 

@@ -61,7 +61,7 @@ def _sentence(answers: Sequence[JointPrediction], worst: JointPrediction) -> str
 
 
 def _table(answers: Sequence[JointPrediction]) -> Table:
-    found = table(
+    rows = table(
         ["database", "scenario"],
         [
             f"{answers[0].alone.unit}/s\nalone",
@@ -72,7 +72,7 @@ def _table(answers: Sequence[JointPrediction]) -> Table:
         ],
     )
     for answer in answers:
-        found.add(
+        rows.add(
             answer.database,
             "\n".join(scenario_parts(answer.together.scenario)),
             estimate(answer.alone.rate_per_s, numbers.significant),
@@ -81,7 +81,7 @@ def _table(answers: Sequence[JointPrediction]) -> Table:
             estimate(answer.alone.p99_us, numbers.microseconds),
             estimate(answer.together.p99_us, numbers.microseconds),
         )
-    return found
+    return rows
 
 
 _MOST_TIMES = 3
@@ -118,45 +118,45 @@ def answer_table(answers: Sequence[Prediction]) -> Table:
     chief = "time" if timed else f"{answers[0].unit}/s"
     figures = (Column(name) for name in (chief, "times\nfaster", *latencies))
     words = (Column(name, ColumnKind.WORDS) for name in ("scenario", "time goes to"))
-    found = Table([next(words), *figures, next(words)])
+    table = Table([next(words), *figures, next(words)])
     for answer in answers:
         shown = [] if timed else [answer.p50_us, answer.p99_us]
-        found.add(
+        table.add(
             "\n".join(scenario_parts(answer.scenario)),
             chief_figure(answer, timed),
             speedup(answer),
             *(estimate(latency, numbers.microseconds) for latency in shown),
             _times(answer),
         )
-    return found
+    return table
 
 
 def ranking_table(base: Prediction, ranking: Ranking) -> Table:
     """The best placements; those not distinguishable from the best are marked."""
     chief = "time" if base.once else f"{base.unit}/s"
-    found = table(["rank", *ranking.roles], [chief, "times\nfaster", "p99\nlatency"])
+    rankings = table(["rank", *ranking.roles], [chief, "times\nfaster", "p99\nlatency"])
     for number, answer in enumerate(ranking.closer[:_MOST_RANKED], start=1):
         mark = "=" if number > 1 and ranking.alike(answer) else ""
-        found.add(
+        rankings.add(
             f"{number}{mark}",
             *(answer.scenario.placement.get(role, RECORDED) for role in ranking.roles),
             chief_figure(answer, base.once),
             speedup(answer),
             estimate(answer.p99_us, numbers.microseconds),
         )
-    return found
+    return rankings
 
 
 def notes(answers: Sequence[Prediction]) -> list[Text]:
     """The bound and the notes of each answer; if there are several, each line names its answer."""
-    said: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for answer in answers:
         own = [*([bound_sentence(answer)] if answer.bound else []), *answer.notes]
         name = f"{', '.join(scenario_parts(answer.scenario))}: " if len(answers) > 1 else ""
         keeps = answer.scenario.selected or answer.scenario.settings  # a name keeps its letters
         begin = str if keeps and name else capitalized
-        said |= dict.fromkeys(begin(f"{name}{sentence.rstrip('.')}.") for sentence in own)
-    return [Text(sentence) for sentence in said]
+        texts |= dict.fromkeys(begin(f"{name}{sentence.rstrip('.')}.") for sentence in own)
+    return [Text(sentence) for sentence in texts]
 
 
 def warnings_of(answers: Sequence[Prediction]) -> list[Block]:
@@ -170,16 +170,16 @@ def warnings_of(answers: Sequence[Prediction]) -> list[Block]:
     )
 
 
-def _named(said: Sequence[tuple[Prediction, Sequence[str]]]) -> list[str]:
+def _named(texts_of: Sequence[tuple[Prediction, Sequence[str]]]) -> list[str]:
     """Each warning; one that not all answers have names the first that has it."""
-    found: dict[str, list[Prediction]] = {}
-    for answer, sentences in said:
+    by_text: dict[str, list[Prediction]] = {}
+    for answer, sentences in texts_of:
         for text in dict.fromkeys(sentences):
-            found.setdefault(text, []).append(answer)
-    changed = sum(bool(answer.scenario.changes) for answer, _ in said)
+            by_text.setdefault(text, []).append(answer)
+    changed = sum(bool(answer.scenario.changes) for answer, _ in texts_of)
     return [
         warning_sentence(text, "" if len(of) >= changed else ", ".join(scenario_parts(of[0].scenario)))
-        for text, of in found.items()
+        for text, of in by_text.items()
     ]
 
 
@@ -230,9 +230,9 @@ def _loads(answers: Sequence[Prediction]) -> list[Table | Text]:
     """The I/O load of each role on its device, for a single answer."""
     if len(answers) != 1 or not answers[0].io:
         return []
-    found = table([], ["files", "reads/s", "writes/s", "flushes/s", "busy"], names=["role", "on"])
+    loads_table = table([], ["files", "reads/s", "writes/s", "flushes/s", "busy"], names=["role", "on"])
     for role, load in answers[0].io.items():
-        found.add(
+        loads_table.add(
             role,
             load.device,
             figure(load.size_bytes, numbers.size),
@@ -245,7 +245,7 @@ def _loads(answers: Sequence[Prediction]) -> list[Table | Text]:
     write_through = any(
         load.writes_per_s and not load.flushes_per_s and load.device != RECORDED for load in loads
     )
-    return [found, *([Text(_NO_FLUSHES, Tone.QUIET)] if write_through else [])]
+    return [loads_table, *([Text(_NO_FLUSHES, Tone.QUIET)] if write_through else [])]
 
 
 def _with_bytes(rate_per_s: float, bytes_per_s: float) -> Cell:

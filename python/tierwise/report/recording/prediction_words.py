@@ -30,8 +30,8 @@ def caution_blocks(warnings: Iterable[str], folded: Iterable[str] = ()) -> list[
         warnings: by :func:`warning_sentence`, those that matter most first.
         folded: further ones that are never in sight.
     """
-    said, more = list(warnings), list(folded)
-    shown, rest = said[:MOST_IN_SIGHT], [*said[MOST_IN_SIGHT:], *more]
+    first, more = list(warnings), list(folded)
+    shown, rest = first[:MOST_IN_SIGHT], [*first[MOST_IN_SIGHT:], *more]
     blocks: list[Block] = texts(shown, Tone.WARNING)
     if rest:
         title = f"{len(rest)} more warning{'s' if len(rest) > 1 else ''}"
@@ -44,13 +44,13 @@ def warning_sentence(text: str, where: str = "") -> str:
     return f"Warning{f', {where}' if where else ''}: {text.rstrip('.')}."
 
 
-def _placed(one: Caution) -> str:
-    return warning_sentence(one.text, _places(one.placements))
+def _placed(caution: Caution) -> str:
+    return warning_sentence(caution.text, _places(caution.placements))
 
 
 def _places(placements: Sequence[Mapping[Role, str]]) -> str:
     """``with the log to ram, or …``; empty for a warning of all placements."""
-    named = [moving(one) for one in placements[:_MOST_PLACES]]
+    named = [moving(placement) for placement in placements[:_MOST_PLACES]]
     more = len(placements) - len(named)
     return " or ".join([*named, *([f"{more} more placements"] if more else [])])
 
@@ -173,7 +173,7 @@ def ranking_sentence(ranking: Ranking) -> str:
         return "No placement could be replayed."
     best = ranking.closer[0]
     tried = f"Best of {ranking.tried:,} placements".replace(",", "\u202f")
-    alike = [one for one in ranking.closer[1:] if ranking.alike(one)]
+    alike = [prediction for prediction in ranking.closer[1:] if ranking.alike(prediction)]
     known = f"; the next {len(alike)} cannot be told from it" if alike else ""
     where = ", ".join(f"{role} on {device}" for role, device in best.scenario.placement.items())
     return f"{tried}: {where}: {_gain(best)}{known}."
@@ -210,7 +210,7 @@ def _at_rate(answer: Prediction) -> str:
         return "no figure"
     if answer.saturated:
         return f"saturated, no more than {numbers.significant(answer.rate_per_s.value)} a second are done"
-    p50, p99 = (numbers.microseconds(one.value) for one in (answer.p50_us, answer.p99_us))
+    p50, p99 = (numbers.microseconds(latency.value) for latency in (answer.p50_us, answer.p99_us))
     return f"all are done, half of them within {p50} and 99\u00a0% within {p99}"
 
 
@@ -225,18 +225,18 @@ def _subject(scenario: Scenario) -> str:
 
 def headline(answers: Sequence[Prediction]) -> list[str]:
     """The best of the answers as a sentence, and a sentence for each that was refused."""
-    given = [one for one in answers if one.speedup]
-    best = max(given, key=lambda one: one.speedup.value if one.speedup else 0.0, default=None)
-    refused = [one for one in answers if one.refused]
-    return [answer_sentence(one) for one in ([best] if best else []) + refused]
+    given = [answer for answer in answers if answer.speedup]
+    best = max(given, key=lambda answer: answer.speedup.value if answer.speedup else 0.0, default=None)
+    refused = [answer for answer in answers if answer.refused]
+    return [answer_sentence(answer) for answer in ([best] if best else []) + refused]
 
 
 def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, list[str]]:
     """Full name of each device -> the roles on it."""
-    found: dict[str, list[str]] = {}
+    by_device: dict[str, list[str]] = {}
     for role, device in placement.items():
-        found.setdefault(device if device == RECORDED else resolve(device).name, []).append(role)
-    return found
+        by_device.setdefault(device if device == RECORDED else resolve(device).name, []).append(role)
+    return by_device
 
 
 def _roles(roles: Sequence[str], rest: str) -> str:

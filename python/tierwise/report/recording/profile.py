@@ -17,55 +17,55 @@ from tierwise.report.recording.profile_words import finding
 
 
 def profile_document(
-    found: Breakdown, saved: Savings, warnings: Sequence[str], devices: Sequence[Device] = ()
+    breakdown: Breakdown, saved: Savings, warnings: Sequence[str], devices: Sequence[Device] = ()
 ) -> list[Block]:
     """The whole profile, in print order."""
     return [
-        Text(finding(found, saved), Tone.HEADLINE),
-        Text(recorded_text(found)),
-        *profile_tables(found, saved),
+        Text(finding(breakdown, saved), Tone.HEADLINE),
+        Text(recorded_text(breakdown)),
+        *profile_tables(breakdown, saved),
         *warning_texts(_all_warnings(saved, warnings)),
         *(Text(line) for line in device_lines(devices)),
     ]
 
 
 def profile_page(
-    name: str, found: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
+    name: str, breakdown: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
 ) -> Page:
     """The profile with its chart, as a page for one file; ``extent`` is that of an observation."""
     chart = Chart(
         "time",
-        described_profile(found),
-        lambda look: profile_chart(found, look),
+        described_profile(breakdown),
+        lambda look: profile_chart(breakdown, look),
         "Totals of waits: they overlap between threads, so that removing a part saves less than its share.",
     )
     return Page(
         title=f"profile of {name}",
         header=[
             Text("Where the time went", Tone.HEADLINE),
-            Text(finding(found, saved), Tone.HEADLINE),
-            Text(f"{name}: {extent or recorded_text(found)}"),
+            Text(finding(breakdown, saved), Tone.HEADLINE),
+            Text(f"{name}: {extent or recorded_text(breakdown)}"),
             *texts(_all_warnings(saved, warnings), Tone.WARNING),
         ],
         body=[
             Section(
                 "",
-                [Section("Time of each class of threads", [chart]), *profile_tables(found, saved)],
+                [Section("Time of each class of threads", [chart]), *profile_tables(breakdown, saved)],
                 id="profile",
             )
         ],
-        footer=f"Parts sum to the time of each thread within {found.sum_error:.3%}. Savings are replayed "
+        footer=f"Parts sum to the time of each thread within {breakdown.sum_error:.3%}. Savings are replayed "
         "with the role on a device that takes no time, so that the next wait counts.",
     )
 
 
-def recorded_text(found: Breakdown) -> str:
+def recorded_text(breakdown: Breakdown) -> str:
     """The extent of the recording."""
-    bursts = f"{found.bursts} burst{'s' if found.bursts != 1 else ''}"
+    bursts = f"{breakdown.bursts} burst{'s' if breakdown.bursts != 1 else ''}"
     return (
-        f"{numbers.seconds(found.span_s)} in {bursts}; recorded threads used "
-        f"{numbers.percent(found.busy_share)} of {found.cores} cores; "
-        f"the parts sum to the time of each thread within {found.sum_error:.3%}."
+        f"{numbers.seconds(breakdown.span_s)} in {bursts}; recorded threads used "
+        f"{numbers.percent(breakdown.busy_share)} of {breakdown.cores} cores; "
+        f"the parts sum to the time of each thread within {breakdown.sum_error:.3%}."
     )
 
 

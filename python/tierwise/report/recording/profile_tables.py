@@ -18,25 +18,25 @@ _LEAST_SHARE = 0.0005
 """Shares that would be printed as 0.0 % are left out."""
 
 
-def profile_tables(found: Breakdown, saved: Savings) -> list[Table]:
+def profile_tables(breakdown: Breakdown, saved: Savings) -> list[Table]:
     """All tables that have rows, in order."""
-    tables = [_classes(found), _demands(saved), _savings(saved), _roles(found), _files(found)]
+    tables = [_classes(breakdown), _demands(saved), _savings(saved), _roles(breakdown), _files(breakdown)]
     return [table for table in tables if table.rows]
 
 
-def _classes(found: Breakdown) -> Table:
-    classes = [f"{CLASS_NAMES[one.name]} ({one.threads})" for one in found.classes]
+def _classes(breakdown: Breakdown) -> Table:
+    classes = [f"{CLASS_NAMES[class_time.name]} ({class_time.threads})" for class_time in breakdown.classes]
     shown = table(["of the time of"], classes, "Share of the time of threads")
     for part, name in PART_NAMES.items():
-        shares = [one.parts.get(part, 0.0) for one in found.classes]
+        shares = [class_time.parts.get(part, 0.0) for class_time in breakdown.classes]
         if any(share >= _LEAST_SHARE for share in shares):
             shown.add(name, *(figure(share, numbers.percent) for share in shares))
     return shown
 
 
 def _demands(saved: Savings) -> Table:
-    one = saved.unit.removesuffix("s")
-    shown = table([f"part of one {one}"], ["time"], f"The mean {one}, without the cost of recording")
+    unit = saved.unit.removesuffix("s")
+    shown = table([f"part of one {unit}"], ["time"], f"The mean {unit}, without the cost of recording")
     if saved.demands is None:
         return shown
     asked = {
@@ -69,25 +69,25 @@ def _saving(row: Saving) -> list[Cell | str]:
     return [name, figure(row.share, numbers.percent), estimate(row.speedup, numbers.ratio)]
 
 
-def _roles(found: Breakdown) -> Table:
+def _roles(breakdown: Breakdown) -> Table:
     figures = ["files", "reads", "writes", "flushes", "syncs", "read", "written", "busy", "waited"]
     shown = table(["role", "on"], figures, "What each role asked of its device")
-    for row in found.roles:
+    for row in breakdown.roles:
         shown.add(
             role_name(row.role),
             ", ".join(row.devices) or numbers.NONE,
             figure(row.size_bytes, numbers.size),
-            *(figure(one, numbers.count) for one in (row.reads, row.writes, row.flushes, row.syncs)),
+            *(figure(number, numbers.count) for number in (row.reads, row.writes, row.flushes, row.syncs)),
             figure(row.read_bytes, numbers.size),
             figure(row.written_bytes, numbers.size),
-            figure(row.busy_s / found.span_s if found.span_s else 0.0, numbers.percent),
+            figure(row.busy_s / breakdown.span_s if breakdown.span_s else 0.0, numbers.percent),
             figure(row.waited_s, numbers.seconds),
         )
     return shown
 
 
-def _files(found: Breakdown) -> Table:
-    files = [row for row in found.files if row.role is not None][:_FILES]
+def _files(breakdown: Breakdown) -> Table:
+    files = [row for row in breakdown.files if row.role is not None][:_FILES]
     below = common_directory([row.path for row in files])
     words = [f"file below {below}", "role"]
     shown = table(words, ["reads", "writes", "flushes", "waited"], "Files that were waited for most")
@@ -95,7 +95,7 @@ def _files(found: Breakdown) -> Table:
         shown.add(
             row.path.removeprefix(below),
             role_name(row.role),
-            *(figure(one, numbers.count) for one in (row.reads, row.writes, row.flushes)),
+            *(figure(number, numbers.count) for number in (row.reads, row.writes, row.flushes)),
             figure(row.waited_s, numbers.seconds),
         )
     return shown

@@ -37,20 +37,20 @@ def role_name(role: Role | None) -> str:
     return role.value if role else "no file"
 
 
-def chief_class(found: Breakdown) -> ClassTime | None:
+def chief_class(breakdown: Breakdown) -> ClassTime | None:
     """The sessions; without sessions, the class with the most lifetime."""
-    sessions = [one for one in found.classes if one.name == "session"]
-    ordered = sorted(found.classes, key=lambda one: one.lived_s, reverse=True)
+    sessions = [class_time for class_time in breakdown.classes if class_time.name == "session"]
+    ordered = sorted(breakdown.classes, key=lambda class_time: class_time.lived_s, reverse=True)
     return next(iter([*sessions, *ordered]), None)
 
 
-def finding(found: Breakdown, saved: Savings) -> str:
+def finding(breakdown: Breakdown, saved: Savings) -> str:
     """The main finding as a sentence."""
-    return " ".join(filter(None, [_time_sentence(found), _saving_sentence(saved)]))
+    return " ".join(filter(None, [_time_sentence(breakdown), _saving_sentence(saved)]))
 
 
-def _time_sentence(found: Breakdown) -> str:
-    chief = chief_class(found)
+def _time_sentence(breakdown: Breakdown) -> str:
+    chief = chief_class(breakdown)
     if chief is None:
         return "No thread was seen."
     ordered = sorted(chief.parts.items(), key=lambda item: item[1], reverse=True)[:3]

@@ -46,11 +46,11 @@ def recorded_document(opened: Recording, usability: Usability) -> list[Block]:
 
 def checks_table(checks: Sequence[Check]) -> Table:
     """A row for each check that a recording made of itself."""
-    found = table(["check", "state", "detail"], [])
+    checks_table = table(["check", "state", "detail"], [])
     for check in checks:
         state = Cell("passed") if check.passed else Cell("FAILED", Tone.WORSE)
-        found.add(check.name, state, check.detail)
-    return found
+        checks_table.add(check.name, state, check.detail)
+    return checks_table
 
 
 def _lines(opened: Recording) -> Iterator[str]:
@@ -98,13 +98,13 @@ _MOST_EVENTS = 12
 def observation_document(seen: Observation, saved: Savings | None = None) -> list[Block]:
     """The wait profile: the main finding, its extent, shares of time, events, sizes, and limits."""
     gains = saved or Savings()
-    found = seen.break_down()
+    breakdown = seen.break_down()
     refused = [f"what removal would save cannot be said: {gains.refused}"] if gains.refused else []
     warnings = list(dict.fromkeys([*seen.limits, *refused, *gains.warnings]))
     return [
-        Text(finding(found, gains), Tone.HEADLINE),
+        Text(finding(breakdown, gains), Tone.HEADLINE),
         Text(extent(seen)),
-        *profile_tables(found, gains),
+        *profile_tables(breakdown, gains),
         _events(seen),
         _sizes(seen),
         *warning_texts(warnings),

@@ -14,22 +14,24 @@ from tierwise.report.recording.prediction import warning_texts
 _MOST_ROWS = 40
 
 
-def relations_document(found: Relations, saved: Mapping[str, Saving], warnings: Sequence[str]) -> list[Block]:
+def relations_document(
+    relations: Relations, saved: Mapping[str, Saving], warnings: Sequence[str]
+) -> list[Block]:
     """The tables and indexes that were waited for longest, and what removal of each would save at most."""
-    used = [row for row in found.rows if row.files]
+    used = [row for row in relations.rows if row.files]
     blocks: list[Block] = [Text(_headline(used, saved), Tone.HEADLINE)]
     if used:
         blocks.append(_table(used[:_MOST_ROWS], saved))
     if len(used) > _MOST_ROWS:
         blocks.append(Text(f"{len(used) - _MOST_ROWS} further ones were waited for less."))
-    unused = [row for row in found.rows if not row.files]
+    unused = [row for row in relations.rows if not row.files]
     if unused:
         size = numbers.size(sum(row.size_bytes for row in unused))
         blocks.append(Text(f"{len(unused)} tables and indexes ({size}) were not read or written."))
-    if found.unnamed:
-        waited = numbers.seconds(sum(file.session_waited_s for file in found.unnamed))
+    if relations.unnamed:
+        waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
         named = "no file has a name: record with --dsn, or give --names" if not used else "have no name"
-        blocks.append(Text(f"{len(found.unnamed)} files ({waited} of waits): {named}."))
+        blocks.append(Text(f"{len(relations.unnamed)} files ({waited} of waits): {named}."))
     return [*blocks, *warning_texts(warnings)]
 
 
@@ -56,8 +58,8 @@ def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[s
 def _headline(used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> str:
     if not used:
         return "No table or index has a name in this recording."
-    told = [one for one in saved.values() if one.speedup is not None]
-    best = max(told, key=lambda one: one.share or 0.0, default=None)
+    savings = [saving for saving in saved.values() if saving.speedup is not None]
+    best = max(savings, key=lambda saving: saving.share or 0.0, default=None)
     if best is None or best.speedup is None:
         return f"Sessions waited longest for {used[0].relation.label}: {numbers.seconds(used[0].waited_s)}."
     if best.speedup.low <= 1:

@@ -34,7 +34,7 @@ def _table(advice: Advice, title: str) -> Table:
     once = advice.recorded.once
     gains = gain_headings(advice.run.unit, advice.currency, once)
     figures = (*gains, "may lose", "power cuts\nthat lost")
-    found = Table(
+    table = Table(
         [
             Column("setting", ColumnKind.NAME),
             *(Column(name) for name in figures),
@@ -43,7 +43,7 @@ def _table(advice: Advice, title: str) -> Table:
         title=title,
     )
     for move in advice.settings:
-        found.add(
+        table.add(
             move.setting,
             *gain_cells(move, once),
             "no bound" if move.loses_s is None else figure(move.loses_s, numbers.seconds),
@@ -51,32 +51,32 @@ def _table(advice: Advice, title: str) -> Table:
             move.loses,
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
-    return found
+    return table
 
 
 def _steps(move: SettingMove) -> str:
     """How to set it, how to go back, and whether the database starts again."""
     again = "it needs a restart" if move.restart else "it needs no restart"
-    said = [
+    sentences = [
         f"{move.setting}: {move.loses}. To set it: {move.there} To go back: {move.back} "
         f"{capitalized(again)}.",
         move.note,
     ]
-    if one := move.measured:
-        said.append(
-            f"Measured: {one.harmed} of {one.cuts} power cuts lost acknowledged commits or damaged the "
-            f"database ({_share(one)} of such cuts)."
+    if measured := move.measured:
+        sentences.append(
+            f"Measured: {measured.harmed} of {measured.cuts} power cuts lost acknowledged commits or damaged "
+            f"the database ({_share(measured)} of such cuts)."
         )
-    return " ".join(filter(None, [*said, f"Source: {move.source}"]))
+    return " ".join(filter(None, [*sentences, f"Source: {move.source}"]))
 
 
 def _cuts(move: SettingMove) -> Cell:
     """``75 of 80`` with the interval of the share."""
-    one = move.measured
-    if one is None:
+    measured = move.measured
+    if measured is None:
         return Cell("not tested")
-    return Cell(f"{one.harmed} of {one.cuts}", below=(Text(_share(one), Tone.QUIET),))
+    return Cell(f"{measured.harmed} of {measured.cuts}", below=(Text(_share(measured), Tone.QUIET),))
 
 
-def _share(one: MeasuredHarm) -> str:
-    return numbers.span(numbers.percent(one.low), numbers.percent(one.high))
+def _share(harm: MeasuredHarm) -> str:
+    return numbers.span(numbers.percent(harm.low), numbers.percent(harm.high))

@@ -35,12 +35,12 @@ def tables_document(advice: TableAdvice, run: RecordedRun) -> list[Block]:
 def tables_blocks(advice: TableAdvice) -> list[Block]:
     """The recommended set, then a table of the sets on each device."""
     blocks: list[Block] = [Text(tables_headline(advice), Tone.HEADLINE)]
-    for one in advice.devices:
-        if one.sets:
-            title = f"The best sets by size on {one.device}"
-            blocks.append(sets_table([(one.device, each) for each in one.sets], advice, title=title))
+    for device in advice.devices:
+        if device.sets:
+            title = f"The best sets by size on {device.device}"
+            blocks.append(sets_table([(device.device, each) for each in device.sets], advice, title=title))
         else:
-            blocks.append(Text(f"No table or index that was used fits {one.device}."))
+            blocks.append(Text(f"No table or index that was used fits {device.device}."))
     return blocks
 
 
@@ -49,11 +49,11 @@ def tables_headline(advice: TableAdvice) -> str:
     first = advice.devices[0]
     best = first.recommended
     if best is None or best.prediction.speedup is None:
-        where = " or ".join(one.device for one in advice.devices)
+        where = " or ".join(device.device for device in advice.devices)
         return f"Leave the tables where they are: no set of them on {where} can be told from that."
     size = f"{numbers.size(best.size_bytes)} of {numbers.size(advice.total_bytes)}"
     gain = numbers.ratio(best.prediction.speedup.value)
-    most = max(one.gain for one in first.sets)
+    most = max(table_set.gain for table_set in first.sets)
     share = numbers.percent(best.gain / most)
     kept = "" if best.gain >= _ALL * most else f", {share} of the gain of the fastest set"
     price = cost(best.bill.per_month, advice.currency)
@@ -74,24 +74,24 @@ def sets_table(
     unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
     figures = ["size", "times the\nthroughput", unit, "more/s", f"more/s\nper {unit}"]
     shown = table(["tables and indexes", *(["on"] if devices else [])], figures, title)
-    recommended = {id(one.recommended) for one in advice.devices}
-    for device, one in sets:
-        mark = " (recommended)" if id(one) in recommended else ""
+    recommended = {id(device.recommended) for device in advice.devices}
+    for device, table_set in sets:
+        mark = " (recommended)" if id(table_set) in recommended else ""
         shown.add(
-            f"{_names(one, _MOST_PAGE_NAMES if devices else _MOST_NAMES)}{mark}",
+            f"{_names(table_set, _MOST_PAGE_NAMES if devices else _MOST_NAMES)}{mark}",
             *([device] if devices else []),
-            figure(one.size_bytes, numbers.size),
-            estimate(one.prediction.speedup, numbers.ratio),
-            figure(one.bill.per_month, cents),
-            figure(one.gain_per_s, numbers.significant),
-            "free" if not one.bill.per_month else figure(one.gain_per_cost, numbers.significant),
+            figure(table_set.size_bytes, numbers.size),
+            estimate(table_set.prediction.speedup, numbers.ratio),
+            figure(table_set.bill.per_month, cents),
+            figure(table_set.gain_per_s, numbers.significant),
+            "free" if not table_set.bill.per_month else figure(table_set.gain_per_cost, numbers.significant),
         )
     return shown
 
 
 def page_sets(advice: TableAdvice) -> list[tuple[str, TableSet]]:
     """Every simulated set once with its device: the best by size, then those of one table."""
-    return [(one.device, each) for one in advice.devices for each in _distinct(one)]
+    return [(device.device, each) for device in advice.devices for each in _distinct(device)]
 
 
 def listed(advice: TableAdvice | None) -> list[TableRow]:
@@ -116,16 +116,16 @@ def rows_table(advice: TableAdvice) -> Table:
     return shown
 
 
-def set_title(one: TableSet) -> str:
+def set_title(table_set: TableSet) -> str:
     """``public.orders``, or ``3 tables and indexes``."""
-    return one.names[0] if len(one.names) == 1 else f"{len(one.names)} tables and indexes"
+    return table_set.names[0] if len(table_set.names) == 1 else f"{len(table_set.names)} tables and indexes"
 
 
-def _distinct(one: DeviceTables) -> list[TableSet]:
-    found = {frozenset(each.names): each for each in [*one.sets, *one.alone][::-1]}
-    return list(found.values())[::-1]
+def _distinct(device_tables: DeviceTables) -> list[TableSet]:
+    by_names = {frozenset(each.names): each for each in [*device_tables.sets, *device_tables.alone][::-1]}
+    return list(by_names.values())[::-1]
 
 
-def _names(one: TableSet, most: int) -> str:
-    more = len(one.names) - most
-    return ", ".join(one.names[:most]) + (f" and {more} more" if more > 0 else "")
+def _names(table_set: TableSet, most: int) -> str:
+    more = len(table_set.names) - most
+    return ", ".join(table_set.names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -100,9 +100,9 @@ def trace(recording: Recording, limit: int = LIMIT) -> Trace:
         "of_events": int(total),
     }
     every = [*made.names(), *events]
-    lines = ",\n".join(json.dumps(one, separators=(",", ":"), allow_nan=False) for one in every)
+    lines = ",\n".join(json.dumps(name, separators=(",", ":"), allow_nan=False) for name in every)
     head = json.dumps({"displayTimeUnit": "ns", "otherData": other})
-    shown_us = max((one["ts"] for one in events), default=0.0)
+    shown_us = max((event["ts"] for event in events), default=0.0)
     text = f'{head[:-1]}, "traceEvents": [\n{lines}\n]}}\n'
     return Trace(text, len(events), int(total), shown_us / 1e6)
 
@@ -216,7 +216,9 @@ def _named(kind: str, pid: int, track: int, name: str) -> Event:
 
 def _known(**args: Any) -> Event:
     return {
-        name: printable(one) if isinstance(one, str) else one for name, one in args.items() if one is not None
+        name: printable(argument) if isinstance(argument, str) else argument
+        for name, argument in args.items()
+        if argument is not None
     }
 
 

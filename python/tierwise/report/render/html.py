@@ -56,7 +56,7 @@ def to_html(document: Document) -> Markup:
 def to_html_page(page: Page) -> str:
     """A complete page. The first headline of its header is its only ``h1``."""
     header = list(page.header)
-    first = next((one for one in header if isinstance(one, Text) and one.tone is Tone.HEADLINE), None)
+    first = next((block for block in header if isinstance(block, Text) and block.tone is Tone.HEADLINE), None)
     if first:
         header.remove(first)
         header.insert(0, first)

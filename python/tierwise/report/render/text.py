@@ -46,7 +46,7 @@ def _all_rows(document: Document) -> Iterator[list[str]]:
 def _rows(table: Table) -> Iterator[list[str]]:
     spans = [any(row[number].low is not None for row in table.rows) for number in range(len(table.columns))]
     names = [column.name.replace("\n", " ") for column in table.columns]
-    yield [name for one, has in zip(names, spans, strict=True) for name in _spread(one, has)]
+    yield [name for column, has in zip(names, spans, strict=True) for name in _spread(column, has)]
     for row in table.rows:
         yield [text for cell, has in zip(row, spans, strict=True) for text in _values(cell, has)]
 
@@ -116,9 +116,9 @@ def to_rich(document: Document) -> Iterator[rich.table.Table | rich.text.Text]:
 
 
 def _grid(table: Table) -> rich.table.Table:
-    found = rich.table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    grid = rich.table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, column in enumerate(table.columns):
-        found.add_column(
+        grid.add_column(
             column.name,
             justify="right" if column.is_figure else "left",
             no_wrap=column.kind is not ColumnKind.WORDS,
@@ -127,14 +127,18 @@ def _grid(table: Table) -> rich.table.Table:
         )
     above = ""
     for row in table.rows:
-        found.add_row(*map(_cell, [Cell("") if row[0].text == above else row[0], *row[1:]]))
+        grid.add_row(*map(_cell, [Cell("") if row[0].text == above else row[0], *row[1:]]))
         above = row[0].text
-    return found
+    return grid
 
 
 def _least_width(column: Column, cells: Sequence[Cell]) -> int:
     """Minimum width: the widest line, as figures and names are never cut; the longest word if lines fold."""
-    texts = [column.name, *(cell.text for cell in cells), *(one.text for cell in cells for one in cell.below)]
+    texts = [
+        column.name,
+        *(cell.text for cell in cells),
+        *(line.text for cell in cells for line in cell.below),
+    ]
     folds = column.kind is ColumnKind.WORDS
     widest = max(
         cell_len(part) for text in texts for part in (text.split() if folds else text.splitlines()) or [""]

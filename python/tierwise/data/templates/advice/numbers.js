@@ -7,6 +7,7 @@ tierwise.numbers = (() => {
   function significant(value, figures = 3) {
     if (value === null || value === undefined) return NONE;
     if (value === 0) return '0';
+    if (Math.abs(value) < 0.001) return value > 0 ? '<0.001' : '>-0.001';
     const decimals = figures - 1 - Math.floor(Math.log10(Math.abs(value)));
     const factor = 10 ** decimals;
     const [whole, part] = (Math.round(value * factor) / factor).toFixed(Math.max(decimals, 0)).split('.');

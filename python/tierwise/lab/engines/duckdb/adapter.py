@@ -56,8 +56,8 @@ class DuckSession:
     def query_number(self, sql: str) -> int | None:
         """Run a query that gives one whole number, or null."""
         self.run(sql)
-        found = self._connection.fetchone()
-        return None if found is None or found[0] is None else int(found[0])
+        row = self._connection.fetchone()
+        return None if row is None or row[0] is None else int(row[0])
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -135,8 +135,8 @@ class DuckSession:
 
     def affected(self) -> int:
         """Rows that the statement just run inserted, changed or deleted."""
-        found = self._connection.fetchone()
-        return found[0] if found and isinstance(found[0], int) else 0
+        row = self._connection.fetchone()
+        return row[0] if row and isinstance(row[0], int) else 0
 
     def _place_of(self, column: str) -> int:
         names = [described[0].lower() for described in self._connection.description or ()]
@@ -145,10 +145,10 @@ class DuckSession:
         return names.index(column.lower())
 
     def _column_types(self, table: str) -> dict[str, str]:
-        found = self._connection.execute(
+        rows = self._connection.execute(
             "SELECT lower(column_name), data_type FROM duckdb_columns() WHERE table_name = lower(?)", [table]
         )
-        return dict(found.fetchall())
+        return dict(rows.fetchall())
 
 
 def _failure(error: duckdb.Error) -> StatementError:
@@ -219,16 +219,16 @@ class DuckAdapter:
 
     def space(self) -> SpaceUse | None:
         """Space of the file, without the log; indexes share blocks with tables."""
-        told = self._database_size()
+        size = self._database_size()
         return SpaceUse(
-            reserved_bytes=told["total_blocks"] * told["block_size"],
-            unused_bytes=told["free_blocks"] * told["block_size"],
+            reserved_bytes=size["total_blocks"] * size["block_size"],
+            unused_bytes=size["free_blocks"] * size["block_size"],
         )
 
     def settings(self) -> dict[str, str]:
         """All of duckdb_settings()."""
-        found = self._connection.cursor().execute("SELECT name, coalesce(value, '') FROM duckdb_settings()")
-        return dict(found.fetchall())
+        rows = self._connection.cursor().execute("SELECT name, coalesce(value, '') FROM duckdb_settings()")
+        return dict(rows.fetchall())
 
     def make_commit_tables(self) -> None:
         """Make the tables of the load of commits."""

@@ -42,14 +42,14 @@ class EmbeddedClients:
             present_link: gives the link to the current worker.
         """
         self._present_link = present_link
-        self._told: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
+        self._connection: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
         self._closed = False
         self._connect()
 
     @property
     def sessions(self) -> int:
         """Number of open sessions."""
-        return 0 if self._closed or not self._link.open else int(self._told["clients"])
+        return 0 if self._closed or not self._link.open else int(self._connection["clients"])
 
     def run(
         self,
@@ -60,13 +60,13 @@ class EmbeddedClients:
         cap_s: float | None = None,
     ) -> str:
         """Run, and give the report; its ``client_cpu_s`` is zero because the engine counts that time."""
-        told = self._link.call(
+        answer = self._link.call(
             "run",
             number=self._number,
             limits=[transactions, seconds],
             options={"transaction": transaction, "cap_s": cap_s},
         )
-        return json.dumps({**json.loads(told), "client_cpu_s": 0.0})
+        return json.dumps({**json.loads(answer), "client_cpu_s": 0.0})
 
     def reconnect(self) -> None:
         """Close every session and open new ones in the current worker."""
@@ -83,7 +83,7 @@ class EmbeddedClients:
 
     def _connect(self) -> None:
         self._link = self._present_link()
-        self._number = self._link.call("connect", **self._told)
+        self._number = self._link.call("connect", **self._connection)
 
 
 _END_TIMEOUT_S = 10
@@ -238,13 +238,13 @@ class EmbeddedEngine(Engine):
 
     def counters(self) -> Counters:
         """Counters with the worker's CPU time: the library's and its clients' together."""
-        told = Counters.model_validate(self._call("counters"))
-        return told.model_copy(update={"cpu_s": process_cpu_s(self.server_pid or 0)})
+        totals = Counters.model_validate(self._call("counters"))
+        return totals.model_copy(update={"cpu_s": process_cpu_s(self.server_pid or 0)})
 
     def space(self) -> SpaceUse | None:
         """Space as the library reports it."""
-        told = self._call("space")
-        return None if told is None else SpaceUse.model_validate(told)
+        space_use = self._call("space")
+        return None if space_use is None else SpaceUse.model_validate(space_use)
 
     def settings(self) -> dict[str, str]:
         """Settings as the library reports them."""

@@ -33,8 +33,8 @@ class MariadbBinaries:
         Raises:
             TierwiseError: if the program does not run.
         """
-        told = self._run("--no-defaults", "--version")
-        match = re.search(r"Ver (\d+(\.\d+)*)", told.output)
+        completed = self._run("--no-defaults", "--version")
+        match = re.search(r"Ver (\d+(\.\d+)*)", completed.output)
         if match is None:
             raise TierwiseError(f"{self.server} does not tell its version", "install mariadb-server-core")
         return match[1]
@@ -73,10 +73,10 @@ def installed() -> MariadbBinaries:
     """
     # mariadb-install-db calls the third, from a package that the server's package does not depend on.
     names = ("mariadbd", "mariadb-install-db", "my_print_defaults")
-    found = {name: programs.find(name) for name in names}
-    server, installer = found["mariadbd"], found["mariadb-install-db"]
-    if server is None or installer is None or not all(found.values()):
-        missing = ", ".join(name for name, place in found.items() if place is None)
+    paths = {name: programs.find(name) for name in names}
+    server, installer = paths["mariadbd"], paths["mariadb-install-db"]
+    if server is None or installer is None or not all(paths.values()):
+        missing = ", ".join(name for name, place in paths.items() if place is None)
         raise TierwiseError(
             f"engine mariadb: not installed: {missing}",
             "apt-get install mariadb-server-core mariadb-client-core (or mariadb-server, whose own server is "

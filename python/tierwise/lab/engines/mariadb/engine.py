@@ -107,10 +107,10 @@ class MariadbEngine(ServerEngine[MariadbServer]):
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its table, else by the file's directory."""
-        told = self._files.role_of(path)
-        if told is None and self._temp in path.parents:
+        role = self._files.role_of(path)
+        if role is None and self._temp in path.parents:
             return Role.TEMP
-        return Role.SYSTEM if told is None and self.directories.get(Role.SYSTEM) in path.parents else told
+        return Role.SYSTEM if role is None and self.directories.get(Role.SYSTEM) in path.parents else role
 
     def counters(self) -> Counters:
         """Server-wide counters, connected sessions included."""

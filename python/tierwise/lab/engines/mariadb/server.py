@@ -45,12 +45,12 @@ def for_limits(name: str, limits: Limits) -> dict[str, str]:
     Raises:
         TierwiseError: if there is too little memory for the server to run at all.
     """
-    found = {}
+    settings = {}
     if limits.sessions is not None:
-        found["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
+        settings["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
     if limits.memory_bytes is not None:
-        found |= _for_memory(name, limits.memory_bytes)
-    return found
+        settings |= _for_memory(name, limits.memory_bytes)
+    return settings
 
 
 def _for_memory(name: str, memory_bytes: int) -> dict[str, str]:
@@ -96,15 +96,15 @@ def for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> di
 
 def defaults_for(directories: Mapping[Role, Path]) -> dict[str, str]:
     """Defaults that a placement needs besides directories, unless the study overrides them."""
-    found = {}
+    settings = {}
     if Role.UNDO in directories:
         # Without separate undo tablespaces, the default, undo lies in the system tablespace.
-        found["innodb_undo_tablespaces"] = "3"
+        settings["innodb_undo_tablespaces"] = "3"
     if Role.ARCHIVE in directories:
-        found["sync_binlog"] = "1"
+        settings["sync_binlog"] = "1"
         # Without it, only a superuser may make functions and triggers, for the sake of replicas.
-        found["log_bin_trust_function_creators"] = "1"
-    return found
+        settings["log_bin_trust_function_creators"] = "1"
+    return settings
 
 
 _GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*|FATAL ERROR: .*")
@@ -236,5 +236,5 @@ class MariadbServer(ServerProcess):
 
 def grave_lines(log: str) -> list[str]:
     """Messages of a server's log that report a loss, oldest first."""
-    found = (_GRAVE.search(line) for line in log.splitlines())
-    return [match[1] or match.group() for match in found if match]
+    matches = (_GRAVE.search(line) for line in log.splitlines())
+    return [match[1] or match.group() for match in matches if match]

@@ -77,11 +77,11 @@ def parse_kind(statement: str, number: int) -> Kind:
     Raises:
         TierwiseError: if the statement is not a declaration.
     """
-    found = _KIND.fullmatch(statement.strip())
-    if found is None:
+    match = _KIND.fullmatch(statement.strip())
+    if match is None:
         raise TierwiseError(f"{_shown(statement)} declares no kind of object", "write OBJECT name KEY ...")
-    fields = tuple(field.split()[0] for field in names_in(found["fields"]))
-    kind = Kind(found["name"], number, found["key"], fields, tuple(names_in(found["indexes"] or "")))
+    fields = tuple(field.split()[0] for field in names_in(match["fields"]))
+    kind = Kind(match["name"], number, match["key"], fields, tuple(names_in(match["indexes"] or "")))
     for named in (kind.key, *kind.indexes):
         kind.place_of(named)
     return kind
@@ -97,25 +97,25 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
     TierwiseError: if the statement is not an operation, or names an unknown kind or field.
         TierwiseError: if it is no operation, or names what is not there.
     """
-    found = _OPERATION.fullmatch(statement.strip())
-    if found is None:
+    match = _OPERATION.fullmatch(statement.strip())
+    if match is None:
         raise TierwiseError(
             f"{_shown(statement)} is no operation on objects", "see docs/reference/engines.md"
         )
-    if found["kind"] not in kinds:
+    if match["kind"] not in kinds:
         raise TierwiseError(
-            f"there are no objects of the kind {found['kind']}", f"use one of {', '.join(kinds) or 'none'}"
+            f"there are no objects of the kind {match['kind']}", f"use one of {', '.join(kinds) or 'none'}"
         )
-    kind = kinds[found["kind"]]
+    kind = kinds[match["kind"]]
     parameters = _parameters(statement, names)
-    values, keys = names_in(found["values"] or ""), names_in(found["key"] or "")
+    values, keys = names_in(match["values"] or ""), names_in(match["key"] or "")
     operation = Operation(
-        verb=found["verb"],
+        verb=match["verb"],
         kind=kind,
-        places=tuple(kind.place_of(field) for field in names_in(found["fields"] or "")),
+        places=tuple(kind.place_of(field) for field in names_in(match["fields"] or "")),
         arguments=tuple(parameters[: len(values)]),
         key_argument=parameters[len(values)] if keys else None,
-        limit=None if found["limit"] is None else int(found["limit"]),
+        limit=None if match["limit"] is None else int(match["limit"]),
     )
     if len(parameters) != len(values) + len(keys) or len(operation.places) != len(values):
         raise TierwiseError(f"{_shown(statement)} has not a parameter for each field", "give each one")

@@ -342,10 +342,10 @@ class ObjectClient:
     def _run(
         self, transaction: Transaction, operation: Operation, arguments: Sequence[Value], column: str | None
     ) -> tuple[int, int]:
-        found = VERBS[operation.verb](transaction, operation, arguments)
+        matched = VERBS[operation.verb](transaction, operation, arguments)
         place = None if column is None else operation.kind.place_of(column)
         rows = total = 0
-        for values in found:
+        for values in matched:
             rows += 1
             if place is not None:
                 total += _whole(values[place])

@@ -45,9 +45,9 @@ class Binaries:
             return
         given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         # It prints one setting, after it has read all of them.
-        told = self.run("-C", "data_directory", "-D", "/", "-c", "config_file=/dev/null", *given)
-        if told.status != 0:
-            raise explain(f"engine {engine}", told.errors)
+        completed = self.run("-C", "data_directory", "-D", "/", "-c", "config_file=/dev/null", *given)
+        if completed.status != 0:
+            raise explain(f"engine {engine}", completed.errors)
 
     def run(self, *arguments: str) -> programs.Finished:
         """Run ``postgres`` to its end, where its user can."""
@@ -89,11 +89,11 @@ def _version(binaries: Binaries) -> str:
     fix = "name the bin directory of a PostgreSQL server"
     if not program.is_file():
         raise TierwiseError(f"{program} does not run (no such file)", fix)
-    told = binaries.run("--version")
-    if told.status != 0:
-        raise TierwiseError(f"{program} does not run ({told.last_line})", fix)
-    match = re.search(r"\d+(\.\d+)?\S*", told.output)
-    return match.group() if match else told.output.strip()
+    completed = binaries.run("--version")
+    if completed.status != 0:
+        raise TierwiseError(f"{program} does not run ({completed.last_line})", fix)
+    match = re.search(r"\d+(\.\d+)?\S*", completed.output)
+    return match.group() if match else completed.output.strip()
 
 
 def embedded() -> Binaries:
@@ -118,9 +118,9 @@ def system(root: Path = _SYSTEM_ROOT) -> Binaries:
     Raises:
         TierwiseError: if there is none.
     """
-    found = [path.parent for path in root.glob("*/bin/postgres")]
-    if found:
-        return Binaries(max(found, key=_major_version))
+    folders = [path.parent for path in root.glob("*/bin/postgres")]
+    if folders:
+        return Binaries(max(folders, key=_major_version))
     on_path = programs.find("postgres")
     if on_path is None:
         raise TierwiseError(

@@ -155,9 +155,9 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its relation, else the data directory's."""
-        told = self._files.role_of(path, up=self.running)
-        if told is not None or self._files.is_relation(path):
-            return told
+        role = self._files.role_of(path, up=self.running)
+        if role is not None or self._files.is_relation(path):
+            return role
         return Role.SYSTEM if self.directories.get(Role.SYSTEM) in path.parents else None
 
     def processes(self) -> list[int]:

@@ -88,19 +88,19 @@ def for_limits(limits: Limits) -> dict[str, str]:
     A quarter of the memory for shared_buffers is what the manual recommends (section 19.4.1); the planner
     assumes a cache of three quarters. Parallelism counts the leader, so 1 means a query without workers.
     """
-    found = {}
+    settings = {}
     if limits.memory_bytes is not None:
-        found["shared_buffers"] = f"{max(limits.memory_bytes // 4 >> 10, 128)}kB"
-        found["effective_cache_size"] = f"{max(limits.memory_bytes * 3 // 4 >> 10, 128)}kB"
+        settings["shared_buffers"] = f"{max(limits.memory_bytes // 4 >> 10, 128)}kB"
+        settings["effective_cache_size"] = f"{max(limits.memory_bytes * 3 // 4 >> 10, 128)}kB"
     if limits.parallelism is not None:
         helpers = limits.parallelism - 1
-        found["max_parallel_workers_per_gather"] = str(helpers)
-        found["max_parallel_maintenance_workers"] = str(helpers)
-        found["max_parallel_workers"] = str(max(_DEFAULT_WORKERS, helpers))
-        found["max_worker_processes"] = str(max(_DEFAULT_WORKERS, helpers))
+        settings["max_parallel_workers_per_gather"] = str(helpers)
+        settings["max_parallel_maintenance_workers"] = str(helpers)
+        settings["max_parallel_workers"] = str(max(_DEFAULT_WORKERS, helpers))
+        settings["max_worker_processes"] = str(max(_DEFAULT_WORKERS, helpers))
     if limits.sessions is not None:
-        found["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
-    return found
+        settings["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
+    return settings
 
 
 def for_archive(directory: Path) -> dict[str, str]:

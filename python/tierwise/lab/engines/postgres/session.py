@@ -46,9 +46,11 @@ _FIXES: Sequence[tuple[str, str]] = (
 
 def grave_lines(log: str) -> list[str]:
     """Messages of a server's or initdb's log that report a loss, oldest first."""
-    found = (_GRAVE.search(line) for line in log.splitlines())
-    told = [next(part for part in (*match.groups()[:2], match.group()) if part) for match in found if match]
-    return [message for message in told if not _HARMLESS.match(message)]
+    matches = (_GRAVE.search(line) for line in log.splitlines())
+    messages = [
+        next(part for part in (*match.groups()[:2], match.group()) if part) for match in matches if match
+    ]
+    return [message for message in messages if not _HARMLESS.match(message)]
 
 
 def explain(what: str, log: str) -> TierwiseError:
@@ -57,9 +59,9 @@ def explain(what: str, log: str) -> TierwiseError:
     Args:
         what: the failed action, such as ``engine postgres cannot start``.
     """
-    told = grave_lines(log) or log.strip().splitlines() or ["no message"]
+    messages = grave_lines(log) or log.strip().splitlines() or ["no message"]
     # After a PANIC the server also reports that the process has aborted.
-    last = told[-2] if len(told) > 1 and _ABORTED.search(told[-1]) else told[-1]
+    last = messages[-2] if len(messages) > 1 and _ABORTED.search(messages[-1]) else messages[-1]
     if unknown := _UNKNOWN.search(last):
         message = f"{what}: setting {unknown['name']} is unknown to this server"
         return TierwiseError(message, "leave it out, or use a version that has it")

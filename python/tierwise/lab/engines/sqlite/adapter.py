@@ -98,8 +98,8 @@ class SqliteAdapter:
 
     def settings(self) -> dict[str, str]:
         """PRAGMAs, and the options that SQLite was compiled with."""
-        told = {name: self._rows(f"PRAGMA {name}") for name in sqlite_settings.names()}
-        shown = {name: sqlite_settings.shown(name, str(rows[0][0])) for name, rows in told.items() if rows}
+        rows_of = {name: self._rows(f"PRAGMA {name}") for name in sqlite_settings.names()}
+        shown = {name: sqlite_settings.shown(name, str(rows[0][0])) for name, rows in rows_of.items() if rows}
         options = (row[0] for row in self._rows("PRAGMA compile_options"))
         return {**shown, "compile_options": " ".join(options)}
 
@@ -120,8 +120,8 @@ class SqliteAdapter:
 
     def check(self) -> IntegrityCheck:
         """PRAGMA integrity_check."""
-        told = [str(row[0]) for row in self._rows("PRAGMA integrity_check")]
-        return IntegrityCheck(name="PRAGMA integrity_check", problems=[] if told == ["ok"] else told)
+        problems = [str(row[0]) for row in self._rows("PRAGMA integrity_check")]
+        return IntegrityCheck(name="PRAGMA integrity_check", problems=[] if problems == ["ok"] else problems)
 
     def close(self) -> None:
         """Close the last connection, which empties the log."""

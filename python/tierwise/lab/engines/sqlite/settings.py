@@ -133,13 +133,13 @@ def pragmas(settings: Mapping[str, str], limits: Limits) -> list[tuple[str, str]
 
 def _from_limits(limits: Limits, given: Mapping[str, str]) -> dict[str, str]:
     """Settings from limits. Each connection has its own cache, so the heap limit bounds their sum."""
-    found = {}
+    settings = {}
     if limits.parallelism is not None:
-        found["threads"] = str(min(limits.parallelism - 1, 8))
+        settings["threads"] = str(min(limits.parallelism - 1, 8))
     if limits.memory_bytes is not None and "cache_size" not in given:
         cache_bytes = limits.memory_bytes // _CACHE_SHARE
-        found |= {"cache_size": str(-cache_bytes // 1024), "soft_heap_limit": str(cache_bytes)}
-    return found
+        settings |= {"cache_size": str(-cache_bytes // 1024), "soft_heap_limit": str(cache_bytes)}
+    return settings
 
 
 def names() -> tuple[str, ...]:

@@ -19,20 +19,13 @@ from tierwise.lab.validation import (
     verdicts,
 )
 from tierwise.lab.validation.accuracy import (
-    CONTROL_BAR,
-    COVERAGE_BAR,
     GOOD,
     LEAST_APART,
-    MEDIAN_BAR,
     MOST_APART,
-    NINETIETH_BAR,
-    ORDER_BAR,
-    REGRET_BAR,
-    REGRET_SHARE_BAR,
-    WIDTH_BAR,
-    WORST_BAR,
     WRONG,
+    Bar,
     Verdict,
+    bars,
 )
 from tierwise.lab.validation.rows import Round
 from tierwise.model.extras import np
@@ -62,17 +55,6 @@ blocks. A recording is a slot too, with slots that are not recorded before and a
 - **What is stated**: a figure with its interval; a range alone, where the ends of the interval differ by
   more than a factor of {MOST_SPAN:g}; or that the recording is not usable. A prediction is good if it errs
   by less than {percent(GOOD)}, and wrong if it errs by more than {percent(WRONG)}.
-
-| bar | |
-| --- | --- |
-| error of the recorded placement, median | {percent(CONTROL_BAR)} |
-| error of other placements, median | {percent(MEDIAN_BAR)} |
-| the same at the 90th percentile, and at worst | {percent(NINETIETH_BAR)}, {percent(WORST_BAR)} |
-| intervals that hold | {percent(COVERAGE_BAR)} |
-| reach of intervals, median | +{percent(WIDTH_BAR)} |
-| pairs in order | {percent(ORDER_BAR)} |
-| bounds exceeded | none |
-| decisions with a regret within {percent(REGRET_BAR)} | {percent(REGRET_SHARE_BAR)} |
 """
 
 
@@ -98,22 +80,22 @@ def summary_rows(accuracy: Accuracy, round: str) -> list[list[str]]:
     return [*rows, summary_row("the recorded placement", summary(own))] if own else rows
 
 
-def summary_row(name: str, found: Summary) -> list[str]:
+def summary_row(name: str, summary: Summary) -> list[str]:
     """One row, its cells in the order of ``COLUMNS``."""
-    refused = f" ({found.refused} refused)" if found.refused else ""
+    refused = f" ({summary.refused} refused)" if summary.refused else ""
     return [
         name,
-        str(found.cases),
-        f"{found.pairs}{refused}",
-        _share(found.median),
-        _share(found.ninetieth),
-        _share(found.worst),
-        _signed(found.bias),
-        "–" if found.width is None else f"+{found.width:.0%}".replace("%", " %"),
-        _share(found.coverage),
-        "–" if found.score is None else f"{found.score:.2f}",
-        f"{found.exceeded} of {found.bounds}" if found.bounds else "–",
-        f"{_share(found.order)} of {found.ordered_pairs}" if found.ordered_pairs else "–",
+        str(summary.cases),
+        f"{summary.pairs}{refused}",
+        _share(summary.median),
+        _share(summary.ninetieth),
+        _share(summary.worst),
+        _signed(summary.bias),
+        "–" if summary.width is None else f"+{summary.width:.0%}".replace("%", " %"),
+        _share(summary.coverage),
+        "–" if summary.score is None else f"{summary.score:.2f}",
+        f"{summary.exceeded} of {summary.bounds}" if summary.bounds else "–",
+        f"{_share(summary.order)} of {summary.ordered_pairs}" if summary.ordered_pairs else "–",
     ]
 
 
@@ -125,7 +107,7 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
         rows: slots, for their conditions.
         chart: file name of the drawing beside the page, if there is one.
     """
-    parts = ["# How accurate predictions are\n", HOW]
+    parts = ["# How accurate predictions are\n", HOW, _bars(accuracy)]
     parts.append(f"![Predicted against measured]({chart})\n" if chart else "")
     for round, title in _ROUNDS.items():
         parts += _round(accuracy, round, title)
@@ -134,10 +116,32 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
         "\n".join(f"- {what}: {why}" for what, why in sorted(accuracy.left_out.items())) + "\n",
         "## Conditions\n",
         "\n".join(f"- {name}: {'; '.join(values)}" for name, values in _conditions(rows).items()),
-        "".join(f"- Idle cores stay awake for {one / 1000:g} µs\n" for one in accuracy.idle_poll_ns).rstrip(),
+        "".join(
+            f"- Idle cores stay awake for {poll_ns / 1000:g} µs\n" for poll_ns in accuracy.idle_poll_ns
+        ).rstrip(),
         f"- Day of judging: {accuracy.day}; {accuracy.slots} slots\n",
     ]
     return "\n".join(part for part in parts if part.strip())
+
+
+def _bars(accuracy: Accuracy) -> str:
+    """Every target with the result of each round, and which results miss it."""
+    rounds = {
+        title: bars(pairs)
+        for round, title in _ROUNDS.items()
+        if (pairs := [pair for pair in accuracy.pairs if pair.round == round])
+    }
+    rows = [[row[0].name, _target(row[0]), *map(_result, row)] for row in zip(*rounds.values(), strict=True)]
+    return table(["bar", "target", *(title.lower() for title in rounds)], rows) if rounds else ""
+
+
+def _target(bar: Bar) -> str:
+    return f"at least {percent(bar.least)}" if bar.most is None else f"at most {percent(bar.most)}"
+
+
+def _result(bar: Bar) -> str:
+    counted = f" of {bar.count}" if bar.count is not None else ""
+    return f"{_share(bar.value)}{counted}{'' if bar.met else ', **missed**'}"
 
 
 def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:
@@ -176,24 +180,25 @@ def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:
     ]
 
 
-def _errors(found: Summary, control: Summary) -> str:
-    if not found.pairs:
+def _errors(summary: Summary, control: Summary) -> str:
+    if not summary.pairs:
         return "**Nothing was compared.**\n"
     return (
-        f"**Over {found.pairs} predictions of {found.cases} cases the error is {_share(found.median)} in the "
-        f"median, {_share(found.ninetieth)} at the 90th percentile and {_share(found.worst)} at worst; "
-        f"{_share(found.coverage)} of the intervals hold the measurement. The recorded placement errs by "
-        f"{_share(control.median)} in the median and {_share(control.worst)} at worst.**\n"
+        f"**Over {summary.pairs} predictions of {summary.cases} cases the error is {_share(summary.median)} "
+        f"in the median, {_share(summary.ninetieth)} at the 90th percentile and "
+        f"{_share(summary.worst)} at worst; {_share(summary.coverage)} of the intervals hold the "
+        f"measurement. The recorded placement errs by {_share(control.median)} in the median and "
+        f"{_share(control.worst)} at worst.**\n"
     )
 
 
 def _regret(pairs: Sequence[Pair]) -> str:
-    found = regrets(pairs)
-    if not found:
+    shares = regrets(pairs)
+    if not shares:
         return ""
     return (
-        f"Of {len(found)} decisions, {_share(small_regret(pairs))} have a regret of at most 5 %; at worst, "
-        f"the best placement at its price is {_share(max(found))} faster than the advised one.\n"
+        f"Of {len(shares)} decisions, {_share(small_regret(pairs))} have a regret of at most 5 %; at worst, "
+        f"the best placement at its price is {_share(max(shares))} faster than the advised one.\n"
     )
 
 
@@ -218,16 +223,16 @@ def _percentiles(pairs: Sequence[Pair]) -> Iterator[list[str]]:
     for name in ("p50", "p95", "p99"):
         figures = [pair.latency[name] for pair in pairs if name in pair.latency]
         if figures:
-            errors = np.array([one.predicted.value / one.measured - 1 for one in figures])
-            covered = sum(one.covered for one in figures) / len(figures)
+            errors = np.array([figure.predicted.value / figure.measured - 1 for figure in figures])
+            covered = sum(figure.covered for figure in figures) / len(figures)
             middle = _share(float(np.median(np.abs(errors)))), _signed(float(np.median(errors)))
             yield [name, str(len(figures)), *middle, _share(covered)]
 
 
 def _verdicts(accuracy: Accuracy, pairs: Sequence[Pair], round: str) -> Iterator[list[str]]:
-    found = verdicts([one for one in accuracy.recordings if one.round == round], pairs)
+    counts = verdicts([recording for recording in accuracy.recordings if recording.round == round], pairs)
     for stated in get_args(Verdict):
-        yield [stated, *(str(found.get((stated, what), 0)) for what in ("good", "between", "wrong"))]
+        yield [stated, *(str(counts.get((stated, what), 0)) for what in ("good", "between", "wrong"))]
 
 
 def _worst(pairs: Sequence[Pair]) -> list[Pair]:
@@ -236,27 +241,31 @@ def _worst(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _recordings(accuracy: Accuracy, round: str) -> Iterator[list[str]]:
-    for one in accuracy.recordings:
-        if one.round == round:
-            verdict = "yes" if one.usable else "; ".join([one.problem] if one.problem else one.reasons)
-            rates = [_figure(one.rate_per_s), _figure(one.beside_per_s)]
-            yield [one.case, one.recorded, *rates, _signed(one.error), verdict]
+    for recording in accuracy.recordings:
+        if recording.round == round:
+            verdict = (
+                "yes"
+                if recording.usable
+                else "; ".join([recording.problem] if recording.problem else recording.reasons)
+            )
+            rates = [_figure(recording.rate_per_s), _figure(recording.beside_per_s)]
+            yield [recording.case, recording.recorded, *rates, _signed(recording.error), verdict]
 
 
 def _spread(rates: Mapping[str, Mapping[str, Measured]]) -> str:
-    found = [one.spread for each in rates.values() for one in each.values()]
-    if not found:
+    spreads = [rate.spread for each in rates.values() for rate in each.values()]
+    if not spreads:
         return ""
     return (
-        f"The standard deviation over blocks is {_share(median(found))} in the median of {len(found)} "
-        f"placements, {_share(float(np.quantile(found, 0.9)))} at the 90th percentile.\n"
+        f"The standard deviation over blocks is {_share(median(spreads))} in the median of {len(spreads)} "
+        f"placements, {_share(float(np.quantile(spreads, 0.9)))} at the 90th percentile.\n"
     )
 
 
 def _rates(rates: Mapping[str, Mapping[str, Measured]]) -> Iterator[list[str]]:
     for case, each in rates.items():
-        for placement, one in each.items():
-            yield [case, placement, str(one.blocks), _measured(one), _share(one.spread)]
+        for placement, rate in each.items():
+            yield [case, placement, str(rate.blocks), _measured(rate), _share(rate.spread)]
 
 
 def _agreement(accuracy: Accuracy) -> str:
@@ -282,12 +291,12 @@ def _rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
 def _predicted(pair: Pair) -> str:
     if pair.predicted is None:
         return "refused" if pair.refused else "no figure"
-    one = pair.predicted
-    return f"{_figure(one.value)} ({_figure(one.low)} to {_figure(one.high)})"
+    estimate = pair.predicted
+    return f"{_figure(estimate.value)} ({_figure(estimate.low)} to {_figure(estimate.high)})"
 
 
-def _measured(one: Measured) -> str:
-    return f"{_figure(one.value)} ({_figure(one.low)} to {_figure(one.high)})"
+def _measured(measured: Measured) -> str:
+    return f"{_figure(measured.value)} ({_figure(measured.low)} to {_figure(measured.high)})"
 
 
 def _figure(value: float | None) -> str:
@@ -305,16 +314,19 @@ def _conditions(rows: Sequence[Row]) -> Mapping[str, list[str]]:
     shares = np.quantile(idle, [0.5, 0.99]) if idle else None
     return {
         "Databases": distinct([row.server for row in rows]),
-        "Processor": distinct([f"{one.cpu_model}, {one.cores} cores" for one in machines]),
-        "Memory": distinct([f"{one.memory_bytes / (1 << 30):.1f} GiB" for one in machines]),
-        "Operating system": distinct([f"{one.operating_system}, Linux {one.kernel}" for one in machines]),
+        "Processor": distinct([f"{machine.cpu_model}, {machine.cores} cores" for machine in machines]),
+        "Memory": distinct([f"{machine.memory_bytes / (1 << 30):.1f} GiB" for machine in machines]),
+        "Operating system": distinct(
+            [f"{machine.operating_system}, Linux {machine.kernel}" for machine in machines]
+        ),
         "tierwise": distinct([row.model for row in rows]),
         "Use of the processors just before a slot": [
             "–"
             if shares is None
             else f"{_share(shares[0])} in the median, {_share(shares[1])} at the 99th percentile"
         ],
-        "Warnings": distinct([one for row in rows if row.status == "ok" for one in row.problems]) or ["none"],
+        "Warnings": distinct([problem for row in rows if row.status == "ok" for problem in row.problems])
+        or ["none"],
     }
 
 

@@ -64,8 +64,8 @@ def paper_figure(comparison: Comparison) -> Figure | None:
 
     def draw(look: Look) -> alt.LayerChart:
         title = f"{comparison.baseline} over placement"
-        x = ratio_x(title, [Interval(one.value, None, None, 1) for one in ratios], look)
-        y = rows([one.row for one in ratios], look, two_lines=look.narrow)
+        x = ratio_x(title, [Interval(ratio.value, None, None, 1) for ratio in ratios], look)
+        y = rows([ratio.row for ratio in ratios], look, two_lines=look.narrow)
         pairs = zip(ratios[::2], ratios[1::2], strict=True)
         links = plot([{"row": paper.row, "value": paper.value, "here": here.value} for paper, here in pairs])
         line = links.mark_rule(strokeWidth=1.5, color=look.colour("line")).encode(y=y, x=x, x2="here:Q")
@@ -115,11 +115,11 @@ def order_figure(comparison: Comparison) -> Figure | None:
         x_axis = axis("Run, in the order of execution", values=ticks, grid=False)
         base = plotted(runs).encode(
             x=alt.X("order:Q", axis=x_axis, scale=alt.Scale(domain=[first - 0.5, last + 0.5], nice=False)),
-            y=level_y(title, unit, [one.value for one in runs], zero=False),
+            y=level_y(title, unit, [completed.value for completed in runs], zero=False),
             color=group_colour(comparison.colours, look),
         )
         shapes = alt.Scale(domain=["ok", "invalid"], range=["circle", "cross"])
-        statuses = shape_legend(look) if any(one.status == "invalid" for one in runs) else None
+        statuses = shape_legend(look) if any(completed.status == "invalid" for completed in runs) else None
         dots = base.mark_point(filled=True, size=80, opacity=1).encode(
             shape=alt.Shape("status:N", scale=shapes, legend=statuses)
         )
@@ -215,7 +215,7 @@ def latency_figure(comparison: Comparison) -> Figure | None:
     ]  # fmt: skip
 
     def draw(look: Look) -> alt.LayerChart:
-        y = level_y("Latency", "ms", [end for one in points for end in (one.low, one.high) if end])
+        y = level_y("Latency", "ms", [end for point in points for end in (point.low, point.high) if end])
         return line_chart(points, list(PERCENTILES), y, comparison.colours, look, "Latency of transactions")
 
     return figure("latency", "Latency of transactions", points, draw)
@@ -223,11 +223,11 @@ def latency_figure(comparison: Comparison) -> Figure | None:
 
 def patterns_figure(comparison: Comparison) -> Figure | None:
     """Throughput of every pattern of a device benchmark with its interval, on a log scale."""
-    found = [(row, row.mb_per_s) for row in (comparison.benchmark.rows if comparison.benchmark else [])]
-    dots = [dot(row.title, row.placement, rate, numbers.significant, " MB/s") for row, rate in found]
+    rates = [(row, row.mb_per_s) for row in (comparison.benchmark.rows if comparison.benchmark else [])]
+    dots = [dot(row.title, row.placement, rate, numbers.significant, " MB/s") for row, rate in rates]
 
     def draw(look: Look) -> alt.LayerChart:
-        ends = [end for _, rate in found for end in (rate.estimate, rate.low, rate.high) if end]
+        ends = [end for _, rate in rates for end in (rate.estimate, rate.low, rate.high) if end]
         title = "MB/s (log scale)"
         return grouped_dot_chart(dots, log_x(title, ends), comparison.colours, look, title)
 

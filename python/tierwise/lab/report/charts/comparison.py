@@ -67,7 +67,7 @@ def level_figure(comparison: Comparison) -> Figure | None:
         ]
         cloud = plot(runs).mark_point(filled=True, size=34, opacity=0.4, yOffset=13)
         cloud = cloud.encode(
-            y=rows([one.row for one in dots], look, two_lines=True),
+            y=rows([dot.row for dot in dots], look, two_lines=True),
             x=x,
             color=group_colour(comparison.colours, look, shown=False),
         )
@@ -79,11 +79,11 @@ def level_figure(comparison: Comparison) -> Figure | None:
 def speedup_figure(comparison: Comparison) -> Figure | None:
     """Ratio to the baseline, on a log scale, with a line at 1."""
     title = comparison.ratio_title
-    found = {row.placement: row.speedup for row in comparison.rows if row.speedup is not None}
-    dots = [dot(name, name, ratio, numbers.ratio, "×") for name, ratio in found.items()]
+    speedups = {row.placement: row.speedup for row in comparison.rows if row.speedup is not None}
+    dots = [dot(name, name, ratio, numbers.ratio, "×") for name, ratio in speedups.items()]
 
     def draw(look: Look) -> alt.LayerChart:
-        x = ratio_x(title, list(found.values()), look)
+        x = ratio_x(title, list(speedups.values()), look)
         return dot_chart(dots, x, comparison.colours, look, title, line=True)
 
     return figure("speedup", f"{title}, with 95 % interval", dots, draw)
@@ -98,13 +98,17 @@ def waits_figure(comparison: Comparison) -> Figure | None:
             (
                 row.placement,
                 [
-                    (WAIT_NAMES[kind], 100 * one, numbers.percent(one))
-                    for kind, one in row.summary.waits.items()
+                    (WAIT_NAMES[kind], 100 * wait, numbers.percent(wait))
+                    for kind, wait in row.summary.waits.items()
                 ],
             )
             for row in comparison.rows
         ]
-        return [one for name, parts in shares for one in one_after_the_other(name, parts, least_labelled)]
+        return [
+            bar_slice
+            for name, parts in shares
+            for bar_slice in one_after_the_other(name, parts, least_labelled)
+        ]
 
     def draw(look: Look) -> alt.LayerChart:
         x = percent_x("Share of session time (%)")
@@ -116,11 +120,11 @@ def waits_figure(comparison: Comparison) -> Figure | None:
 _MOST_ROWS = 60
 
 
-def pairs_figure(found: SetComparison) -> Figure | None:
+def pairs_figure(comparison: SetComparison) -> Figure | None:
     """How many times faster B is than A; ``None`` if no time or rate has a counterpart in the other set."""
     speeds = {
         ", ".join(part for part in (name or "whole run", pair.label) if part): ratio
-        for pair in found.pairs
+        for pair in comparison.pairs
         for name, ratio in pair.speeds.items()
     }
     shown = dict(list(speeds.items())[:_MOST_ROWS])
@@ -153,19 +157,19 @@ _CHIEF = frozenset({"patterns", "laps", "laps-speedup", "elapsed", "waits", "pap
 """Charts of each study on a page of many studies."""
 
 
-def figures_of(found: Comparison, chief_only: bool = False) -> dict[str, Figure]:
+def figures_of(comparison: Comparison, chief_only: bool = False) -> dict[str, Figure]:
     """Name -> figure, for figures with data."""
-    makers = (patterns_figure,) if found.benchmark else _OF_COMPARISON
-    figures = _by_name(make(found) for make in makers)
-    return {name: one for name, one in figures.items() if name in _CHIEF or not chief_only}
+    makers = (patterns_figure,) if comparison.benchmark else _OF_COMPARISON
+    figures = _by_name(make(comparison) for make in makers)
+    return {name: figure for name, figure in figures.items() if name in _CHIEF or not chief_only}
 
 
-def figures_of_sweep(found: SweepResult, baseline: str) -> dict[str, Figure]:
+def figures_of_sweep(sweep_result: SweepResult, baseline: str) -> dict[str, Figure]:
     """Charts of whole runs over the setting, then of the ratios of each placement's laps."""
-    placements = dict.fromkeys(line.placement for line in found.lines)
-    ratios = (ratios_figure(found, name, number) for number, name in enumerate(placements, start=1))
-    return _by_name([levels_figure(found, baseline), *ratios])
+    placements = dict.fromkeys(line.placement for line in sweep_result.lines)
+    ratios = (ratios_figure(sweep_result, name, number) for number, name in enumerate(placements, start=1))
+    return _by_name([levels_figure(sweep_result, baseline), *ratios])
 
 
 def _by_name(figures: Iterable[Figure | None]) -> dict[str, Figure]:
-    return {one.name: one for one in figures if one is not None}
+    return {figure.name: figure for figure in figures if figure is not None}

@@ -63,18 +63,18 @@ def normalised_figure(comparison: Comparison) -> Figure | None:
 
 def lap_ratios_figure(comparison: Comparison) -> Figure | None:
     """Speed-up of each lap over the baseline, with its interval; a triangle marks a bound."""
-    found = [
+    points = [
         (lap.label, cell.placement, cell.speedup)
         for lap in chief_laps(comparison.laps)
         for cell in lap.cells
         if cell.speedup
     ]
-    dots = [dot(lap, placement, ratio, numbers.ratio) for lap, placement, ratio in found]
+    dots = [dot(lap, placement, ratio, numbers.ratio) for lap, placement, ratio in points]
     palette = {name: comparison.colours[name] for name in comparison.colours if name != comparison.baseline}
     title = f"Times faster than {comparison.baseline}"
 
     def draw(look: Look) -> alt.LayerChart:
-        x = ratio_x(title, [ratio for _, _, ratio in found], look)
+        x = ratio_x(title, [ratio for _, _, ratio in points], look)
         return grouped_dot_chart(dots, x, palette, look, title, line=True)
 
     return figure("laps-speedup", f"{title}, by lap", dots, draw)
@@ -105,7 +105,9 @@ def levels_figure(sweep: SweepResult, baseline: str) -> Figure | None:
     title, unit = ("Elapsed time", "s") if lines and lines[0].is_time else ("Transactions a second", "")
 
     def draw(look: Look) -> alt.LayerChart:
-        y = level_y(title, unit, [end for one in points for end in (one.value, one.low, one.high) if end])
+        y = level_y(
+            title, unit, [end for point in points for end in (point.value, point.low, point.high) if end]
+        )
         over = f"Over {sweep.plain_name}"
         return line_chart(points, sweep.values, y, palette, look, over, x_title=sweep.plain_name)
 
@@ -115,18 +117,18 @@ def levels_figure(sweep: SweepResult, baseline: str) -> Figure | None:
 def ratios_figure(sweep: SweepResult, placement: str, number: int) -> Figure | None:
     """Speed-up of each lap and each score over the least value, under one placement."""
     lines = [line for line in sweep.lines if line.placement == placement and (line.lap or line.score)]
-    found = [
+    points = [
         (line.lap or line.score or "", point.value, point.ratio)
         for line in lines[:_MOST_ROWS]
         for point in line.points
         if point.ratio
     ]
-    dots = [dot(name, value, ratio, numbers.ratio) for name, value, ratio in found]
+    dots = [dot(name, value, ratio, numbers.ratio) for name, value, ratio in points]
     how = "better" if any(line.score for line in lines) else "faster"
     title = f"Times {how} than with {sweep.plain_name} {sweep.values[0]}, {placement}"
 
     def draw(look: Look) -> alt.LayerChart:
-        x = ratio_x(title, [ratio for _, _, ratio in found], look)
+        x = ratio_x(title, [ratio for _, _, ratio in points], look)
         return grouped_dot_chart(dots, x, placement_names(sweep.values[1:], ""), look, title, line=True)
 
     return figure(f"ratios-{number}", title, dots, draw)

@@ -36,28 +36,28 @@ _CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def compare_document(found: SetComparison) -> list[Block]:
+def compare_document(comparison: SetComparison) -> list[Block]:
     """The answer, the conditions that differ, and every figure of both sets."""
-    return [*_answer(found), *_evidence(found), Text(_HOW, Tone.QUIET)]
+    return [*_answer(comparison), *_evidence(comparison), Text(_HOW, Tone.QUIET)]
 
 
-def compare_page(found: SetComparison) -> Page:
+def compare_page(comparison: SetComparison) -> Page:
     """The comparison with its chart, as a page for one file."""
-    figure = pairs_figure(found)
+    figure = pairs_figure(comparison)
     caption = "An interval that reaches the dotted line at 1× shows no significant difference."
     chart = [Section("B against A", [figure.block(caption)])] if figure else []
     return Page(
-        title=f"{found.a} against {found.b}",
-        header=_answer(found),
-        body=[Section("", [*chart, *_evidence(found)], id="compare")],
+        title=f"{comparison.a} against {comparison.b}",
+        header=_answer(comparison),
+        body=[Section("", [*chart, *_evidence(comparison)], id="compare")],
         footer=_HOW,
     )
 
 
-def to_csv(found: SetComparison) -> str:
+def to_csv(comparison: SetComparison) -> str:
     """One line per figure, in seconds, bytes, shares of 1 and plain numbers; empty if unknown."""
     rows: list[Sequence[object]] = [_CSV_COLUMNS]
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         for row in pair.rows:
             ratio = _csv_interval(row.ratio)[:4]
             sides = [*_csv_interval(row.a), *_csv_interval(row.b)]
@@ -65,22 +65,25 @@ def to_csv(found: SetComparison) -> str:
     return csv_text(rows)
 
 
-def _answer(found: SetComparison) -> list[Block]:
+def _answer(comparison: SetComparison) -> list[Block]:
     return [
-        Text(f"{found.a} against {found.b}", Tone.HEADLINE),
-        Text(f"A is {found.a} ({found.runs[0]} valid runs), B is {found.b} ({found.runs[1]} valid runs)."),
-        Text(found.headline, Tone.HEADLINE),
-        *texts([f"Not compared, {one}." for one in found.unmatched], Tone.WARNING),
+        Text(f"{comparison.a} against {comparison.b}", Tone.HEADLINE),
+        Text(
+            f"A is {comparison.a} ({comparison.runs[0]} valid runs), "
+            f"B is {comparison.b} ({comparison.runs[1]} valid runs)."
+        ),
+        Text(comparison.headline, Tone.HEADLINE),
+        *texts([f"Not compared, {text}." for text in comparison.unmatched], Tone.WARNING),
     ]
 
 
-def _evidence(found: SetComparison) -> Iterator[Section]:
+def _evidence(comparison: SetComparison) -> Iterator[Section]:
     conditions = table(["condition", "A", "B"], [])
-    for one in found.differences:
-        conditions.add(one.what, "; ".join(one.a), "; ".join(one.b))
+    for difference in comparison.differences:
+        conditions.add(difference.what, "; ".join(difference.a), "; ".join(difference.b))
     nothing = Text("Nothing that was recorded.", Tone.QUIET)
-    yield Section("What differs in the conditions", [conditions if found.differences else nothing])
-    for pair in found.pairs:
+    yield Section("What differs in the conditions", [conditions if comparison.differences else nothing])
+    for pair in comparison.pairs:
         levels = [_table(pair, level) for level in LEVELS if pair.of(level)]
         yield Section(pair.label or "All runs", levels)
 
@@ -88,12 +91,12 @@ def _evidence(found: SetComparison) -> Iterator[Section]:
 def _table(pair: Pair, level: Level) -> Table:
     named = level in ("lap", "role")
     columns = table([*([level] if named else []), "figure"], ["A", "B", "B over A"]).columns
-    found = Table([*columns, Column("verdict", ColumnKind.WORDS)], title=LEVELS[level])
+    rows = Table([*columns, Column("verdict", ColumnKind.WORDS)], title=LEVELS[level])
     for row in pair.of(level):
         ratio = estimate(row.ratio, numbers.ratio)
         cells = [_value(row, row.a), _value(row, row.b), ratio, Cell(row.verdict)]
-        found.add(*([row.name] if named else []), row.title, *cells)
-    return found
+        rows.add(*([row.name] if named else []), row.title, *cells)
+    return rows
 
 
 def _value(row: SetRow, interval: Interval | None) -> Cell:

@@ -49,14 +49,14 @@ def frontier_charts(rows: Sequence[CutRow], baseline: str) -> list[Chart]:
 def frontier_table(rows: Sequence[CutRow], baseline: str) -> Table:
     """One row for each setting on each placement."""
     colours = placement_names(list(dict.fromkeys(row.placement for row in rows)), baseline)
-    found = table(
+    frontiers = table(
         ["placement", "setting"],
         ["cuts", "lost", "oldest\nlost", "damaged", "harmed\nat most", "commits/s", "times", "recovery"],
     )
     for row in rows:
         tone = Tone.WORSE if row.breaks_promise else Tone.PLAIN
         below = (Text("frontier", Tone.BETTER),) if row.on_frontier else ()
-        found.add(
+        frontiers.add(
             Cell(row.placement, below=(Text(row.devices, Tone.QUIET),), colour=colours[row.placement]),
             Cell(row.durability, below=below),
             figure(row.cuts, numbers.count),
@@ -68,7 +68,7 @@ def frontier_table(rows: Sequence[CutRow], baseline: str) -> Table:
             estimate(row.ratio, numbers.ratio),
             figure(row.recovery_s, numbers.seconds),
         )
-    return found
+    return frontiers
 
 
 def _engines(rows: Sequence[CutRow]) -> list[str]:
@@ -105,10 +105,10 @@ def death_blocks(rows: Sequence[DeathRow]) -> list[Block]:
 def death_table(rows: Sequence[DeathRow]) -> Table:
     """One row for each role."""
     counted = ["deaths", "as\nit is", "after\na step", "never", "lost", "most\nlost", "damaged"]
-    found = table(["role"], [*counted, "load\nran on", "start"])
+    deaths = table(["role"], [*counted, "load\nran on", "start"])
     for row in rows:
         worst = row.most_lost / row.owed if row.lost else None
-        found.add(
+        deaths.add(
             Cell(row.role, Tone.WORSE if row.never or row.damaged else Tone.PLAIN),
             figure(row.deaths, numbers.count),
             figure(row.as_is, numbers.count),
@@ -120,7 +120,7 @@ def death_table(rows: Sequence[DeathRow]) -> Table:
             figure(row.ran_on, numbers.count),
             figure(row.recovery_s, numbers.seconds),
         )
-    return found
+    return deaths
 
 
 def _deaths_of(name: str, rows: Sequence[DeathRow]) -> Section:

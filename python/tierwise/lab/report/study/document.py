@@ -18,13 +18,13 @@ from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, f
 from tierwise.results.records import WorkloadCheck
 
 
-def check_document(found: WorkloadCheck) -> list[Block]:
+def check_document(workload_check: WorkloadCheck) -> list[Block]:
     """The file, then a row for each check."""
     rows = table(["state", "detail"], [], names=["check"])
-    for tried in found.checks:
+    for tried in workload_check.checks:
         state = Cell("FAILED", Tone.WORSE) if tried.problem else Cell("ok", Tone.BETTER)
         rows.add(tried.name, state, tried.problem or tried.note)
-    return [Text(f"{found.file}: {found.summary}"), rows]
+    return [Text(f"{workload_check.file}: {workload_check.summary}"), rows]
 
 
 _LAP_COLUMNS = ("lap", "placement", "elapsed", "times faster", "checksum", "repeats")
@@ -38,8 +38,12 @@ def answer_document(answer: Answer) -> list[Block]:
             Text(answer.headline, Tone.HEADLINE),
             *texts(answer.notes, Tone.WARNING),
         ]
-    blocks = [block for one in answer.comparisons for block in _comparison(one, len(answer.comparisons) > 1)]
-    blocks += [block for one in answer.sweeps for block in sweep_blocks(one, one.label)]
+    blocks = [
+        block
+        for comparison in answer.comparisons
+        for block in _comparison(comparison, len(answer.comparisons) > 1)
+    ]
+    blocks += [block for sweep in answer.sweeps for block in sweep_blocks(sweep, sweep.label)]
     return [*blocks, *texts(answer.notes, Tone.WARNING)]
 
 
@@ -54,11 +58,11 @@ def comparison_table(comparison: Comparison, priced: bool = False) -> Table:
     With what each costs a month if ``priced``.
     """
     cells = [_figures(row, comparison, priced) for row in comparison.rows]
-    found = table(["placement"], list(cells[0]))
+    comparisons = table(["placement"], list(cells[0]))
     for row, figures in zip(comparison.rows, cells, strict=True):
         name = Cell(row.placement, below=_remark(row, comparison), colour=comparison.colours[row.placement])
-        found.add(name, *figures.values())
-    return found
+        comparisons.add(name, *figures.values())
+    return comparisons
 
 
 def _figures(row: Row, comparison: Comparison, priced: bool) -> dict[str, Cell]:
@@ -67,33 +71,33 @@ def _figures(row: Row, comparison: Comparison, priced: bool) -> dict[str, Cell]:
     ratio = speedup(row.speedup, row.verdict)
     by_time = comparison.measure == "elapsed"
     if by_time:
-        found = {
+        figures = {
             "elapsed": estimate(summary.elapsed, numbers.seconds),
             "times\nfaster": ratio,
             "rate": _alone(summary.rate, lambda rate: f"{numbers.significant(rate)}/s"),
         }
     else:
         rate = estimate(summary.rate, numbers.significant)
-        found = {"transactions\na second": rate, "times\nthe rate": ratio}
-    found["p99\nlatency"] = _alone(summary.p99_us, numbers.microseconds)
-    found["log\nwait"] = _alone(summary.log_wait_share, numbers.percent)
+        figures = {"transactions\na second": rate, "times\nthe rate": ratio}
+    figures["p99\nlatency"] = _alone(summary.p99_us, numbers.microseconds)
+    figures["log\nwait"] = _alone(summary.log_wait_share, numbers.percent)
     if by_time:
-        found["without\nlog wait"] = _alone(summary.projection_s, numbers.seconds)
+        figures["without\nlog wait"] = _alone(summary.projection_s, numbers.seconds)
     if priced:
-        found["cost a\nmonth"] = figure(row.cost_per_month, numbers.usd)
-    return found | {"runs": _runs(row)}
+        figures["cost a\nmonth"] = figure(row.cost_per_month, numbers.usd)
+    return figures | {"runs": _runs(row)}
 
 
-def _alone(found: Interval | None, shown: Callable[[float], str]) -> Cell:
+def _alone(interval: Interval | None, shown: Callable[[float], str]) -> Cell:
     """An estimate without its interval."""
-    return figure(found.estimate if found else None, shown)
+    return figure(interval.estimate if interval else None, shown)
 
 
 def benchmark_table(benchmark: Benchmark, colours: Mapping[str, str]) -> Table:
     """One row for each pattern on each device."""
-    found = table(["pattern", "device"], ["MB/s", "requests/s", "p50\nlatency", "p99\nlatency"])
+    benchmarks = table(["pattern", "device"], ["MB/s", "requests/s", "p50\nlatency", "p99\nlatency"])
     for row in benchmark.rows:
-        found.add(
+        benchmarks.add(
             row.title,
             Cell(row.placement, colour=colours[row.placement]),
             estimate(row.mb_per_s, numbers.significant),
@@ -101,7 +105,7 @@ def benchmark_table(benchmark: Benchmark, colours: Mapping[str, str]) -> Table:
             figure(row.p50_us, numbers.microseconds),
             figure(row.p99_us, numbers.microseconds),
         )
-    return found
+    return benchmarks
 
 
 def _comparison(comparison: Comparison, labelled: bool) -> list[Block]:

@@ -26,33 +26,33 @@ LAP_COUNTERS = [
 
 def latency_table(summaries: Sequence[Summary], colours: Colours) -> Table:
     """Percentiles of each transaction; medians over the valid runs."""
-    found = table(["placement", "transaction"], PERCENTILES)
-    for one in summaries:
-        for name, spreads in one.latency.items():
+    latencies = table(["placement", "transaction"], PERCENTILES)
+    for summary in summaries:
+        for name, spreads in summary.latency.items():
             cells = (figure(spreads[key].median, numbers.microseconds) for key in PERCENTILES)
-            found.add(_placement(one.placement, colours), name.replace("_", " "), *cells)
-    return found
+            latencies.add(_placement(summary.placement, colours), name.replace("_", " "), *cells)
+    return latencies
 
 
 def counter_table(
     columns: Sequence[Summary] | Sequence[LapCell], names: Sequence[str], title: str = ""
 ) -> Table:
     """Counters of whole runs or of one lap, one column per placement; no row for what none has."""
-    found = table(["counter"], [one.placement for one in columns], title)
-    for name in (name for name in names if any(name in one.medians for one in columns)):
+    counters = table(["counter"], [column.placement for column in columns], title)
+    for name in (name for name in names if any(name in column.medians for column in columns)):
         shown = numbers.of_kind(kind_of(name))
-        found.add(title_of(name), *(figure(one.medians.get(name), shown) for one in columns))
-    return found
+        counters.add(title_of(name), *(figure(column.medians.get(name), shown) for column in columns))
+    return counters
 
 
 def paper_table(rows: Sequence[PaperRow]) -> Table:
     """A paper's figures beside ours."""
     figures = ["paper", "here", "paper’s ratio", "our ratio", "ours over theirs"]
-    found = table(["figure", "placement"], figures)
-    found = Table([*found.columns, *table(["source"], []).columns])
+    papers = table(["figure", "placement"], figures)
+    papers = Table([*papers.columns, *table(["source"], []).columns])
     for row in rows:
         setting = "".join(f" {key} {value}" for key, value in row.setting.items())
-        found.add(
+        papers.add(
             row.label + setting,
             row.placement,
             Cell(f"{numbers.printed(row.paper_value)} {row.unit}", value=row.paper_value),
@@ -62,17 +62,17 @@ def paper_table(rows: Sequence[PaperRow]) -> Table:
             figure(row.agreement or None, numbers.ratio),
             row.source,
         )
-    return found
+    return papers
 
 
 def _bounded(value: float | None, bound: Bound, shown: Callable[[float], str], unit: str = "") -> Cell:
     return figure(value, lambda known: numbers.signed_value(bound, shown(known)) + unit)
 
 
-def noise_table(found: Validity, colours: Colours) -> Table:
+def noise_table(validity: Validity, colours: Colours) -> Table:
     """Spread of the runs of each placement, and possible disturbances."""
     shown = table(["placement"], ["valid runs", "variation", "median deviation", "foreign CPU", "errors"])
-    for row in found.noise:
+    for row in validity.noise:
         shown.add(
             _placement(row.placement, colours),
             figure(row.runs, numbers.count),
@@ -84,10 +84,10 @@ def noise_table(found: Validity, colours: Colours) -> Table:
     return shown
 
 
-def overrun_table(found: Validity, colours: Colours) -> Table:
+def overrun_table(validity: Validity, colours: Colours) -> Table:
     """Deadline overrun of each emulated device, in its worst run."""
     shown = table(["placement", "device"], ["p50", "p99", "max", "share of run", "bound"])
-    for row in found.deadline_overrun:
+    for row in validity.deadline_overrun:
         share = Cell(numbers.percent(row.share), Tone.PLAIN if row.within else Tone.WORSE, value=row.share)
         shown.add(
             _placement(row.placement, colours),
@@ -99,21 +99,21 @@ def overrun_table(found: Validity, colours: Colours) -> Table:
     return shown
 
 
-def placement_proof_table(found: Validity, colours: Colours) -> Table:
+def placement_proof_table(validity: Validity, colours: Colours) -> Table:
     """Share of each role's bytes on its device, files seen elsewhere, and share in memory at the start."""
     figures = ["reached it", "engine wrote", "share", "files", "resident before"]
     shown = table(["placement", "role", "device", "elsewhere"], figures)
-    for one in found.placed:
+    for role_proof in validity.placed:
         shown.add(
-            _placement(one.placement, colours),
-            one.role.value,
-            one.device,
-            Cell(", ".join(one.strays) or "none", Tone.WORSE if one.strays else Tone.PLAIN),
-            figure(one.reached_bytes, numbers.size),
-            figure(one.written_bytes, numbers.size),
-            figure(one.share, numbers.percent),
-            figure(one.files, numbers.count),
-            figure(one.resident_share, numbers.percent),
+            _placement(role_proof.placement, colours),
+            role_proof.role.value,
+            role_proof.device,
+            Cell(", ".join(role_proof.strays) or "none", Tone.WORSE if role_proof.strays else Tone.PLAIN),
+            figure(role_proof.reached_bytes, numbers.size),
+            figure(role_proof.written_bytes, numbers.size),
+            figure(role_proof.share, numbers.percent),
+            figure(role_proof.files, numbers.count),
+            figure(role_proof.resident_share, numbers.percent),
         )
     return shown
 

@@ -27,14 +27,14 @@ _MOST_LINES = 60
 
 def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
     """One row for each lap under each placement."""
-    found = table(["lap", "placement"], LAP_COLUMNS)
+    laps_table = table(["lap", "placement"], LAP_COLUMNS)
     for lap in laps:
         marks = [Text(mark, Tone.QUIET) for mark in _marks(lap)]
         for cell in lap.cells:
             elapsed_s = cell.elapsed.estimate if cell.elapsed else None
             first = (Text("first move", Tone.BETTER),) if cell.placement == lap.first else ()
             problems = [Text(problem, Tone.WARNING) for problem in cell.problems]
-            found.add(
+            laps_table.add(
                 Cell(lap.label, below=tuple(marks)),
                 Cell(cell.placement, below=first, colour=colours[cell.placement]),
                 estimate(cell.elapsed, numbers.seconds),
@@ -46,7 +46,7 @@ def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
                 figure(cell.medians.get("log wait share"), numbers.percent),
                 Cell(repeats(cell), below=tuple(problems)),
             )
-    return found
+    return laps_table
 
 
 def _marks(lap: LapRow) -> list[str]:
@@ -55,14 +55,14 @@ def _marks(lap: LapRow) -> list[str]:
 
 def score_table(summaries: Sequence[Summary], colours: Mapping[str, str]) -> Table | None:
     """The scores of each placement; ``None`` if the workload has none."""
-    names = list(dict.fromkeys(name for one in summaries for name in one.scores))
+    names = list(dict.fromkeys(name for summary in summaries for name in summary.scores))
     if not names:
         return None
-    found = table(["placement"], [title_of(name).lower().replace(" ", "\n") for name in names])
-    for one in summaries:
-        name = Cell(one.placement, colour=colours[one.placement])
-        found.add(name, *(estimate(one.scores.get(name), numbers.significant) for name in names))
-    return found
+    scores = table(["placement"], [title_of(name).lower().replace(" ", "\n") for name in names])
+    for summary in summaries:
+        name = Cell(summary.placement, colour=colours[summary.placement])
+        scores.add(name, *(estimate(summary.scores.get(name), numbers.significant) for name in names))
+    return scores
 
 
 def checksum(cell: LapCell) -> str:
@@ -83,13 +83,13 @@ def sweep_blocks(sweep: SweepResult, title: str = "") -> list[Block]:
 
     If there are very many laps, only those with such points.
     """
-    found = table([sweep.plain_name], sweep.values, title)
+    sweep_table = table([sweep.plain_name], sweep.values, title)
     many = len(sweep.lines) > _MOST_LINES
     for line in sweep.lines:
         if many and line.lap and not line.anomalies:
             continue
-        found.add(line.label, *(_point(line, point) for point in line.points))
-    return [found, *(Text(f"Anomaly: {one}", Tone.WARNING) for one in sweep.anomalies)]
+        sweep_table.add(line.label, *(_point(line, point) for point in line.points))
+    return [sweep_table, *(Text(f"Anomaly: {anomaly}", Tone.WARNING) for anomaly in sweep.anomalies)]
 
 
 def _level_text(line: SweepLine, point: SweepPoint) -> str:
@@ -100,11 +100,11 @@ def _level_text(line: SweepLine, point: SweepPoint) -> str:
     return numbers.signed(point.level, shown(point.level.estimate))
 
 
-def speedup(found: Interval | None, verdict: Verdict) -> Cell:
+def speedup(interval: Interval | None, verdict: Verdict) -> Cell:
     """A ratio to the baseline with its interval, in the tone of what it proves."""
-    if found is None:
+    if interval is None:
         return Cell(numbers.NONE)
-    cell = replace(estimate(found, numbers.ratio), tone=_TONES.get(verdict, Tone.PLAIN))
+    cell = replace(estimate(interval, numbers.ratio), tone=_TONES.get(verdict, Tone.PLAIN))
     if verdict is not Verdict.NO_DIFFERENCE:
         return cell
     return replace(cell, below=(*cell.below, Text("no difference", Tone.WARNING)))

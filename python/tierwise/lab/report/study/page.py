@@ -85,26 +85,29 @@ def answer_sections(answer: Answer, prefix: str = "", brief: bool = False) -> li
     ]
     comparisons = [
         Section(
-            title=one.words.title if several else "",
+            title=comparison.words.title if several else "",
             blocks=[
-                *(below_title(one.words) if several else []),
-                *_evidence(one, answer, brief),
+                *(below_title(comparison.words) if several else []),
+                *_evidence(comparison, answer, brief),
             ],
             id=f"{prefix}c{number}",
-            label=one.label if several else "",
+            label=comparison.label if several else "",
         )
-        for number, one in enumerate(answer.comparisons, start=1)
+        for number, comparison in enumerate(answer.comparisons, start=1)
     ]
     return [*sweeps, *comparisons]
 
 
 def _contents(answer: Answer) -> Bullets:
-    comparisons = [f"{one.label}: {one.words.finding} {one.words.advice}" for one in answer.comparisons]
+    comparisons = [
+        f"{comparison.label}: {comparison.words.finding} {comparison.words.advice}"
+        for comparison in answer.comparisons
+    ]
     sweeps = [
-        f"{one.label}: {len(one.anomalies) or 'nothing'} significantly slower with more."
-        if one.judged
-        else one.label
-        for one in answer.sweeps
+        f"{sweep.label}: {len(sweep.anomalies) or 'nothing'} significantly slower with more."
+        if sweep.judged
+        else sweep.label
+        for sweep in answer.sweeps
     ]
     ids = [
         f"{kind}{number}"
@@ -114,100 +117,108 @@ def _contents(answer: Answer) -> Bullets:
     return Bullets([*comparisons, *sweeps], ids)
 
 
-def _evidence(one: Comparison, answer: Answer, brief: bool) -> Iterator[Block]:
-    figures = figures_of(one, brief)
+def _evidence(comparison: Comparison, answer: Answer, brief: bool) -> Iterator[Block]:
+    figures = figures_of(comparison, brief)
 
     def charts(*names: str) -> list[Block]:
         return [figures[name].block(_WORDS["charts"][name]) for name in names if name in figures]
 
-    if one.benchmark:
-        yield Section("Patterns", [*charts("patterns"), benchmark_table(one.benchmark, one.colours)])
-        checks = [Section(f"{it.placement}: {it.text}", [Bullets(it.reasons)]) for it in one.benchmark.flush]
+    if comparison.benchmark:
+        yield Section(
+            "Patterns", [*charts("patterns"), benchmark_table(comparison.benchmark, comparison.colours)]
+        )
+        checks = [
+            Section(f"{it.placement}: {it.text}", [Bullets(it.reasons)]) for it in comparison.benchmark.flush
+        ]
         yield Section("Does a flush reach the medium?", checks)
     else:
-        if one.laps:
-            laps = [Bullets(one.words.laps), *charts("laps", "laps-normalised", "laps-speedup")]
-            yield Section("Laps", [*laps, lap_table(one.laps, one.colours), _note("laps")])
-        notes = [_note("placements"), *([_note("projection")] if one.measure == "elapsed" else [])]
-        placements = [*charts("elapsed", "speedup"), comparison_table(one, priced=True), *notes]
+        if comparison.laps:
+            laps = [Bullets(comparison.words.laps), *charts("laps", "laps-normalised", "laps-speedup")]
+            yield Section("Laps", [*laps, lap_table(comparison.laps, comparison.colours), _note("laps")])
+        notes = [_note("placements"), *([_note("projection")] if comparison.measure == "elapsed" else [])]
+        placements = [*charts("elapsed", "speedup"), comparison_table(comparison, priced=True), *notes]
         yield Section("Placements compared", placements)
-        if one.hosts:
-            yield Section("Hosts", [host_table(one.hosts), _note("hosts")])
-        yield Section("Where session time went", [*(charts("waits") or _absent("waits")), *_sampling(one)])
-        yield from _counters(one, charts("amplification"), brief)
+        if comparison.hosts:
+            yield Section("Hosts", [host_table(comparison.hosts), _note("hosts")])
+        yield Section(
+            "Where session time went", [*(charts("waits") or _absent("waits")), *_sampling(comparison)]
+        )
+        yield from _counters(comparison, charts("amplification"), brief)
         if not brief:
-            yield from _io(one, charts("bytes", "requests", "io"))
-            yield from _latency(one, charts("latency"))
-        yield from _paper(one, answer, charts("paper"))
-    yield Section("May this be believed?", list(_validity(one, charts("order"))))
+            yield from _io(comparison, charts("bytes", "requests", "io"))
+            yield from _latency(comparison, charts("latency"))
+        yield from _paper(comparison, answer, charts("paper"))
+    yield Section("May this be believed?", list(_validity(comparison, charts("order"))))
 
 
-def _sampling(one: Comparison) -> list[Block]:
+def _sampling(comparison: Comparison) -> list[Block]:
     """The sampling error of wait shares."""
-    errors = [row.summary.sampling_error for row in one.rows]
+    errors = [row.summary.sampling_error for row in comparison.rows]
     greatest = max((error for error in errors if error is not None), default=None)
     of_share = "Sampling error of a share in one run: at most"
     return texts([f"{of_share} ±{numbers.percent(greatest)}."] if greatest else [], Tone.QUIET)
 
 
-def _counters(one: Comparison, amplification: Sequence[Block], brief: bool) -> Iterator[Section]:
-    counted = [row.summary for row in one.rows if any(name in row.summary.medians for name in COUNTER_NAMES)]
+def _counters(comparison: Comparison, amplification: Sequence[Block], brief: bool) -> Iterator[Section]:
+    counted = [
+        row.summary for row in comparison.rows if any(name in row.summary.medians for name in COUNTER_NAMES)
+    ]
     if not counted:
         return
-    scores = score_table([row.summary for row in one.rows], one.colours)
+    scores = score_table([row.summary for row in comparison.rows], comparison.colours)
     blocks: list[Block] = [*([scores] if scores else []), counter_table(counted, COUNTER_NAMES)]
-    capped = any(lap.some_stopped for lap in one.laps)
+    capped = any(lap.some_stopped for lap in comparison.laps)
     blocks += [_note("counters"), *([_note("capped counters")] if capped else []), *amplification]
-    if one.laps and not brief:
-        tables = [counter_table(lap.cells, LAP_COUNTERS, lap.label) for lap in one.laps]
+    if comparison.laps and not brief:
+        tables = [counter_table(lap.cells, LAP_COUNTERS, lap.label) for lap in comparison.laps]
         blocks.append(Section("Counters of each lap", tables, folded=True))
     yield Section("Counters", blocks)
 
 
-def _io(one: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
-    rows = {row.placement: [*row.summary.io, *row.summary.device_io] for row in one.rows}
-    notes = [f"{row.placement}: {note}" for row in one.rows for note in row.summary.io_notes]
-    blocks = [*charts, io_table(rows, one.colours), _note("io"), *texts(notes, Tone.QUIET)]
+def _io(comparison: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
+    rows = {row.placement: [*row.summary.io, *row.summary.device_io] for row in comparison.rows}
+    notes = [f"{row.placement}: {note}" for row in comparison.rows for note in row.summary.io_notes]
+    blocks = [*charts, io_table(rows, comparison.colours), _note("io"), *texts(notes, Tone.QUIET)]
     yield Section("I/O by role", blocks if any(rows.values()) else _absent("I/O by role"))
 
 
-def _latency(one: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
-    summaries = [row.summary for row in one.rows]
+def _latency(comparison: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
+    summaries = [row.summary for row in comparison.rows]
     if any(summary.latency for summary in summaries):
-        table = latency_table(summaries, one.colours)
+        table = latency_table(summaries, comparison.colours)
         yield Section("Latency", [*charts, Section("Latency by transaction", [table], folded=True)])
-    elif not one.laps:
+    elif not comparison.laps:
         yield Section("Latency", _absent("latencies"))
 
 
-def _paper(one: Comparison, answer: Answer, chart: Sequence[Block]) -> Iterator[Section]:
-    if not one.paper and not answer.study.notes:
+def _paper(comparison: Comparison, answer: Answer, chart: Sequence[Block]) -> Iterator[Section]:
+    if not comparison.paper and not answer.study.notes:
         return
     figures = list(chart)
-    if one.paper:
-        figures += [paper_table(one.paper), _note("paper")]
+    if comparison.paper:
+        figures += [paper_table(comparison.paper), _note("paper")]
     if answer.study.notes:
         figures.append(Section("Where the two differ", [Bullets(answer.study.notes)]))
     yield Section("Beside the paper", figures)
 
 
-def _validity(one: Comparison, chart: Sequence[Block]) -> Iterator[Block]:
-    found: Validity = one.validity
-    kept = all(late.within for late in found.deadline_overrun)
+def _validity(comparison: Comparison, chart: Sequence[Block]) -> Iterator[Block]:
+    validity: Validity = comparison.validity
+    kept = all(late.within for late in validity.deadline_overrun)
     verdict = _WORDS["tables"]["overrun kept"] if kept else _WORDS["tables"]["overrun passed"]
-    emulated = f" {verdict}" if found.deadline_overrun else ""
-    yield Text(f"{found.valid} of {found.runs} runs are valid.{emulated}")
+    emulated = f" {verdict}" if validity.deadline_overrun else ""
+    yield Text(f"{validity.valid} of {validity.runs} runs are valid.{emulated}")
     yield from chart
-    yield Section("Noise", [noise_table(found, one.colours), _note("noise")])
-    if found.deadline_overrun:
-        yield Section("Deadline overrun", [overrun_table(found, one.colours), _note("overrun")])
-    if found.placed:
-        proof: list[Block] = [placement_proof_table(found, one.colours), _note("proof")]
+    yield Section("Noise", [noise_table(validity, comparison.colours), _note("noise")])
+    if validity.deadline_overrun:
+        yield Section("Deadline overrun", [overrun_table(validity, comparison.colours), _note("overrun")])
+    if validity.placed:
+        proof: list[Block] = [placement_proof_table(validity, comparison.colours), _note("proof")]
         yield Section("Proof of placement, and what was in memory", proof)
     left_out = [
         f"{run.placement}, repeat {run.repeat} (run {run.order}): {run.status}"
         + (f" – {'; '.join(run.problems)}" if run.problems else "")
-        for run in found.left_out
+        for run in validity.left_out
     ]
     if left_out:
         yield Section("Runs left out", [Bullets(left_out)])
@@ -224,22 +235,26 @@ def _sweep(sweep: SweepResult, answer: Answer, identity: str) -> Section:
     return Section(sweep.label, [*sweep_blocks(sweep), *charts, *paper, note], id=identity)
 
 
-def condition_blocks(found: Conditions) -> list[Block]:
+def condition_blocks(conditions: Conditions) -> list[Block]:
     """Machine, versions, devices, order of the runs, settings of each engine."""
-    facts = {name: "; ".join(values) for name, values in found.facts.items()}
-    facts |= {f"Device {name}": what for name, what in found.devices.items()}
-    first, last = (at.strftime(_STARTED) for at in (found.first_started_at, found.last_started_at))
+    facts = {name: "; ".join(values) for name, values in conditions.facts.items()}
+    facts |= {f"Device {name}": what for name, what in conditions.devices.items()}
+    first, last = (at.strftime(_STARTED) for at in (conditions.first_started_at, conditions.last_started_at))
     facts["Started"] = f"{first}; last run {last}"
     settings: list[Block] = []
-    for one in found.settings:
-        varied = {name: "; ".join(values) for name, values in one.varied.items()}
-        common = {name: value or "(empty)" for name, value in one.common.items()}
+    for setting in conditions.settings:
+        varied = {name: "; ".join(values) for name, values in setting.varied.items()}
+        common = {name: value or "(empty)" for name, value in setting.common.items()}
         blocks: list[Block] = [Section("The same in every run", [Facts(common)])]
         if varied:
             blocks.insert(0, Section("Different between runs", [Facts(varied)]))
-        title = f"All {len(common) + len(varied)} settings of {one.engine}"
+        title = f"All {len(common) + len(varied)} settings of {setting.engine}"
         settings.append(Section(title, blocks, folded=True))
-    return [Facts(facts), Section("Order of runs", [Text(" · ".join(found.order))], folded=True), *settings]
+    return [
+        Facts(facts),
+        Section("Order of runs", [Text(" · ".join(conditions.order))], folded=True),
+        *settings,
+    ]
 
 
 def _note(name: str) -> Text:
@@ -270,8 +285,11 @@ class Chapter:
             return self.problem
         if self.answer.of_faults:
             return self.answer.headline
-        said = [f"{one.words.finding} {one.words.others}".strip() for one in self.answer.comparisons]
-        findings = list(dict.fromkeys(said))
+        sentences = [
+            f"{comparison.words.finding} {comparison.words.others}".strip()
+            for comparison in self.answer.comparisons
+        ]
+        findings = list(dict.fromkeys(sentences))
         more = len(findings) - _MOST_FINDINGS
         tail = [f"{more} more below."] if more > 0 else []
         return " ".join([*findings[:_MOST_FINDINGS], *tail])
@@ -280,12 +298,12 @@ class Chapter:
 def combined_page(chapters: Sequence[Chapter]) -> Page:
     """One page with a table of contents and a section for each study, with its chief figures."""
     ids = [f"study{number}" for number in range(1, len(chapters) + 1)]
-    contents = [f"{one.name}: {one.question} {one.summary}" for one in chapters]
+    contents = [f"{chapter.name}: {chapter.question} {chapter.summary}" for chapter in chapters]
     count = f"{len(chapters)} {'study' if len(chapters) == 1 else 'studies'}"
     return Page(
         title="all studies",
         header=[Text(count, Tone.HEADLINE), Bullets(contents, ids)],
-        body=[_section(one, name) for one, name in zip(chapters, ids, strict=True)],
+        body=[_section(chapter, name) for chapter, name in zip(chapters, ids, strict=True)],
         footer=FOOTER,
     )
 

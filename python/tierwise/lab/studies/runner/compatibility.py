@@ -47,7 +47,9 @@ def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
     study, skipped_variants = _without_twins(study, name)
     skipped: dict[str, str] = {}
     alike: dict[tuple[tuple[Role, str], ...], str] = {}
-    for placement in sorted(study.placements.values(), key=lambda one: one.name != study.baseline):
+    for placement in sorted(
+        study.placements.values(), key=lambda placement: placement.name != study.baseline
+    ):
         reason = refusal(engine, placement)
         where = tuple(
             (role, placement.device_of(role)) for role in sorted(engine.roles) if is_placed(role, placement)
@@ -73,7 +75,7 @@ def with_durability(study: Study, engine: Engine) -> Study:
     Raises:
         TierwiseError: if the study names a setting that the engine does not have.
     """
-    known = {one.name: one for one in engine.durability()}
+    known = {setting.name: setting for setting in engine.durability()}
     for name in study.durability:
         if name not in known:
             raise TierwiseError(
@@ -93,8 +95,10 @@ def with_dying(study: Study, engine: Engine) -> Study:
         TierwiseError: if the study names a role that the engine does not place.
     """
     placements = {
-        name: one.model_copy(update={"roles": {r: d for r, d in one.roles.items() if r in engine.roles}})
-        for name, one in study.placements.items()
+        name: placement.model_copy(
+            update={"roles": {r: d for r, d in placement.roles.items() if r in engine.roles}}
+        )
+        for name, placement in study.placements.items()
     }
     placed = [role for role in sorted(engine.roles) if is_placed(role, placements[study.baseline])]
     for name in study.dying:

@@ -86,8 +86,8 @@ def repeat_faults(
     return result, faults
 
 
-def with_load(result: RunResult, faults: Sequence[PowerCut | DeviceDeath], **told: Any) -> RunResult:
-    """The record with the faults as ``told``, and with the load of all of them together."""
+def with_load(result: RunResult, faults: Sequence[PowerCut | DeviceDeath], **fields: Any) -> RunResult:
+    """The record with the faults in ``fields``, and with the load of all of them together."""
     seconds, commits = sum(fault.load_s for fault in faults), sum(fault.commits for fault in faults)
     measured = {
         "elapsed_s": seconds or None,
@@ -95,7 +95,7 @@ def with_load(result: RunResult, faults: Sequence[PowerCut | DeviceDeath], **tol
         "rate_per_s": commits / seconds if seconds else None,
         "errors": 0,
     }
-    return result.model_copy(update={**told, **measured})
+    return result.model_copy(update={**fields, **measured})
 
 
 DYING = "dying"
@@ -153,7 +153,7 @@ def open_bed(study: Study, plan: RunPlan, study_seed: int) -> Iterator[tuple[Cut
         settle_s = WRITE_BACK_S if storage.lying else 0
         bed = CutBed(engine, list(storage.emulated.values()), study.clients, settle_s)
         bed.prepare()
-        setting = next(one for one in engine.durability() if one.name == plan.setting[VARIANT])
+        setting = next(setting for setting in engine.durability() if setting.name == plan.setting[VARIANT])
         described = PowerCuts(
             durability=setting.name,
             durable=setting.durable,

@@ -86,35 +86,35 @@ class Books:
     clients: int
     kept: set[Commit] = field(default_factory=set)
 
-    def settle(self, load: Load, found: Found) -> tuple[Loss, str | None]:
+    def settle(self, load: Load, state: Found) -> tuple[Loss, str | None]:
         """Compare after a cut, and keep what was found.
 
         Returns:
             The loss, and what cannot have come from whole transactions, if anything.
         """
-        present = {(client, number) for client, number in found.done}
+        present = {(client, number) for client, number in state.done}
         acknowledged = load.acknowledged()
         lost = (self.kept | acknowledged.keys()) - present
-        damage = self._damage(load, found, present)
+        damage = self._damage(load, state, present)
         self.kept = present
         if not lost:
             return Loss(), damage
         oldest_ns = min(acknowledged.get(commit, load.started_ns) for commit in lost)
         return Loss(len(lost), (load.cut_ns - oldest_ns) / 1e6, oldest_ns <= load.started_ns), damage
 
-    def _damage(self, load: Load, found: Found, present: Collection[Commit]) -> str | None:
-        if len(present) != len(found.done):
+    def _damage(self, load: Load, state: Found, present: Collection[Commit]) -> str | None:
+        if len(present) != len(state.done):
             return "a row is there twice"
-        strange = [one for one in present if one not in self.kept and not load.may_be_there(one)]
+        strange = [commit for commit in present if commit not in self.kept and not load.may_be_there(commit)]
         if strange:
             return f"{len(strange)} rows are there that nobody inserted"
-        if sorted(item for item, _, _ in found.items) != list(range(self.clients * ITEMS)):
-            return f"{len(found.items)} items are there instead of {self.clients * ITEMS}"
+        if sorted(item for item, _, _ in state.items) != list(range(self.clients * ITEMS)):
+            return f"{len(state.items)} items are there instead of {self.clients * ITEMS}"
         last: dict[int, int] = {}
         for client, number in present:
             item = item_of(client, number)
             last[item] = max(last.get(item, -1), number)
-        torn = [item for item, number, whole in found.items if not whole or number != last.get(item, -1)]
+        torn = [item for item, number, whole in state.items if not whole or number != last.get(item, -1)]
         return f"{len(torn)} items do not hold their last commit: half a transaction" if torn else None
 
 
@@ -271,20 +271,20 @@ class CutBed(FaultBed):
             torn_writes=sum(report.torn_writes for report in reports),
         )
         self.set_timing(False)
-        found: dict[str, object] = {}
+        state: dict[str, object] = {}
         try:
             started_s = time.monotonic()
             for disk in self.disks:
                 disk.remount()
             self.engine.start()
-            found["recovery_s"] = time.monotonic() - started_s
+            state["recovery_s"] = time.monotonic() - started_s
             loss, check, damage = self.compare(self.books, load)
-            found |= {"lost": loss.commits, "oldest_lost_ms": loss.oldest_ms, "whole_load": loss.whole_load}
-            found |= {"check": check, "damage": damage}
+            state |= {"lost": loss.commits, "oldest_lost_ms": loss.oldest_ms, "whole_load": loss.whole_load}
+            state |= {"check": check, "damage": damage}
         except (TierwiseError, OSError) as error:
-            found["damage"] = error.message if isinstance(error, TierwiseError) else str(error)
+            state["damage"] = error.message if isinstance(error, TierwiseError) else str(error)
         self.set_timing(True)
-        return cut.model_copy(update=found)
+        return cut.model_copy(update=state)
 
 
 LINGER_S = 0.5
@@ -362,12 +362,12 @@ class DeathBed(FaultBed):
             attempts.append(self._attempt(step, load, known.use.get(role)))
             if attempts[-1].rank == 0 or (step is not None and attempts[-1].started):
                 break
-        self.books = min(attempts, key=lambda one: one.rank).books
+        self.books = min(attempts, key=lambda attempt: attempt.rank).books
         return described(seed, load, attempts, owed)
 
     def _attempt(self, step: Salvage | None, load: Load, use: str | None) -> Attempt:
         """Start as it is or by a step, compare the commits, check, and use files that these do not need."""
-        books, found = replace(self.books), dict[str, Any]()
+        books, state = replace(self.books), dict[str, Any]()
         self.engine.crash_stop()
         began_s = time.monotonic()
         try:
@@ -375,15 +375,15 @@ class DeathBed(FaultBed):
                 self.engine.start()
             else:
                 self.engine.start_salvaged(step)
-            found |= {"started": True, "spent_s": time.monotonic() - began_s}
+            state |= {"started": True, "spent_s": time.monotonic() - began_s}
             loss, check, damage = self.compare(books, load)
-            found |= {"lost": loss.commits, "check": check, "damage": damage}
+            state |= {"lost": loss.commits, "check": check, "damage": damage}
             if use is not None:
                 self.engine.execute_schema([(Role.SYSTEM, use)])
         except (TierwiseError, OSError) as error:
-            found.setdefault("spent_s", time.monotonic() - began_s)
-            found["damage"] = error.message if isinstance(error, TierwiseError) else str(error)
-        return Attempt(step, books, **found)
+            state.setdefault("spent_s", time.monotonic() - began_s)
+            state["damage"] = error.message if isinstance(error, TierwiseError) else str(error)
+        return Attempt(step, books, **state)
 
 
 def described(seed: int, load: Load, attempts: Sequence[Attempt], owed: int) -> DeviceDeath:
@@ -395,7 +395,7 @@ def described(seed: int, load: Load, attempts: Sequence[Attempt], owed: int) -> 
         attempts: in their order.
         owed: commits that the database had to hold.
     """
-    best, first = min(attempts, key=lambda one: one.rank), attempts[0]
+    best, first = min(attempts, key=lambda attempt: attempt.rank), attempts[0]
     start: Start = "never" if not best.started else "as_is" if best.step is None else "salvaged"
     tried = best.step or attempts[-1].step
     linger_ns = int(LINGER_S * 1e9)
@@ -407,7 +407,9 @@ def described(seed: int, load: Load, attempts: Sequence[Attempt], owed: int) -> 
         start=start,
         refused=first.damage if first.step is None else None,
         salvage=tried.step if tried else None,
-        recovery_s=sum(one.spent_s for one in attempts[: attempts.index(best) + 1]) if best.started else None,
+        recovery_s=sum(attempt.spent_s for attempt in attempts[: attempts.index(best) + 1])
+        if best.started
+        else None,
         acknowledged=owed,
         lost=owed if best.lost is None else best.lost,
         damage=best.damage,

@@ -172,17 +172,17 @@ class LapRunner:
         began_s, cpu_s = time.monotonic(), 0.0
         streams = [_Stream(self, number, laps) for number, laps in enumerate(stage.streams)]
         try:
-            for one in streams:
-                one.start()
-            for one in streams:
-                one.join()
+            for lap_stream in streams:
+                lap_stream.start()
+            for lap_stream in streams:
+                lap_stream.join()
             elapsed_s = time.monotonic() - began_s
-            results = [result for one in streams for result in one.results]
+            results = [result for stream in streams for result in stream.results]
             measured.laps += sorted(results, key=lambda result: result.started_s or 0.0)
-            for one in streams:
-                if one.failure is not None:
-                    raise one.failure
-                cpu_s += one.client_cpu_s
+            for lap_stream in streams:
+                if lap_stream.failure is not None:
+                    raise lap_stream.failure
+                cpu_s += lap_stream.client_cpu_s
             if not self._broken_off.is_set():
                 measured.windows.append(window.close(elapsed_s, cpu_s))
         finally:

@@ -35,12 +35,12 @@ class PatternsMeasured:
     @property
     def requests(self) -> int:
         """Reads and writes of all patterns."""
-        return sum(one.requests for one in self.patterns.values())
+        return sum(pattern.requests for pattern in self.patterns.values())
 
     @property
     def elapsed_s(self) -> float:
         """Time of all patterns."""
-        return sum(one.elapsed_s for one in self.patterns.values())
+        return sum(pattern.elapsed_s for pattern in self.patterns.values())
 
     def fields(self) -> dict[str, Any]:
         """Fields of the run's record."""
@@ -101,7 +101,7 @@ def _in_flight_s(patterns: dict[str, PatternResult]) -> float:
     """Summed time that requests spent in the device: the time that deadline overrun can lengthen."""
     return sum(
         latency.count * latency.mean_us / 1e6
-        for one in patterns.values()
-        for latency in (one.read, one.write, one.flush)
+        for pattern in patterns.values()
+        for latency in (pattern.read, pattern.write, pattern.flush)
         if latency is not None
     )

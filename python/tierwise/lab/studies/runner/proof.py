@@ -36,14 +36,14 @@ def resident_share(engine: Engine, storage: Storage) -> float | None:
 
 def _resident_and_held(engine: Engine, storage: Storage) -> dict[Role, tuple[int, int]]:
     """Bytes in the page cache and total bytes, of readable files."""
-    found: dict[Role, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    groups: dict[Role, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for path, status in files_below(storage.places.values()):
         role = engine.role_of(path)
         cached = None if role is None else resident_bytes(path)
         if role is not None and cached is not None:
-            resident, held = found[role]
-            found[role] = (resident + cached, held + status.st_size)
-    return dict(found)
+            resident, held = groups[role]
+            groups[role] = (resident + cached, held + status.st_size)
+    return dict(groups)
 
 
 _PERIOD_S = 0.5
@@ -146,9 +146,9 @@ class PlacementVerifier:
 def problems_of(proof: Mapping[Role, RoleProof]) -> list[str]:
     """Reasons why a run violated its placement, each naming role and path; empty if it complied."""
     strays = [
-        f"role {role} leaked: {path} is not on device {one.device}"
-        for role, one in proof.items()
-        for path in one.strays
+        f"role {role} leaked: {path} is not on device {role_proof.device}"
+        for role, role_proof in proof.items()
+        for path in role_proof.strays
     ]
     log = proof.get(Role.LOG)
     if log is None or log.share is None or log.share >= _LOG_SHARE_MIN:

@@ -219,7 +219,11 @@ class RealDevices:
             for name, now in after.items()
             if now is not None and (before := self._before.get(name)) is not None
         }
-        io = {role: one for role in self._names if (one := self._role_io(role, whole, shares)) is not None}
+        io = {
+            role: role_io
+            for role in self._names
+            if (role_io := self._role_io(role, whole, shares)) is not None
+        }
         return io, [self._info(name, whole.get(name), io, shares) for name in self._devices]
 
     def _shares(self) -> Shares | None:
@@ -253,11 +257,11 @@ class RealDevices:
             name=name,
             kind="real",
             path=str(self._devices[name].path),
-            roles=[role for role, one in self._names.items() if one == name],
+            roles=[role for role, device in self._names.items() if device == name],
             io=whole,
         )
         sharing = self._roles_on(number)
-        first = next(one for one in self._devices if self._numbers[one] == number)
+        first = next(device for device in self._devices if self._numbers[device] == number)
         if first != name:
             return info.model_copy(update={"same_device_as": first})
         # The first of several directories on one device reports the I/O that belongs to no role.
@@ -277,5 +281,5 @@ def _io(name: str, counts: Counts) -> RoleIo:
 def _less(whole: RoleIo, parts: list[RoleIo]) -> RoleIo:
     """The whole less the sum of its parts; flushes are counted for disks, not for partitions."""
     figures = ("reads", "writes", "discards", "read_bytes", "write_bytes")
-    left = {name: getattr(whole, name) - sum(getattr(one, name) or 0 for one in parts) for name in figures}
+    left = {name: getattr(whole, name) - sum(getattr(part, name) or 0 for part in parts) for name in figures}
     return RoleIo.model_validate({"device": whole.device, "flushes": None, **left})

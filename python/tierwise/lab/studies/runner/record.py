@@ -66,7 +66,7 @@ def of_mix(load: dict[str, Any], window: Window, *, sampled: bool = True) -> dic
         "transactions": load["transactions"],
         "rate_per_s": load["transactions"] / window.elapsed_s,
         "errors": load["errors"],
-        "latency": {name: Latency.model_validate(one) for name, one in load["latency"].items()},
+        "latency": {name: Latency.model_validate(latency) for name, latency in load["latency"].items()},
         "elapsed_without_log_wait_s": projection_s(window.elapsed_s, window.waits),
         **_of_window(window),
     }

@@ -104,12 +104,12 @@ def recording_of(
 
 def _client_threads() -> list[int]:
     """Threads of this process that are clients of a server; a library's clients run in its worker."""
-    found = []
+    client_threads = []
     for path in Path("/proc/self/task").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (path / "comm").read_text().strip() == _CLIENT_THREAD:
-                found.append(int(path.name))
-    return found
+                client_threads.append(int(path.name))
+    return client_threads
 
 
 def recording_target(engine: Engine, storage: Storage) -> Target:

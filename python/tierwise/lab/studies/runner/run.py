@@ -178,11 +178,11 @@ def _prove(bench: _Bench, verifier: PlacementVerifier, measured: dict[str, Any])
     bench.storage.set_timing(False)
     bench.engine.checkpoint()
     evidence = verifier.verify(measured["counters"])
-    found = {"proof": evidence, "space": bench.engine.space()}
+    fields = {"proof": evidence, "space": bench.engine.space()}
     leaks = proof.problems_of(evidence)
     if not leaks:
-        return found
-    return {**found, "status": "failed", "problems": [*measured["problems"], *leaks]}
+        return fields
+    return {**fields, "status": "failed", "problems": [*measured["problems"], *leaks]}
 
 
 def _causes(engine: Engine) -> list[str]:

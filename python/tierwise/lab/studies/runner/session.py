@@ -182,7 +182,11 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
         TierwiseError: if nothing is left, or a device's profile is unknown.
     """
     study, skipped = restrict_to_supported(study)
-    used = {name for one in study.placements.values() for name in (*one.roles.values(), one.default)}
+    used = {
+        name
+        for placement in study.placements.values()
+        for name in (*placement.roles.values(), placement.default)
+    }
     for name in sorted(used):
         if (profile := study.devices[name].profile) is not None:
             profiles.load(profile)
@@ -222,7 +226,7 @@ def set_failed_aside(directory: Path) -> None:
     for result in failed:
         append_result(directory / FAILED_FILE, result)
     if failed:
-        replace_results(directory / RESULTS_FILE, [one for one in results if one not in failed])
+        replace_results(directory / RESULTS_FILE, [result for result in results if result not in failed])
 
 
 def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:

@@ -88,14 +88,14 @@ class Storage:
         real_io, real_infos = self.real.stop(elapsed_s)
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
         infos = [
-            self._emulated_info(name, overrun_of(one, elapsed_s)).model_copy(
+            self._emulated_info(name, overrun_of(status, elapsed_s)).model_copy(
                 update={
-                    "write_amplification": one.write_amplification,
-                    "attainable": one.attainable,
-                    "path_share": one.path_share,
+                    "write_amplification": status.write_amplification,
+                    "attainable": status.attainable,
+                    "path_share": status.path_share,
                 }
             )
-            for name, one in stats.items()
+            for name, status in stats.items()
         ]
         infos += real_infos
         io = real_io | {
@@ -118,20 +118,20 @@ class Storage:
 
     def _total_written_bytes(self) -> dict[Role, int | None]:
         counters = {role: RealDevice(str(role), place).counters() for role, place in self.places.items()}
-        return {role: None if one is None else one.write_bytes for role, one in counters.items()}
+        return {role: None if counter is None else counter.write_bytes for role, counter in counters.items()}
 
     def broken(self) -> list[str]:
         """Messages about emulated devices that failed requests or whose server is gone."""
-        found = []
+        broken_roles = []
         for name, disk in self.emulated.items():
             try:
                 errors = disk.stats().errors
             except TierwiseError as error:
-                found.append(f"device {name}: {error.message}")
+                broken_roles.append(f"device {name}: {error.message}")
                 continue
             if errors:
-                found.append(f"device {name} failed {errors} requests")
-        return found
+                broken_roles.append(f"device {name} failed {errors} requests")
+        return broken_roles
 
     def describe(self) -> list[DeviceInfo]:
         """The devices without counters, for a run that was not measured."""

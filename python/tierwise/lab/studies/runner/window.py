@@ -98,15 +98,15 @@ def total(windows: Sequence[Window]) -> Window:
     """Merge windows into one; there must be at least one."""
     if len(windows) == 1:
         return windows[0]
-    elapsed_s = sum(one.elapsed_s for one in windows)
+    elapsed_s = sum(window.elapsed_s for window in windows)
     return Window(
         elapsed_s=elapsed_s,
-        engine=total_counters([one.engine for one in windows]),
+        engine=total_counters([window.engine for window in windows]),
         storage=_total_counted(windows, elapsed_s),
-        waits=total_waits([one.waits for one in windows if one.waits is not None]),
-        client_cpu_s=sum(one.client_cpu_s for one in windows),
-        engine_sampling_cpu_s=sum(one.engine_sampling_cpu_s for one in windows),
-        machine_busy_s=sum(one.machine_busy_s for one in windows),
+        waits=total_waits([window.waits for window in windows if window.waits is not None]),
+        client_cpu_s=sum(window.client_cpu_s for window in windows),
+        engine_sampling_cpu_s=sum(window.engine_sampling_cpu_s for window in windows),
+        machine_busy_s=sum(window.machine_busy_s for window in windows),
     )
 
 
@@ -149,16 +149,18 @@ def total_waits(parts: Sequence[WaitProfile]) -> WaitProfile | None:
 
 
 def _total_counted(windows: Sequence[Window], elapsed_s: float) -> Counted:
-    roles = dict.fromkeys(role for one in windows for role in one.storage.io)
+    roles = dict.fromkeys(role for window in windows for role in window.storage.io)
     io: dict[Role, RoleIo] = {
-        role: _total_io([(one.storage.io[role], one.elapsed_s) for one in windows if role in one.storage.io])
+        role: _total_io(
+            [(window.storage.io[role], window.elapsed_s) for window in windows if role in window.storage.io]
+        )
         for role in roles
     }
-    each = zip(*(one.storage.devices for one in windows), strict=True)
-    times_s = [one.elapsed_s for one in windows]
+    each = zip(*(window.storage.devices for window in windows), strict=True)
+    times_s = [window.elapsed_s for window in windows]
     devices = [_total_device(same, times_s, elapsed_s) for same in each]
-    cpu_s = _sum(one.storage.cpu_s for one in windows)
-    return Counted(io, devices, cpu_s, [problem for one in devices for problem in problems_of(one)])
+    cpu_s = _sum(window.storage.cpu_s for window in windows)
+    return Counted(io, devices, cpu_s, [problem for device in devices for problem in problems_of(device)])
 
 
 def _total_io(parts: Sequence[tuple[RoleIo, float]]) -> RoleIo:
@@ -179,13 +181,15 @@ def _total_io(parts: Sequence[tuple[RoleIo, float]]) -> RoleIo:
 
 def _total_device(same: Sequence[DeviceInfo], times_s: Sequence[float], elapsed_s: float) -> DeviceInfo:
     deadline_overrun = [
-        (one.deadline_overrun, s)
-        for one, s in zip(same, times_s, strict=True)
-        if one.deadline_overrun is not None
+        (device_info.deadline_overrun, s)
+        for device_info, s in zip(same, times_s, strict=True)
+        if device_info.deadline_overrun is not None
     ]
     ios = {
         name: [
-            (io, s) for one, s in zip(same, times_s, strict=True) if (io := getattr(one, name)) is not None
+            (io, s)
+            for device_info, s in zip(same, times_s, strict=True)
+            if (io := getattr(device_info, name)) is not None
         ]
         for name in ("io", "unattributed", "untraced")
     }

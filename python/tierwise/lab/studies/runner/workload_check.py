@@ -108,7 +108,7 @@ def _laps(program: Program) -> list[Lap]:
     laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
     if not laps:
         transactions = json.loads(program.json)["transactions"]
-        laps = [Lap(one["name"], transaction=one["name"]) for one in transactions]
+        laps = [Lap(transaction["name"], transaction=transaction["name"]) for transaction in transactions]
     return [lap for lap in laps if lap.load is None]
 
 

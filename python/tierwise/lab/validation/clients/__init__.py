@@ -29,7 +29,7 @@ _ALL: tuple[type[Client[Any]], ...] = (
     PostgresJob,
     MariadbJob,
 )
-_BY_NAME = {one.family: one for one in _ALL}
+_BY_NAME = {client.family: client for client in _ALL}
 
 
 def create(name: str, options: Mapping[str, Option], clients: int) -> Client[Any]:

@@ -46,12 +46,12 @@ class DbBench(Client[Library]):
         # By default it checks the clock once in 1,000 operations: too rarely when each waits for a disk.
         options += [f"--duration={max(1, round(seconds))}", "--ops_between_duration_checks=1"]
         text = self._bench(database, options)
-        found = list(_RESULT.finditer(text))
-        if not found:
+        matches = list(_RESULT.finditer(text))
+        if not matches:
             raise TierwiseError(f"db_bench told no rate: {text[-200:]}", "name one of its benchmarks")
-        last, latency = found[-1], list(_PERCENTILES.finditer(text))
-        told = {"p50_us": float(latency[-1][1]), "p99_us": float(latency[-1][2])} if latency else {}
-        return Load(float(last[3]), int(last[4]), told)
+        last, latency = matches[-1], list(_PERCENTILES.finditer(text))
+        percentiles = {"p50_us": float(latency[-1][1]), "p99_us": float(latency[-1][2])} if latency else {}
+        return Load(float(last[3]), int(last[4]), percentiles)
 
     def _bench(self, database: Library, options: list[str]) -> str:
         log = database.outer / "db_bench.out"

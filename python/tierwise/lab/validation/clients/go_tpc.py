@@ -77,14 +77,18 @@ class GoTpc(Client[Server]):
     def run(self, database: Server, seconds: float) -> Load:
         """Count transactions of every kind; latencies are those of new orders."""
         text = self._work(database, seconds)
-        found = list(_SUMMARY.finditer(text.partition("Finished")[2] or text))
-        done = [one for one in found if not one["name"].endswith("_ERR") and not one["name"].startswith("Q")]
+        matches = list(_SUMMARY.finditer(text.partition("Finished")[2] or text))
+        done = [
+            match
+            for match in matches
+            if not match["name"].endswith("_ERR") and not match["name"].startswith("Q")
+        ]
         if not done:
             raise TierwiseError(f"go-tpc told no rate: {text[-200:]}", "see what it says")
-        main = next((one for one in done if one["name"] == _MAIN), done[0])
+        main = next((match for match in done if match["name"] == _MAIN), done[0])
         latency = {f"{name}_us": 1000 * float(main[name]) for name in ("p50", "p95", "p99")}
-        elapsed_s = max(float(one["takes"]) for one in done)
-        return Load(elapsed_s, sum(int(one["count"]) for one in done), latency)
+        elapsed_s = max(float(match["takes"]) for match in done)
+        return Load(elapsed_s, sum(int(match["count"]) for match in done), latency)
 
     def _work(self, database: Server, seconds: float) -> str:
         threads = ["-T", str(self.clients), "--time", f"{max(1, round(seconds))}s"]

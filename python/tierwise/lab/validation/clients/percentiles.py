@@ -18,7 +18,7 @@ def of_histogram(counts: Mapping[float, int]) -> dict[str, float]:
     total = sum(counts.values())
     if not total:
         return {}
-    found: dict[str, float] = {}
+    percentiles: dict[str, float] = {}
     seen = 0
     rising = iter(sorted(counts.items()))
     value = 0.0
@@ -26,5 +26,5 @@ def of_histogram(counts: Mapping[float, int]) -> dict[str, float]:
         while seen < share * total:
             value, count = next(rising)
             seen += count
-        found[name] = value
-    return found
+        percentiles[name] = value
+    return percentiles

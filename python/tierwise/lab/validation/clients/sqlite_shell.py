@@ -79,7 +79,7 @@ class SqliteShell(Client[Library]):
         os.mkfifo(pipe, mode=0o600)
         give(pipe, database.user)
         process = database.launch(
-            [pipe, programs.found(self.program), "-bail", *_KEEP_LOG, _file(database)], log, _FROM_PIPE
+            [pipe, programs.program_path(self.program), "-bail", *_KEEP_LOG, _file(database)], log, _FROM_PIPE
         )
         feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds, most)
         try:
@@ -95,7 +95,7 @@ class SqliteShell(Client[Library]):
 
     def _shell(self, database: Library, commands: list[str]) -> str:
         log = database.outer / "shell.out"
-        argv: list[str | Path] = [programs.found(self.program), *_KEEP_LOG, _file(database), *commands]
+        argv: list[str | Path] = [programs.program_path(self.program), *_KEEP_LOG, _file(database), *commands]
         with _unrecorded(database):
             return finished("sqlite3", database.launch(argv, log), log)
 
@@ -103,11 +103,11 @@ class SqliteShell(Client[Library]):
 @contextmanager
 def _unrecorded(database: Library) -> Iterator[None]:
     """Nobody is told of programs that are started meanwhile."""
-    told, database.on_started = database.on_started, lambda _: None
+    on_started, database.on_started = database.on_started, lambda _: None
     try:
         yield
     finally:
-        database.on_started = told
+        database.on_started = on_started
 
 
 class _Feeder(threading.Thread):

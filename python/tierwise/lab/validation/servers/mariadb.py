@@ -109,8 +109,8 @@ class MariadbServer(Server):
 
     def _link_selected(self, places: Mapping[Role, Path]) -> None:
         """Move the files of the selected tables to a place of their own, and link them."""
-        for one in self.selected:
-            schema, table = one.removeprefix("table:").split(".")
+        for relation in self.selected:
+            schema, table = relation.removeprefix("table:").split(".")
             file = self.data / schema / f"{table}.ibd"
             folder = places[Role.SELECTED] / schema
             if not folder.exists():

@@ -110,8 +110,8 @@ class PostgresServer(Server):
         with self._connect(DATABASE) as connection:
             connection.execute("SET allow_in_place_tablespaces = on")
             connection.execute("CREATE TABLESPACE selected LOCATION ''")
-            for one in self.selected:
-                kind, name = one.split(":")
+            for relation in self.selected:
+                kind, name = relation.split(":")
                 connection.execute(f"ALTER {kind.upper()} {name} SET TABLESPACE selected".encode())
 
     def _access_files(self) -> dict[str, str]:

@@ -27,15 +27,15 @@ def problems(query: int, rows: Sequence[Sequence[object]]) -> list[str]:
     if len(rows) != published["rows"]:
         return [f"q{query}: {len(rows)} rows for {published['rows']}"]
     relative = Decimal(str(published.get("relative", 0)))
-    found = {
+    by_kind = {
         "first row": (rows[0], published["first"], 1),
         "last row": (rows[-1], published["last"], 1),
         "sum": (_sums(rows), published["sums"], len(rows)),
     }
     return [
-        f"q{query}: {name}, column {column}: {one} for {other}"
-        for name, (ours, theirs, count) in found.items()
-        for column, one, other in _different(ours, theirs, relative, count)
+        f"q{query}: {name}, column {column}: {ours_value} for {other}"
+        for name, (ours, theirs, count) in by_kind.items()
+        for column, ours_value, other in _different(ours, theirs, relative, count)
     ]
 
 
@@ -48,14 +48,14 @@ def _different(
     ours: Sequence[object], theirs: Sequence[str], relative: Decimal, count: int
 ) -> Iterator[tuple[int, object, str]]:
     """Columns, from 1, that differ by more than rounding ``count`` numbers; ``""`` stands for no sum."""
-    for column, (one, other) in enumerate(zip(ours, theirs, strict=True), 1):
-        number, expected = _number(one), _number(other)
+    for column, (our_value, other) in enumerate(zip(ours, theirs, strict=True), 1):
+        number, expected = _number(our_value), _number(other)
         if number is None or expected is None:
-            same = other in ("", str(one).strip())
+            same = other in ("", str(our_value).strip())
         else:
             same = abs(number - expected) <= max(_CENT * count, abs(expected) * relative)
         if not same:
-            yield column, one, other
+            yield column, our_value, other
 
 
 def _sums(rows: Sequence[Sequence[object]]) -> list[Decimal | None]:

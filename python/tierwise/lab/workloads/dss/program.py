@@ -143,7 +143,11 @@ def build(
         TierwiseError: naming the invalid constant or query file.
     """
     choice = Choice.of(constants)
-    waiting = [one for one in schema if _created(one[1]) in REFRESHED] if choice.refresh_pairs else []
+    waiting = (
+        [statement for statement in schema if _created(statement[1]) in REFRESHED]
+        if choice.refresh_pairs
+        else []
+    )
     stages = [
         [_load_laps(after_load)] if choice.load else [],
         [_query_laps()] if choice.queries else [],
@@ -245,8 +249,8 @@ _INDEX = re.compile(r"^CREATE INDEX\s+(\w+)", re.IGNORECASE)
 
 def _created(sql: str) -> str | None:
     """The table that a statement makes or changes."""
-    found = _TABLE.search(sql)
-    return found[1] if found else None
+    match = _TABLE.search(sql)
+    return match[1] if match else None
 
 
 def _as_waiting(sql: str) -> str:

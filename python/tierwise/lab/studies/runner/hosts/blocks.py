@@ -33,15 +33,17 @@ class Blocks:
     @classmethod
     def after(cls, study: Study, seed: int, results: Iterable[RunResult]) -> Blocks:
         """The blocks after these runs; a run of no named host counts for the machine that ran it."""
-        found = cls(study, seed)
+        schedule = cls(study, seed)
         finished: dict[int, set[str]] = defaultdict(set)
         for result in results:
             host = result.host.name if result.host else result.machine.host
-            found.hosts.setdefault(result.repeat, host)
+            schedule.hosts.setdefault(result.repeat, host)
             finished[result.repeat].add(result.run_id)
         for number, run_ids in finished.items():
-            found.missing[number] = [plan for plan in found._plans(number) if plan.run_id not in run_ids]
-        return found
+            schedule.missing[number] = [
+                plan for plan in schedule._plans(number) if plan.run_id not in run_ids
+            ]
+        return schedule
 
     @property
     def complete(self) -> bool:

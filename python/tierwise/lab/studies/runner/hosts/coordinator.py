@@ -90,13 +90,13 @@ def run_blocks(
             present = hosts.present()
             for host in list(running):
                 if _over(running[host], present.get(host)):
-                    one = running.pop(host)
-                    if (result := _result(host, one)) is None:
-                        _count_death(deaths, one.plan)
+                    attempt = running.pop(host)
+                    if (result := _result(host, attempt)) is None:
+                        _count_death(deaths, attempt.plan)
                         continue
-                    ended(one.plan, result)
-                    blocks.finish(one.plan)
-                    deaths.pop(one.plan.placement.name, None)
+                    ended(attempt.plan, result)
+                    blocks.finish(attempt.plan)
+                    deaths.pop(attempt.plan.placement.name, None)
             for host in sorted(present.keys() - running.keys()):
                 if (plan := blocks.next_run(host, present)) is None:
                     continue
@@ -111,8 +111,8 @@ def run_blocks(
                 )
             time.sleep(_POLL_S)
     finally:
-        for one in running.values():
-            one.pending.cancel()
+        for attempt in running.values():
+            attempt.pending.cancel()
 
 
 def _over(running: _Running, address: str | None) -> bool:

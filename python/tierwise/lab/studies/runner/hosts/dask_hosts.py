@@ -39,14 +39,14 @@ def hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
     dask_executor.check(scheduler, "--hosts", trusted)
     require("cluster", "--hosts", ["distributed"])
     with quiet(), connected(scheduler, None) as client:
-        found = DaskHosts(client)
-        if not found.present():
+        dask_hosts = DaskHosts(client)
+        if not dask_hosts.present():
             raise TierwiseError(
                 f"--hosts: no worker of {scheduler} has the resource {RESOURCE}",
                 f"start some with PYTHONSAFEPATH=1 dask worker {scheduler} --nthreads 1 "
                 f'--resources "{RESOURCE}=1"',
             )
-        yield found
+        yield dask_hosts
 
 
 class DaskHosts:
@@ -67,18 +67,18 @@ class DaskHosts:
         """
         try:
             workers = self._client.scheduler_info()["workers"]
-            lab = {address: one for address, one in workers.items() if RESOURCE in one["resources"]}
+            lab = {address: worker for address, worker in workers.items() if RESOURCE in worker["resources"]}
             self._learn({address for address in lab if address not in self._names}, lab)
         except OSError as error:
             raise TierwiseError(
                 "--hosts: the scheduler does not answer", "start it, then the study again: it resumes"
             ) from error
-        found: dict[str, str] = {}
+        workers_of_hosts: dict[str, str] = {}
         for address in lab.keys() & self._names.keys():
-            if (name := self._names[address]) in found:
+            if (name := self._names[address]) in workers_of_hosts:
                 raise TierwiseError(f"--hosts: two workers are called {name}", "give each another --name")
-            found[name] = address
-        return found
+            workers_of_hosts[name] = address
+        return workers_of_hosts
 
     def start(self, address: str, work: Callable[[T], str], task: T) -> DaskRun:
         """Do one task on one worker, and on no other."""

@@ -89,7 +89,7 @@ def run_here(task: RunTask) -> str:
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     clean.clean_before(lambda _: None)
     with _unpacked(task) as study:
-        plan = next(one for one in block(study, task.seed, task.repeat) if one.run_id == task.run_id)
+        plan = next(plan for plan in block(study, task.seed, task.repeat) if plan.run_id == task.run_id)
         result = execute(at(study, plan.setting), plan, task.seed, lambda _: None)
     host = StudyHost(name=task.host)
     workload = result.workload.model_copy(update={"name": Path(study.workload).name})
@@ -132,18 +132,18 @@ def _texts(folder: Path) -> dict[tuple[str, ...], str]:
     """The files of a workload's folder."""
     if not folder.is_dir():
         raise TierwiseError(f"--hosts: workload {folder} is no folder", "put the script in a folder")
-    found: dict[tuple[str, ...], str] = {}
+    texts: dict[tuple[str, ...], str] = {}
     letters = 0
     for directory, _, names in os.walk(folder):
         for name in sorted(names):
             path = Path(directory, name)
             parts = (_WORKLOAD, folder.name, *path.relative_to(folder).parts)
             path_in(folder, *parts)  # refuses a name that the host would refuse
-            found[parts] = read_text(path, _FIX, in_folder=True)
-            letters += len(found[parts])
-            if len(found) > _MOST_FILES or letters > _MOST_LETTERS:
+            texts[parts] = read_text(path, _FIX, in_folder=True)
+            letters += len(texts[parts])
+            if len(texts) > _MOST_FILES or letters > _MOST_LETTERS:
                 raise TierwiseError(
                     f"{folder}: above {_MOST_FILES} files or {_MOST_LETTERS >> 20} MiB",
                     _FIX,
                 )
-    return found
+    return texts
