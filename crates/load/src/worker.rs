@@ -1,6 +1,6 @@
 //! One thread's clients: connected, run and measured together.
 
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
@@ -53,7 +53,10 @@ pub(crate) struct Orders<'a> {
     /// The number of the run, from 0.
     pub run: u64,
     pub clients: usize,
-    pub start: &'a Barrier,
+    /// Whether all threads were started; set when that is known.
+    pub started: &'a OnceLock<bool>,
+    /// Reached by each thread before any client begins.
+    pub ready: &'a Barrier,
     /// Stopped by the caller, and by a worker that failed.
     pub control: &'a Control,
 }
@@ -122,7 +125,10 @@ impl<C: Client> Worker<C> {
     pub fn run(&mut self, orders: &Orders<'_>) -> Result<(Tally, Span), LoadError> {
         let tally = Arc::new(Mutex::new(Tally::new(orders.transactions)));
         let sessions = std::mem::take(&mut self.sessions);
-        orders.start.wait();
+        if !orders.started.wait() {
+            return Err(LoadError::Stopped);
+        }
+        orders.ready.wait();
         let cpu_before_ns = thread_cpu_ns();
         let started_ns = monotonic_ns();
         let sessions = self
