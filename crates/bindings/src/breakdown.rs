@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tierwise_recording::Recording;
 use tierwise_work::breakdown;
 
+use crate::convert::{json, told_to_user};
 use crate::defect::told;
-use crate::interrupt::{abandonable, user_error};
+use crate::interrupt::abandonable;
 
 /// Where the time of a recording went, as JSON, with at most `most_files` files.
 #[pyfunction]
@@ -16,8 +16,7 @@ pub fn profile_recording(py: Python<'_>, path: PathBuf, most_files: usize) -> Py
     told(py, || {
         let read =
             move || Recording::read(&path).map(|recording| breakdown(&recording, most_files));
-        let found =
-            abandonable(py, read)?.map_err(|error| user_error(py, &error.message, &error.fix))?;
-        serde_json::to_string(&found).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        let found = abandonable(py, read)?.map_err(|error| told_to_user(py, &error))?;
+        json(&found)
     })
 }

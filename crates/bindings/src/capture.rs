@@ -5,13 +5,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use crate::json::json;
-
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_recorder::{BlockLayer, Devices, EmulatedPartition, KnownExtents};
 use tierwise_recording::ChainLink;
+
+use crate::convert::{json, parsed};
 
 /// First sector, number of sectors and offset in bytes of each extent of files; one that was not written since it was
 /// asked for is not asked again.
@@ -147,5 +146,5 @@ pub fn memory_limit_bytes(py: Python<'_>, pid: i32) -> Option<u64> {
 }
 
 fn partitions(emulated: &str) -> PyResult<Vec<EmulatedPartition>> {
-    serde_json::from_str(emulated).map_err(|error| PyValueError::new_err(error.to_string()))
+    parsed(emulated)
 }

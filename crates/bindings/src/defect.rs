@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use pyo3::prelude::*;
 
-use crate::interrupt::user_error;
+use crate::convert::user_error;
 
 /// Number of calls under way whose panics are reported so.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);

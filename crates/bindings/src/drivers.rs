@@ -6,7 +6,7 @@ use tierwise_load::postgres::PostgresConnector;
 use tierwise_load::{Driver, LoadError};
 use tierwise_sqlite::SqliteConnector;
 
-use crate::interrupt::user_error;
+use crate::convert::user_error;
 use crate::python_driver::PythonConnector;
 
 const NAMES: &str = "postgres, mariadb, sqlite or python";

@@ -1,6 +1,5 @@
 //! Long work outside the interpreter that Ctrl-C ends.
 
-use std::fmt::Display;
 use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -81,14 +80,4 @@ pub fn abandonable<T: Send + 'static>(
             }
         }
     }
-}
-
-/// The exception that a user sees.
-pub fn user_error(py: Python<'_>, message: &dyn Display, fix: &str) -> PyErr {
-    let raised = py.import("tierwise.model.errors").and_then(|module| {
-        module
-            .getattr("TierwiseError")?
-            .call1((message.to_string(), fix))
-    });
-    raised.map_or_else(|broken| broken, PyErr::from_value)
 }

@@ -3,12 +3,12 @@
 mod breakdown;
 mod capture;
 mod confine;
+mod convert;
 mod defect;
 mod disk;
 mod drivers;
 mod import;
 mod interrupt;
-mod json;
 mod load;
 mod probe;
 mod profile;

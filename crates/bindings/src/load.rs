@@ -3,10 +3,11 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tierwise_load::{Clients, Control, Limit, LoadError, Plan, Task, Workload, sql};
 
+use crate::convert::{duration, json, user_error};
 use crate::drivers;
 use crate::interrupt;
 
@@ -62,7 +63,7 @@ impl PyClients {
             cap: cap_s.map(duration).transpose()?,
         };
         let report = interruptible(py, progress, |control| self.locked().run(task, control))?;
-        serde_json::to_string(&report).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        json(&report)
     }
 
     /// Give every client a new connection.
@@ -111,10 +112,6 @@ pub fn statement_parameters(statement: &str) -> Vec<String> {
     sql::Template::parse(statement).names().to_vec()
 }
 
-fn duration(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
 /// Work that a [`Control`] ends, interrupted by Ctrl-C; `progress` is called with the amount done.
 fn interruptible<T: Send>(
     py: Python<'_>,
@@ -131,5 +128,5 @@ fn interruptible<T: Send>(
         Ok(())
     };
     interrupt::watched(py, tell, || control.stop(), || work(&control))?
-        .map_err(|error| interrupt::user_error(py, &error, error.fix()))
+        .map_err(|error| user_error(py, &error, error.fix()))
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_device::{Library, Profile, ProfileError};
+
+use crate::convert::json;
 
 /// A validated profile, with the texts that it was read from.
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
@@ -52,8 +54,7 @@ impl PyProfile {
     /// JSON of every key of the file, with those that it took over from another by `like`.
     #[getter]
     fn fields(&self) -> PyResult<String> {
-        serde_json::to_string(self.profile.fields())
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+        json(self.profile.fields())
     }
 
     /// Bytes the host may write under the guarantee, in 10^12 bytes, as far as the profile says.
@@ -98,7 +99,7 @@ pub fn parse_profile(
 pub fn profile_keys(text: &str, file: &str, library: BTreeMap<String, String>) -> PyResult<String> {
     let keys =
         Profile::keys(text, file, &Library::new(library)).map_err(|error| refusal(&error))?;
-    serde_json::to_string(&keys).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    json(&keys)
 }
 
 fn refusal(error: &ProfileError) -> PyErr {

@@ -2,18 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
-use tierwise_recorder::{
-    Devices, EmulatedPartition, Places, RecordError, RoleOf, Session, Subject,
-};
+use tierwise_recorder::{Devices, EmulatedPartition, Places, RoleOf, Session, Subject, UserError};
 use tierwise_recording::{About, Role};
 
-use crate::interrupt::user_error;
-use crate::json::json;
+use crate::convert::{duration, json, parsed, told_to_user};
 use crate::rules::PyRules;
 
 /// Subject and places of a recording; see [`Subject`] and [`Places`].
@@ -79,7 +75,7 @@ impl PyRecorder {
             };
             Session::attach(subject, places)
         });
-        let session = Mutex::new(attached.map_err(|error| failed(py, &error))?);
+        let session = Mutex::new(attached.map_err(|error| told_to_user(py, &error))?);
         Ok(Self { session, raised })
     }
 
@@ -90,8 +86,7 @@ impl PyRecorder {
 
     /// Finds the clients by their wake-ups in this number of seconds; returns the number of clients.
     fn find_clients(&self, py: Python<'_>, seconds: f64) -> PyResult<usize> {
-        let duration = Duration::try_from_secs_f64(seconds)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let duration = duration(seconds)?;
         let trial = self.with(py, |session| session.find_clients(duration))?;
         Ok(trial.clients)
     }
@@ -154,10 +149,10 @@ impl PyRecorder {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        action: impl FnOnce(&mut Session) -> Result<T, RecordError> + Send,
+        action: impl FnOnce(&mut Session) -> Result<T, UserError> + Send,
     ) -> PyResult<T> {
         py.detach(|| action(&mut lock(&self.session)))
-            .map_err(|error| failed(py, &error))
+            .map_err(|error| told_to_user(py, &error))
     }
 
     fn told(&self, about: &About) -> PyResult<String> {
@@ -183,12 +178,4 @@ fn asking(role_of: Py<PyAny>, raised: Raised) -> RoleOf {
 /// Ignores poisoning: each step leaves the state whole, so a panic of another thread does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-fn failed(py: Python<'_>, error: &RecordError) -> PyErr {
-    user_error(py, error, &error.fix)
 }

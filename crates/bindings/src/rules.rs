@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_recorder::{role_by_path, role_of_content, roles_of};
 use tierwise_recording::{Role, Rules};
+
+use crate::convert::refusal;
 
 /// Roles of an engine's files, by the text of its rules file.
 #[pyclass(frozen, name = "Rules", module = "tierwise._core")]
@@ -16,16 +17,13 @@ impl PyRules {
     /// A `ValueError` holds the fault of the text and its fix.
     #[new]
     fn new(text: &str, file: &str) -> PyResult<Self> {
-        match Rules::parse(text, file) {
-            Ok(rules) => Ok(Self(rules)),
-            Err(error) => Err(PyValueError::new_err((error.message, error.fix))),
-        }
+        Rules::parse(text, file).map(Self).map_err(refusal)
     }
 
     /// The same, with roles by path before them, each as `PATH=ROLE`; a `ValueError` as above.
     fn with_roles(&self, given: Vec<String>) -> PyResult<Self> {
         let first: Result<Vec<_>, _> = given.iter().map(|text| role_by_path(text)).collect();
-        let first = first.map_err(|error| PyValueError::new_err((error.message, error.fix)))?;
+        let first = first.map_err(refusal)?;
         self.after(&first)
     }
 
@@ -83,8 +81,6 @@ impl PyRules {
 impl PyRules {
     fn after(&self, first: &[(String, Role)]) -> PyResult<Self> {
         let rules = self.0.clone().after(first, "--role");
-        rules
-            .map(Self)
-            .map_err(|error| PyValueError::new_err((error.message, error.fix)))
+        rules.map(Self).map_err(refusal)
     }
 }

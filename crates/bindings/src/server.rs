@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_recorder::{Peer, Server, Sockets};
 use tierwise_recording::ClientProgram;
 
-use crate::json::json;
+use crate::convert::{json, parsed};
 use crate::rules::PyRules;
 
 /// A server in a form for JSON.
@@ -68,8 +67,7 @@ pub fn client_kind(name: &str) -> PyResult<Option<String>> {
 /// The programs that hold sessions of some processes now, added to those of earlier looks; both as JSON.
 #[pyfunction]
 pub fn clients_seen(py: Python<'_>, known: &str, pids: Vec<i32>) -> PyResult<String> {
-    let mut known: Vec<ClientProgram> =
-        serde_json::from_str(known).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut known: Vec<ClientProgram> = parsed(known)?;
     let seen = py.detach(|| tierwise_recorder::clients_of(&pids, &Sockets::now()));
     tierwise_recorder::merge(&mut known, seen);
     json(&known)

@@ -4,21 +4,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use serde::Serialize;
 use tierwise_device::Profile;
-use tierwise_simulate::{Job, SimulateError, summarize_all};
+use tierwise_simulate::{Job, summarize_all};
 
-use crate::interrupt::{interruptible, user_error};
+use crate::convert::{json, told_to_user};
+use crate::interrupt::interruptible;
 use crate::profile::PyProfile;
 
 /// Simulate a job, given as JSON; returns its report as JSON.
 #[pyfunction]
 pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResult<String> {
-    let job: Job = serde_json::from_str(job).map_err(internal)?;
+    let job: Job =
+        serde_json::from_str(job).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let stop = AtomicBool::new(false);
     let end = || stop.store(true, Ordering::Relaxed);
     let report = interruptible(py, end, || job.run(profile.profile(), &stop))?;
-    json(&report.map_err(|error| refusal(py, &error))?)
+    json(&report.map_err(|error| told_to_user(py, &error))?)
 }
 
 /// Measure devices by short simulations; returns a JSON list of figures in their order.
@@ -34,17 +35,5 @@ pub fn summarize_devices(
         .collect();
     let summaries = py.detach(|| summarize_all(&profiles, threads));
     let summaries: Result<Vec<_>, _> = summaries.into_iter().collect();
-    json(&summaries.map_err(|error| refusal(py, &error))?)
-}
-
-fn refusal(py: Python<'_>, error: &SimulateError) -> PyErr {
-    user_error(py, &error.message, &error.fix)
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(internal)
-}
-
-fn internal(error: serde_json::Error) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
+    json(&summaries.map_err(|error| told_to_user(py, &error))?)
 }

@@ -12,7 +12,6 @@ mod stations;
 
 pub use api::commit_settings::{CommitSettings, DelayOption, UnflushedCommits};
 pub use api::demands::{Demands, WaitSummary};
-pub use api::error::ReplayError;
 pub use api::instance::{Instance, InstanceBurst};
 pub use api::joint_request::{JointAnswer, JointRequest};
 pub use api::outcome::{Latency, Outcome, RoleIo};
@@ -25,3 +24,4 @@ pub use api::simulation_request::{
 pub use api::summary::{DeviceSummary, LockSummary, ObservedSummary, Summary};
 pub use kernel::joint::run_together;
 pub use program::Program;
+pub use tierwise_recording::UserError;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::RecordError;
+use crate::UserError;
 use crate::host::directory::Directory;
 use crate::host::processes::Identity;
 
@@ -34,10 +34,10 @@ pub struct Entry(PathBuf);
 
 impl Entry {
     /// Enters a directory that is about to be made; its last name must begin with [`PREFIX`].
-    pub fn add(path: &Path) -> Result<Self, RecordError> {
+    pub fn add(path: &Path) -> Result<Self, UserError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let own = Identity::of(std::process::id().cast_signed());
-        let owner = own.ok_or_else(|| RecordError::new("/proc is not mounted", "mount it"))?;
+        let owner = own.ok_or_else(|| UserError::new("/proc is not mounted", "mount it"))?;
         let text = serde_json::json!(Text {
             kind: "directory".to_owned(),
             name: name.clone().into_owned(),
@@ -62,7 +62,7 @@ impl Drop for Entry {
 }
 
 /// Removes the directories of recorders that were killed.
-pub fn sweep() -> Result<(), RecordError> {
+pub fn sweep() -> Result<(), UserError> {
     let run_dir = run_dir()?;
     let entries = fs::read_dir(&run_dir).map_err(|error| unusable(&run_dir, error))?;
     for file in entries.flatten() {
@@ -95,17 +95,17 @@ fn remove_flat(directory: &Path) {
 }
 
 /// Directory of tierwise's run-time state; made on first use.
-fn run_dir() -> Result<PathBuf, RecordError> {
+fn run_dir() -> Result<PathBuf, UserError> {
     let named = std::env::var_os("TIERWISE_RUN_DIR").filter(|name| !name.is_empty());
     let path = named.map_or_else(|| PathBuf::from("/run/tierwise"), PathBuf::from);
     let path = std::path::absolute(&path).map_err(|error| unusable(&path, error))?;
-    Directory::open_own(&path, 0o755).map_err(|error| RecordError {
+    Directory::open_own(&path, 0o755).map_err(|error| UserError {
         message: format!("{error}, who could have anything deleted"),
         fix: FIX.to_owned(),
     })?;
     Ok(path)
 }
 
-fn unusable(path: &Path, error: impl std::fmt::Display) -> RecordError {
-    RecordError::at(path, error, FIX)
+fn unusable(path: &Path, error: impl std::fmt::Display) -> UserError {
+    UserError::at(path, error, FIX)
 }

@@ -7,7 +7,6 @@
 
 mod database;
 mod decoding;
-mod error;
 mod event;
 mod foreign_cpu;
 mod host;
@@ -31,7 +30,6 @@ pub use database::rules::role_by_path;
 pub use database::servers::Server;
 pub use database::settings::{roles_of, settings_of};
 pub use database::target::{Wanted, listed, root_of};
-pub use error::RecordError;
 pub use host::block_layer::{BlockLayer, EmulatedPartition};
 pub use host::devices::Devices;
 pub use host::extents::KnownExtents;
@@ -44,4 +42,5 @@ pub use request_counter::{OwnedRequests, RequestCounter};
 pub use schedule::{DEFAULT_LIMIT_BYTES, Schedule, megabytes};
 pub use scheduled::{Order, record};
 pub use session::{Session, Subject};
+pub use tierwise_input::UserError;
 pub use tracer::Places;

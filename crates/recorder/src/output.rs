@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::RecordError;
+use crate::UserError;
 use crate::host::directory::{Directory, sudo_caller};
 use crate::host::paths::entries;
 use crate::ledger::Entry;
@@ -25,8 +25,8 @@ pub struct Output {
 
 impl Output {
     /// Makes a directory of this name beside `out`, which must be new, or the caller's and empty.
-    pub fn begin(out: &Path, name: &str) -> Result<Self, RecordError> {
-        let refused = |error| RecordError::at(out, error, WITH_ROOM);
+    pub fn begin(out: &Path, name: &str) -> Result<Self, UserError> {
+        let refused = |error| UserError::at(out, error, WITH_ROOM);
         let whole = std::path::absolute(out).map_err(refused)?;
         let (Some(parent), Some(last)) = (whole.parent(), whole.file_name()) else {
             return Err(refused(io::ErrorKind::InvalidFilename.into()));
@@ -51,10 +51,10 @@ impl Output {
     }
 
     /// An error with the directory's own name in place of that path.
-    pub fn explain(&self, error: RecordError) -> RecordError {
+    pub fn explain(&self, error: UserError) -> UserError {
         let within = |path: &Path| format!("{}/", path.display());
         let (here, shown) = (within(&self.path()), within(&self.out));
-        RecordError {
+        UserError {
             message: error.message.replace(&here, &shown),
             ..error
         }
@@ -67,15 +67,15 @@ impl Output {
     }
 
     /// Gives it to whoever called `sudo`, and its own name. Nobody else may read it.
-    pub fn keep(self) -> Result<(), RecordError> {
-        let refused = |error| RecordError::at(&self.out, error, NEW);
+    pub fn keep(self) -> Result<(), UserError> {
+        let refused = |error| UserError::at(&self.out, error, NEW);
         sudo_caller()
             .map_or(Ok(()), |owner| self.work.give(owner))
             .and_then(|()| self.parent.rename(&self.name, &self.last))
             .map_err(refused)?;
         if !self.work.is_at(&self.parent, &self.last) {
             let problem = "was replaced by another user";
-            return Err(RecordError::at(&self.out, problem, NEW));
+            return Err(UserError::at(&self.out, problem, NEW));
         }
         Ok(())
     }
@@ -90,8 +90,8 @@ impl Drop for Output {
 }
 
 /// Refuses a directory that holds something, is another user's, or is none.
-fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), RecordError> {
-    let refused = |error| RecordError::at(out, error, NEW);
+fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), UserError> {
+    let refused = |error| UserError::at(out, error, NEW);
     let there = match parent.listed(last) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         there => there.map_err(refused)?,
@@ -100,7 +100,7 @@ fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), Re
     let mut entries = fs::read_dir(there.path()).map_err(refused)?;
     if entries.next().is_some() {
         let message = format!("{} is not empty", out.display());
-        return Err(RecordError::new(message, NEW));
+        return Err(UserError::new(message, NEW));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::RecordError;
+use crate::UserError;
 use crate::tracer::BurstSummary;
 
 /// More leaves too little unrecorded time to compare with, and too much data to bound.
@@ -27,9 +27,9 @@ impl Schedule {
     ///
     /// # Errors
     /// If one of them cannot be, naming the option.
-    pub fn new(seconds: f64, duty: f64, burst_s: f64) -> Result<Self, RecordError> {
+    pub fn new(seconds: f64, duty: f64, burst_s: f64) -> Result<Self, UserError> {
         let refused = |option: &str, value: f64, fix: &str| {
-            Err(RecordError::new(format!("{option}: {value} is none"), fix))
+            Err(UserError::new(format!("{option}: {value} is none"), fix))
         };
         if !(seconds > 0.0 && seconds <= LONGEST_S) {
             return refused("--seconds", seconds, "use more than 0 s and at most a week");
@@ -119,13 +119,13 @@ impl DiskSpace {
     }
 
     /// Refuses a file system that has too little left.
-    pub fn require(&self, free_bytes: u64) -> Result<(), RecordError> {
+    pub fn require(&self, free_bytes: u64) -> Result<(), UserError> {
         let needed = SAFETY * self.expected_bytes + self.waiting_bytes;
         if free_bytes >= needed {
             return Ok(());
         }
         let (needed, free) = (megabytes(needed), megabytes(free_bytes));
-        Err(RecordError::new(
+        Err(UserError::new(
             format!("the recording needs {needed}, and {free} are free"),
             "name a directory on another file system, or record for a shorter time",
         ))

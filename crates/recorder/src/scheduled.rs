@@ -17,7 +17,7 @@ use crate::schedule::{DiskSpace, Schedule, megabytes};
 use crate::session::{Session, Subject};
 use crate::tracer::Places;
 use crate::tracing::Tracing;
-use crate::{RecordError, ledger};
+use crate::{UserError, ledger};
 
 /// Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives.
 const BUFFER_BYTES: u64 = 16 << 20;
@@ -48,7 +48,7 @@ pub struct Order {
 ///
 /// # Errors
 /// If nothing can be recorded here, there is no such database, or the file system refuses.
-pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<About, RecordError> {
+pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<About, UserError> {
     let tracing = Tracing::open()?;
     tracing.sweep();
     ledger::sweep()?;
@@ -74,7 +74,7 @@ struct Scheduled<'a> {
 }
 
 impl Scheduled<'_> {
-    fn record(&self, tracing: &Tracing) -> Result<About, RecordError> {
+    fn record(&self, tracing: &Tracing) -> Result<About, UserError> {
         let (target, order) = (&self.target, self.order);
         let server = target.server();
         (self.say)(&format!("attaching to {server}"));
@@ -121,7 +121,7 @@ impl Scheduled<'_> {
         })
     }
 
-    fn take_bursts(&self, session: &mut Session, ends: Instant) -> Result<(), RecordError> {
+    fn take_bursts(&self, session: &mut Session, ends: Instant) -> Result<(), UserError> {
         let (target, schedule) = (&self.target, self.order.schedule);
         for gap in schedule.gaps() {
             let look = || session.look_for_clients();
@@ -160,7 +160,7 @@ impl Scheduled<'_> {
         true
     }
 
-    fn full(&self, session: &Session) -> Result<bool, RecordError> {
+    fn full(&self, session: &Session) -> Result<bool, UserError> {
         let reached = self.output.size_bytes().max(session.taken()?.bytes);
         let full = reached >= self.order.limit_bytes;
         if full {

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use tierwise_input::Links;
 
 use crate::create::private_file;
-use crate::{About, FORMAT_VERSION, RecordingError};
+use crate::error;
+use crate::{About, FORMAT_VERSION, UserError};
 
 /// The first word of every `about.json`.
 pub(crate) const FORMAT: &str = "tierwise recording";
@@ -46,30 +47,30 @@ pub(crate) fn exists(directory: &Path) -> bool {
 
 impl Manifest {
     /// Written last and put in its place at once: a folder without it is no recording.
-    pub fn write(&self, directory: &Path) -> Result<(), RecordingError> {
+    pub fn write(&self, directory: &Path) -> Result<(), UserError> {
         let file = directory.join(FILE);
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| RecordingError::unwritable(&file, error))?;
+        let text =
+            serde_json::to_string_pretty(self).map_err(|error| error::unwritable(&file, error))?;
         let part = directory.join("about.json.part");
         private_file(&part)
             .and_then(|mut opened| opened.write_all((text + "\n").as_bytes()))
             .and_then(|()| fs::rename(&part, &file))
-            .map_err(|error| RecordingError::unwritable(&file, error))
+            .map_err(|error| error::unwritable(&file, error))
     }
 
     /// Read it, and refuse a file that is no recording or is newer than this program.
-    pub fn read(directory: &Path) -> Result<Self, RecordingError> {
+    pub fn read(directory: &Path) -> Result<Self, UserError> {
         let file = directory.join(FILE);
         let read = tierwise_input::read(&file, Links::Refuse, MOST_BYTES);
         let bytes = read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
                 no_recording(directory)
             }
-            _ => RecordingError::unreadable(&file, &error),
+            _ => error::unreadable(&file, &error),
         })?;
         require_ours(&file, &bytes)?;
         // One part after the other: what a part does not name takes no memory.
-        let damaged = |error| RecordingError::damaged(&file, error);
+        let damaged = |error| error::damaged(&file, error);
         let about = serde_json::from_slice(&bytes).map_err(damaged)?;
         let Tables { tables } = serde_json::from_slice(&bytes).map_err(damaged)?;
         Ok(Self { about, tables })
@@ -94,23 +95,23 @@ struct Tables {
     tables: BTreeMap<String, TableFile>,
 }
 
-fn no_recording(directory: &Path) -> RecordingError {
+fn no_recording(directory: &Path) -> UserError {
     let fix = "name a folder that tierwise record has written to its end";
     let problem = if directory.is_dir() {
         "is no recording: it has no about.json, which is written last"
     } else {
         "is no folder"
     };
-    RecordingError::new(format!("{} {problem}", directory.display()), fix)
+    UserError::new(format!("{} {problem}", directory.display()), fix)
 }
 
-fn require_ours(file: &Path, about: &[u8]) -> Result<(), RecordingError> {
-    let damaged = |problem: &dyn Display| RecordingError::damaged(file, problem);
+fn require_ours(file: &Path, about: &[u8]) -> Result<(), UserError> {
+    let damaged = |problem: &dyn Display| error::damaged(file, problem);
     match serde_json::from_slice::<Format>(about) {
         Ok(found) if found.format == FORMAT => {}
         Err(error) if !error.is_data() => return Err(damaged(&error)),
         _ => {
-            return Err(RecordingError::new(
+            return Err(UserError::new(
                 format!("{}: format is not \"{FORMAT}\"", file.display()),
                 "name a folder that tierwise record has written",
             ));
@@ -118,7 +119,7 @@ fn require_ours(file: &Path, about: &[u8]) -> Result<(), RecordingError> {
     }
     match serde_json::from_slice::<Version>(about) {
         Ok(found) if found.version == u64::from(FORMAT_VERSION) => Ok(()),
-        Ok(found) if found.version > u64::from(FORMAT_VERSION) => Err(RecordingError::new(
+        Ok(found) if found.version > u64::from(FORMAT_VERSION) => Err(UserError::new(
             format!(
                 "{}: version {} of the format is newer than {FORMAT_VERSION}, which this program reads",
                 file.display(),

@@ -5,23 +5,24 @@ use std::path::Path;
 use tierwise_input::Links;
 
 use crate::decode::decode;
+use crate::error;
 use crate::manifest::{Manifest, TableFile, table_path};
 use crate::room::{Stated, require_room};
 use crate::sums::checksum;
 use crate::table::Table;
-use crate::{About, Block, Call, File, NONE, Recording, RecordingError, State, Thread};
+use crate::{About, Block, Call, File, NONE, Recording, State, Thread, UserError};
 
 impl Recording {
     /// Read a recording and check it: its indices are in range, its rows in order, its times sane.
     ///
     /// # Errors
     /// If it is no recording, is newer than this program, or is truncated or damaged: naming the file.
-    pub fn read(directory: &Path) -> Result<Self, RecordingError> {
+    pub fn read(directory: &Path) -> Result<Self, UserError> {
         let Manifest { about, tables } = Manifest::read(directory)?;
         let table = |name: &str| {
             tables.get(name).copied().ok_or_else(|| {
                 let file = directory.join("about.json");
-                RecordingError::damaged(&file, format!("tables.{name} is missing"))
+                error::damaged(&file, format!("tables.{name} is missing"))
             })
         };
         require_room(
@@ -52,7 +53,7 @@ impl Recording {
     ///
     /// # Errors
     /// If it is no recording, or is newer than this program.
-    pub fn read_about(directory: &Path) -> Result<About, RecordingError> {
+    pub fn read_about(directory: &Path) -> Result<About, UserError> {
         Ok(Manifest::read(directory)?.about)
     }
 
@@ -90,19 +91,19 @@ impl Recording {
 
 /// What `about.json` says of a table.
 fn stated<R: Table>(
-    tables: impl Fn(&str) -> Result<TableFile, RecordingError>,
-) -> Result<Stated, RecordingError> {
+    tables: impl Fn(&str) -> Result<TableFile, UserError>,
+) -> Result<Stated, UserError> {
     Ok((R::NAME, tables(R::NAME)?, size_of::<R>()))
 }
 
 fn read_table<R: Table>(
     directory: &Path,
-    expected: impl Fn(&str) -> Result<TableFile, RecordingError>,
-) -> Result<Vec<R>, RecordingError> {
+    expected: impl Fn(&str) -> Result<TableFile, UserError>,
+) -> Result<Vec<R>, UserError> {
     let expected = expected(R::NAME)?;
     let path = table_path(directory, R::NAME);
-    let unreadable = |error| RecordingError::unreadable(&path, &error);
-    let damaged = |problem| RecordingError::damaged(&path, problem);
+    let unreadable = |error| error::unreadable(&path, &error);
+    let damaged = |problem| error::damaged(&path, problem);
     let file = tierwise_input::open(&path, Links::Refuse).map_err(unreadable)?;
     let size_bytes = file.metadata().map_err(unreadable)?.len();
     if size_bytes != expected.size_bytes {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::RecordingError;
+use crate::UserError;
+use crate::error;
 use crate::manifest::{TableFile, table_path};
 
 /// Rows that any file may have: regular ones compress without limit, and so many take 30 MB.
@@ -15,7 +16,7 @@ const ROWS_A_BYTE: u64 = 2;
 pub(crate) type Stated = (&'static str, TableFile, usize);
 
 /// Refuse tables of far more rows than files of their size can hold, or than fit into free memory.
-pub(crate) fn require_room(directory: &Path, tables: &[Stated]) -> Result<(), RecordingError> {
+pub(crate) fn require_room(directory: &Path, tables: &[Stated]) -> Result<(), UserError> {
     let mut needed_bytes = 0u64;
     for &(name, table, row_bytes) in tables {
         let TableFile {
@@ -23,15 +24,12 @@ pub(crate) fn require_room(directory: &Path, tables: &[Stated]) -> Result<(), Re
         } = table;
         if rows > FREE_ROWS && rows / ROWS_A_BYTE > size_bytes {
             let problem = format!("{rows} rows cannot be in {size_bytes} bytes");
-            return Err(RecordingError::damaged(
-                &table_path(directory, name),
-                problem,
-            ));
+            return Err(error::damaged(&table_path(directory, name), problem));
         }
         needed_bytes = needed_bytes.saturating_add(rows.saturating_mul(row_bytes as u64));
     }
     match available_bytes() {
-        Some(free_bytes) if needed_bytes > free_bytes => Err(RecordingError::new(
+        Some(free_bytes) if needed_bytes > free_bytes => Err(UserError::new(
             format!(
                 "{}: its rows take {} MiB of memory, and {} MiB are free",
                 directory.display(),

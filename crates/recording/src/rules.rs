@@ -4,17 +4,7 @@
 use regex::Regex;
 
 use crate::rules_text::{DataDirectory, Text};
-use crate::{Role, ThreadClass};
-
-/// Rules that cannot be used, in one line that names the file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct RulesError {
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it, in the imperative.
-    pub fix: String,
-}
+use crate::{Role, ThreadClass, UserError};
 
 /// The rules of one engine.
 #[derive(Clone, Debug)]
@@ -64,8 +54,8 @@ struct ThreadRule {
 
 impl Rules {
     /// Reads the text of a rules file; `file` is its name for messages.
-    pub fn parse(text: &str, file: &str) -> Result<Self, RulesError> {
-        let told: Text = toml::from_str(text).map_err(|error| RulesError {
+    pub fn parse(text: &str, file: &str) -> Result<Self, UserError> {
+        let told: Text = toml::from_str(text).map_err(|error| UserError {
             message: format!("{file}: {}", one_line(error.message())),
             fix: "see docs/how-to/record.md for what a rules file may say".into(),
         })?;
@@ -88,11 +78,11 @@ impl Rules {
                         role: one.role,
                     })
                 })
-                .collect::<Result<_, RulesError>>()?,
+                .collect::<Result<_, UserError>>()?,
             files: (told.file.iter())
                 .map(|one| Ok((pattern(&one.path)?, one.role)))
                 .map(|made| made.map(|(path, role)| FileRule { path, role }))
-                .collect::<Result<_, RulesError>>()?,
+                .collect::<Result<_, UserError>>()?,
             threads: (told.thread.iter())
                 .map(|one| {
                     Ok(ThreadRule {
@@ -102,7 +92,7 @@ impl Rules {
                         class: one.class.into(),
                     })
                 })
-                .collect::<Result<_, RulesError>>()?,
+                .collect::<Result<_, UserError>>()?,
         })
     }
 
@@ -131,12 +121,12 @@ impl Rules {
     }
 
     /// The same rules with others before them: pattern of a path, role. `what` names their origin in messages.
-    pub fn after(mut self, first: &[(String, Role)], what: &str) -> Result<Self, RulesError> {
+    pub fn after(mut self, first: &[(String, Role)], what: &str) -> Result<Self, UserError> {
         let made = first.iter().map(|(path, role)| {
             let path = compile(path, what)?;
             Ok(FileRule { path, role: *role })
         });
-        let made: Vec<FileRule> = made.collect::<Result<_, RulesError>>()?;
+        let made: Vec<FileRule> = made.collect::<Result<_, UserError>>()?;
         self.files.splice(0..0, made);
         Ok(self)
     }
@@ -181,8 +171,8 @@ impl Rules {
     }
 }
 
-fn compile(pattern: &str, file: &str) -> Result<Regex, RulesError> {
-    Regex::new(pattern).map_err(|error| RulesError {
+fn compile(pattern: &str, file: &str) -> Result<Regex, UserError> {
+    Regex::new(pattern).map_err(|error| UserError {
         message: format!(
             "{file}: {pattern:?} is no pattern: {}",
             one_line(&error.to_string())
@@ -192,13 +182,13 @@ fn compile(pattern: &str, file: &str) -> Result<Regex, RulesError> {
 }
 
 /// Bytes from pairs of hexadecimal digits.
-fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, RulesError> {
+fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, UserError> {
     let pairs = (0..hex.len()).step_by(2);
     let bytes = pairs.map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok());
     let bytes = bytes
         .collect::<Option<Vec<u8>>>()
         .filter(|bytes| !bytes.is_empty());
-    bytes.ok_or_else(|| RulesError {
+    bytes.ok_or_else(|| UserError {
         message: format!("{file}: {hex:?} is no pairs of hexadecimal digits"),
         fix: "write the first bytes of the file such as \"53514c\"".into(),
     })

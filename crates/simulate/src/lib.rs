@@ -7,7 +7,6 @@
 mod clock;
 mod column;
 mod compare;
-mod error;
 mod feed;
 mod job;
 mod outstanding;
@@ -21,12 +20,12 @@ mod trace;
 
 pub use column::Column;
 pub use compare::{Comparison, demerit};
-pub use error::SimulateError;
 pub use feed::{Asked, Limited, Source};
 pub use job::{Job, parse_precondition};
 pub use pace::Pace;
 pub use report::{OpReport, Report};
 pub use run::{Limits, run};
 pub use summary::{Summary, summarize, summarize_all};
+pub use tierwise_input::UserError;
 pub use times::TimesFile;
 pub use trace::Trace;

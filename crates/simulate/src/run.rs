@@ -9,7 +9,7 @@ use crate::outstanding::{InFlight, Outstanding};
 use crate::pace::Arrivals;
 use crate::report::Totals;
 use crate::tally::Tallies;
-use crate::{Pace, Report, SimulateError, Source, TimesFile};
+use crate::{Pace, Report, Source, TimesFile, UserError};
 
 /// Requests without any virtual time after which none is expected to pass.
 const AT_ONCE_MOST: u64 = 100_000;
@@ -42,7 +42,7 @@ pub fn run(
     pace: Pace,
     limits: Limits,
     times: Option<&mut TimesFile>,
-) -> Result<Report, SimulateError> {
+) -> Result<Report, UserError> {
     let feed = Feed::new(source);
     let arrivals = Arrivals::new(pace, limits.start_ns);
     let mut run = Run {
@@ -87,7 +87,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn drive(&mut self) -> Result<(), SimulateError> {
+    fn drive(&mut self) -> Result<(), UserError> {
         loop {
             if self.feed.is_low() {
                 self.refill()?;
@@ -111,7 +111,7 @@ impl Run<'_> {
     }
 
     /// Reads requests and writes times; neither counts as simulating.
-    fn refill(&mut self) -> Result<(), SimulateError> {
+    fn refill(&mut self) -> Result<(), UserError> {
         self.cpu.stop();
         self.require_time_to_pass()?;
         self.feed.refill()?;
@@ -123,10 +123,10 @@ impl Run<'_> {
     }
 
     /// A device that answers at once never reaches the end of a time.
-    fn require_time_to_pass(&self) -> Result<(), SimulateError> {
+    fn require_time_to_pass(&self) -> Result<(), UserError> {
         let timed = self.limits.until_ns < Nanos::MAX;
         if timed && self.submitted >= AT_ONCE_MOST && self.now == self.limits.start_ns {
-            return Err(SimulateError::new(
+            return Err(UserError::new(
                 "--duration: the device answers at once, so that no virtual time passes",
                 "give --count",
             ));
@@ -182,7 +182,7 @@ impl Run<'_> {
         }
     }
 
-    fn report(mut self) -> Result<Report, SimulateError> {
+    fn report(mut self) -> Result<Report, UserError> {
         let written = self.device.written();
         Report::of(&Totals {
             tallies: &self.tallies,
@@ -193,6 +193,6 @@ impl Run<'_> {
             cpu_ns: self.cpu.used_ns(),
             compared: self.pairs.comparison(),
         })
-        .ok_or_else(|| SimulateError::new("no request to simulate", "ask for at least one"))
+        .ok_or_else(|| UserError::new("no request to simulate", "ask for at least one"))
     }
 }

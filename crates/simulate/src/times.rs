@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tierwise_device::{Nanos, Op, Request};
 
-use crate::SimulateError;
+use crate::UserError;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -31,11 +31,11 @@ impl TimesFile {
     ///
     /// # Errors
     /// A path that cannot be written.
-    pub fn create(path: &Path) -> Result<Self, SimulateError> {
-        let file = File::create(path).map_err(|error| SimulateError::unwritable(path, &error))?;
+    pub fn create(path: &Path) -> Result<Self, UserError> {
+        let file = File::create(path).map_err(|error| unwritable(path, &error))?;
         let mut writer = BufWriter::new(file);
         writeln!(writer, "op,lbn,sectors,arrival_us,service_us")
-            .map_err(|error| SimulateError::unwritable(path, &error))?;
+            .map_err(|error| unwritable(path, &error))?;
         Ok(Self {
             path: path.to_owned(),
             writer,
@@ -64,10 +64,10 @@ impl TimesFile {
     }
 
     /// Writes the times up to the first request that is not complete.
-    pub(crate) fn write_complete(&mut self) -> Result<(), SimulateError> {
+    pub(crate) fn write_complete(&mut self) -> Result<(), UserError> {
         while let Some(&Some(row)) = self.rows.front() {
             self.write(&row)
-                .map_err(|error| SimulateError::unwritable(&self.path, &error))?;
+                .map_err(|error| unwritable(&self.path, &error))?;
             self.rows.pop_front();
             self.first += 1;
         }
@@ -75,11 +75,11 @@ impl TimesFile {
     }
 
     /// Writes the rest and hands it to the system.
-    pub(crate) fn finish(&mut self) -> Result<(), SimulateError> {
+    pub(crate) fn finish(&mut self) -> Result<(), UserError> {
         self.write_complete()?;
         self.writer
             .flush()
-            .map_err(|error| SimulateError::unwritable(&self.path, &error))
+            .map_err(|error| unwritable(&self.path, &error))
     }
 
     fn write(&mut self, row: &Row) -> std::io::Result<()> {
@@ -98,4 +98,11 @@ impl TimesFile {
             row.service_ns as f64 / 1e3
         )
     }
+}
+
+fn unwritable(file: &Path, error: &dyn std::fmt::Display) -> UserError {
+    UserError::new(
+        format!("cannot write {}: {error}", file.display()),
+        "give --times a file in a writable directory with room",
+    )
 }

@@ -9,7 +9,7 @@ use tierwise_device::{Nanos, Op, Request};
 use tierwise_input::Links;
 
 use crate::column::{self, Complaint};
-use crate::{Asked, Column, SimulateError, Source};
+use crate::{Asked, Column, Source, UserError};
 
 const HEADER: &str = "begin with op,lbn,sectors[,think_ms][,arrival_us]; op is R, W, F or D";
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -34,9 +34,8 @@ impl Trace {
     ///
     /// # Errors
     /// A file that cannot be read, is empty, or whose columns are not those of [`Column`].
-    pub fn open(file: &Path, capacity_sectors: u64) -> Result<Self, SimulateError> {
-        let content =
-            decompressed(file).map_err(|error| SimulateError::unreadable(file, &error))?;
+    pub fn open(file: &Path, capacity_sectors: u64) -> Result<Self, UserError> {
+        let content = decompressed(file).map_err(|error| unreadable(file, &error))?;
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .trim(csv::Trim::All)
@@ -45,10 +44,10 @@ impl Trace {
             .from_reader(Box::new(content.chain(&b"\n"[..])) as Box<dyn Read>);
         let header = reader
             .byte_headers()
-            .map_err(|error| SimulateError::unreadable(file, &error))?
+            .map_err(|error| unreadable(file, &error))?
             .clone();
         let columns = columns(&header).map_err(|message| {
-            SimulateError::new(format!("{}, line 1: {message}", file.display()), HEADER)
+            UserError::new(format!("{}, line 1: {message}", file.display()), HEADER)
         })?;
         Ok(Self {
             file: file.to_owned(),
@@ -67,12 +66,12 @@ impl Trace {
     }
 
     /// Reads the next line that is not blank; returns whether there was one.
-    fn read_line(&mut self) -> Result<bool, SimulateError> {
+    fn read_line(&mut self) -> Result<bool, UserError> {
         loop {
             let is_there = self
                 .reader
                 .read_byte_record(&mut self.record)
-                .map_err(|error| SimulateError::unreadable(&self.file, &error))?;
+                .map_err(|error| unreadable(&self.file, &error))?;
             let is_blank = self.record.len() == 1 && self.record[0].is_empty();
             if !(is_there && is_blank) {
                 return Ok(is_there);
@@ -80,7 +79,7 @@ impl Trace {
         }
     }
 
-    fn parse(&mut self) -> Result<Asked, SimulateError> {
+    fn parse(&mut self) -> Result<Asked, UserError> {
         if self.record.len() != self.columns.len() {
             let message = format!(
                 "{} fields, where the first line has {}",
@@ -113,7 +112,7 @@ impl Trace {
         Ok(line.asked)
     }
 
-    fn check_extent(&self, request: &Request) -> Result<(), SimulateError> {
+    fn check_extent(&self, request: &Request) -> Result<(), UserError> {
         if request.op == Op::Flush {
             return Ok(());
         }
@@ -132,12 +131,12 @@ impl Trace {
         Ok(())
     }
 
-    fn wrong(&self, column: Option<Column>, message: &str, fix: &str) -> SimulateError {
+    fn wrong(&self, column: Option<Column>, message: &str, fix: &str) -> UserError {
         let line = self.reader.position().line() - 1;
         let column = column.map_or(String::new(), |column| {
             format!(", column {}", column.name())
         });
-        SimulateError::new(
+        UserError::new(
             format!("{}, line {line}{column}: {message}", self.file.display()),
             fix,
         )
@@ -145,7 +144,7 @@ impl Trace {
 }
 
 impl Source for Trace {
-    fn next(&mut self) -> Result<Option<Asked>, SimulateError> {
+    fn next(&mut self) -> Result<Option<Asked>, UserError> {
         if self.read_line()? {
             self.requests += 1;
             return self.parse().map(Some);
@@ -155,7 +154,7 @@ impl Source for Trace {
                 "{} has no request below its first line",
                 self.file.display()
             );
-            return Err(SimulateError::new(message, "add one request a line"));
+            return Err(UserError::new(message, "add one request a line"));
         }
         Ok(None)
     }
@@ -277,4 +276,11 @@ fn decompressed(file: &Path) -> std::io::Result<Box<dyn Read>> {
         inner,
         line_bytes: 0,
     }))
+}
+
+fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> UserError {
+    UserError::new(
+        format!("cannot read {}: {error}", file.display()),
+        "give a readable CSV file, or one compressed with gzip",
+    )
 }

@@ -17,7 +17,7 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{clients, database_lock, hot_locks};
 use crate::view::View;
-use crate::{Disabled, Grouping, ReadCpu, Work, WorkError, ablation, limits};
+use crate::{Disabled, Grouping, ReadCpu, UserError, Work, ablation, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -27,7 +27,7 @@ impl Work {
     ///
     /// # Errors
     /// If it has no bursts or no session that did anything.
-    pub fn from_recording(recording: &Recording) -> Result<Self, WorkError> {
+    pub fn from_recording(recording: &Recording) -> Result<Self, UserError> {
         Self::without(recording, Disabled::default())
     }
 
@@ -35,11 +35,11 @@ impl Work {
     ///
     /// # Errors
     /// As [`Self::from_recording`].
-    pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, WorkError> {
+    pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, UserError> {
         let view = View::new(recording);
         let sessions = raw_sessions(&view);
         if view.span_ns() == 0 || sessions.is_empty() {
-            return Err(WorkError::new(
+            return Err(UserError::new(
                 "the recording holds no session that did anything",
                 "record while the database serves its clients, and check the rules for classes of threads",
             ));

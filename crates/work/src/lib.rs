@@ -26,7 +26,8 @@ pub(crate) use model::step::Place;
 pub use model::step::{Delay, Step};
 pub use model::work::{
     CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu, RecordedDevice,
-    RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work, WorkError,
+    RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
 };
+pub use tierwise_recording::UserError;
 pub use timeline::idle_cores::cold_factor;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

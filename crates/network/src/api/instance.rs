@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tierwise_device::volume::{InstanceGate, InstanceLimits, InstanceRates};
 
-use crate::api::error::ReplayError;
+use tierwise_recording::UserError;
 
 /// The limits, and which recorded devices stand behind them beside those whose profiles are volumes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -35,7 +35,7 @@ pub struct InstanceBurst {
 
 impl Instance {
     /// The gate; `spent`: without credits for a burst, as steady load leaves it.
-    pub(crate) fn gate(&self, spent: bool) -> Result<InstanceGate, ReplayError> {
+    pub(crate) fn gate(&self, spent: bool) -> Result<InstanceGate, UserError> {
         let rates = |iops, mb_per_s| InstanceRates { iops, mb_per_s };
         let limits = InstanceLimits {
             baseline: rates(self.iops, self.mb_per_s),
@@ -43,7 +43,6 @@ impl Instance {
                 .burst
                 .map(|burst| (rates(burst.iops, burst.mb_per_s), burst.time_s)),
         };
-        InstanceGate::new(&limits, spent)
-            .map_err(|error| ReplayError::new(error.message, error.fix))
+        InstanceGate::new(&limits, spent).map_err(|error| UserError::new(error.message, error.fix))
     }
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 use tierwise_device::Profile;
 
-use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::parallel::on_threads;
 use crate::api::simulation_request::SimulationRequest;
 use crate::kernel::joint::run_together;
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// Several databases at once, each under its own scenario.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -66,10 +66,10 @@ impl JointRequest {
         &self,
         programs: &[&Program],
         profiles: &[Profile],
-    ) -> Result<JointAnswer, (usize, ReplayError)> {
+    ) -> Result<JointAnswer, (usize, UserError)> {
         if self.databases.len() != programs.len() {
             let message = "a joint request has not one scenario for each database";
-            let error = ReplayError::new(message, "give one for each, in their order");
+            let error = UserError::new(message, "give one for each, in their order");
             return Err((0, error));
         }
         let scenarios = programs.iter().zip(&self.databases).enumerate();

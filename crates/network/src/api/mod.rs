@@ -2,7 +2,6 @@
 
 pub(crate) mod commit_settings;
 pub(crate) mod demands;
-pub(crate) mod error;
 pub(crate) mod instance;
 pub(crate) mod joint_request;
 pub(crate) mod outcome;

@@ -8,9 +8,9 @@ use tierwise_recording::Role;
 use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
-use crate::api::error::ReplayError;
 use crate::api::instance::Instance;
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// Up to this share of foreign processor time, emulated devices keep to their models' times.
 const MAX_FOREIGN_SHARE: f64 = 0.2;
@@ -151,7 +151,7 @@ impl Scenario {
     }
 
     /// Checks that the scenario is possible.
-    pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
+    pub(crate) fn check(&self, program: &Program) -> Result<(), UserError> {
         self.check_buffer(program)?;
         self.check_memory(program)?;
         self.commits.check(program)?;
@@ -215,11 +215,11 @@ impl Scenario {
             ),
         ];
         let broken = rules.iter().find(|rule| !rule.0);
-        broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
+        broken.map_or(Ok(()), |rule| Err(UserError::new(rule.1, rule.2)))
     }
 
     /// Checks that this size of the engine's own buffer is possible and can be predicted.
-    fn check_buffer(&self, program: &Program) -> Result<(), ReplayError> {
+    fn check_buffer(&self, program: &Program) -> Result<(), UserError> {
         let recorded = program.work.page_cache.engine_bytes;
         let Some(asked) = self.buffer_bytes.filter(|bytes| *bytes != recorded) else {
             return Ok(());
@@ -256,23 +256,23 @@ impl Scenario {
             ),
         ];
         let broken = rules.into_iter().find(|rule| !rule.0);
-        broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
+        broken.map_or(Ok(()), |rule| Err(UserError::new(rule.1, rule.2)))
     }
 
     /// Checks that this size of memory is possible and can be predicted.
-    fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
+    fn check_memory(&self, program: &Program) -> Result<(), UserError> {
         let recorded = program.work.memory_bytes;
         let Some(asked) = self.memory_bytes.filter(|bytes| *bytes != recorded) else {
             return Ok(());
         };
         if let Some(reason) = program.memory_reason() {
-            return Err(ReplayError::new(reason, "ask with the recorded memory"));
+            return Err(UserError::new(reason, "ask with the recorded memory"));
         }
         let recorded_engine = program.work.page_cache.engine_bytes;
         let engine = self.buffer_bytes.unwrap_or(recorded_engine);
         if asked <= engine.min(recorded) {
             let mebibytes = engine as f64 / f64::from(1 << 20);
-            return Err(ReplayError::new(
+            return Err(UserError::new(
                 format!(
                     "the engine's own buffer takes {mebibytes:.0} MiB, which leaves no memory for anything else"
                 ),

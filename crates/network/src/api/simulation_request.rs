@@ -8,10 +8,10 @@ use tierwise_recording::Role;
 use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
-use crate::api::error::ReplayError;
 use crate::api::instance::Instance;
 use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// The device a role is placed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -100,11 +100,7 @@ impl SimulationRequest {
     /// # Errors
     ///
     /// An unknown device; a time that is negative or longer than a day.
-    pub fn scenario(
-        &self,
-        program: &Program,
-        profiles: &[Profile],
-    ) -> Result<Scenario, ReplayError> {
+    pub fn scenario(&self, program: &Program, profiles: &[Profile]) -> Result<Scenario, UserError> {
         let recorded = program.work.devices.len();
         let mut devices = vec![None; recorded];
         let mut used: BTreeMap<(bool, usize), usize> = BTreeMap::new();
@@ -155,7 +151,7 @@ impl SimulationRequest {
 }
 
 impl RunLength {
-    pub(crate) fn mode(self) -> Result<Mode, ReplayError> {
+    pub(crate) fn mode(self) -> Result<Mode, UserError> {
         match self {
             Self::Once => Ok(Mode::Once),
             Self::SteadyS(seconds) => Ok(Mode::Steady {
@@ -166,7 +162,7 @@ impl RunLength {
 }
 
 impl EmulationOptions {
-    fn path(self) -> Result<EmulatedPath, ReplayError> {
+    fn path(self) -> Result<EmulatedPath, UserError> {
         Ok(EmulatedPath {
             path_ns: match self.path_us {
                 Some(path_us) => nanos(path_us, 1e3, "path_us")?,
@@ -179,19 +175,19 @@ impl EmulationOptions {
 /// Longest time that a request may specify: a day.
 const LONGEST_NS: f64 = 86_400e9;
 
-fn nanos(time: f64, unit_ns: f64, field: &str) -> Result<u64, ReplayError> {
+fn nanos(time: f64, unit_ns: f64, field: &str) -> Result<u64, UserError> {
     let ns = time * unit_ns;
     if (0.0..=LONGEST_NS).contains(&ns) {
         return Ok(ns as u64);
     }
-    Err(ReplayError::new(
+    Err(UserError::new(
         format!("{field} = {time} is no time from 0 to a day"),
         "give a time within that",
     ))
 }
 
-fn unknown_device(role: Role) -> ReplayError {
-    ReplayError::new(
+fn unknown_device(role: Role) -> UserError {
+    UserError::new(
         format!("{} is placed on a device that is not there", role.name()),
         "name a device of the list",
     )

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tierwise_recording::Role;
+use tierwise_recording::{Role, SECTOR_BYTES};
 use tierwise_work::{Grouping, PageCache, Step, UnassignedFile};
 
 use crate::api::demands::Demands;
@@ -137,7 +137,7 @@ impl Program {
     fn footprints(&self) -> BTreeMap<&'static str, u64> {
         let known = self.work.footprints.iter();
         known
-            .map(|(role, sectors)| (role.name(), sectors * 512))
+            .map(|(role, sectors)| (role.name(), sectors * SECTOR_BYTES))
             .collect()
     }
 

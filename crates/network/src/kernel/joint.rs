@@ -1,11 +1,11 @@
 //! Several databases at once, each on its own machine, with devices that they share.
 
-use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::scenario::{Mode, Scenario};
 use crate::block::devices::SharedDevices;
 use crate::kernel::run::{outcome, prepare};
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// Runs the scenarios of several databases on one virtual time; outcomes in their order.
 ///
@@ -15,7 +15,7 @@ use crate::program::Program;
 /// repeat their work for the same time, so that each is measured while all others are at work.
 pub fn run_together(
     databases: &[(&Program, Scenario)],
-) -> Result<Vec<Outcome>, (usize, ReplayError)> {
+) -> Result<Vec<Outcome>, (usize, UserError)> {
     let mut shared = SharedDevices::default();
     let mut runs = Vec::with_capacity(databases.len());
     for (index, (program, scenario)) in databases.iter().enumerate() {
@@ -36,12 +36,12 @@ pub fn run_together(
     Ok(runs.iter().map(|(run, _)| outcome(run)).collect())
 }
 
-fn check(scenario: &Scenario, first: &Scenario) -> Result<(), ReplayError> {
+fn check(scenario: &Scenario, first: &Scenario) -> Result<(), UserError> {
     let repeats = matches!(scenario.mode, Mode::Steady { .. });
     if repeats && scenario.mode == first.mode && scenario.enough.is_none() {
         return Ok(());
     }
-    Err(ReplayError::new(
+    Err(UserError::new(
         "work that is done once, or for another time, cannot be measured while others are at work",
         "take recordings of work that repeats, and one time for all",
     ))

@@ -7,7 +7,6 @@ use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
 use tierwise_work::{Pace, TimeCategory};
 
-use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::scenario::{Mode, Scenario};
 use crate::block::devices::{SharedDevices, scenario_devices};
@@ -27,6 +26,7 @@ use crate::stations::locks::HotLocks;
 use crate::stations::log::Log;
 use crate::stations::second_log::SecondLog;
 use crate::stations::signals::Signals;
+use tierwise_recording::UserError;
 
 /// Warm-up, as a share of the measured span.
 const WARM_UP: f64 = 0.2;
@@ -39,7 +39,7 @@ const MAX_SHARE: f64 = 0.97;
 /// # Errors
 ///
 /// An impossible scenario: no cores, an unknown device, a device that is too small; a run without progress.
-pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
+pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, UserError> {
     let mut run = prepare(program, scenario, &mut SharedDevices::default())?;
     run.run()?;
     Ok(outcome(&run))
@@ -50,7 +50,7 @@ pub(crate) fn prepare<'a>(
     program: &'a Program,
     scenario: &Scenario,
     shared: &mut SharedDevices,
-) -> Result<Run<'a>, ReplayError> {
+) -> Result<Run<'a>, UserError> {
     scenario.check(program)?;
     let devices = 0..scenario.devices.len();
     let starts = devices.map(|device| shared.end(scenario.shared.get(&device)));

@@ -10,13 +10,10 @@
 //! order of their pages. Not modelled: limits by device.
 
 use tierwise_device::Nanos;
-use tierwise_recording::Role;
+use tierwise_recording::{PAGE_BYTES, PAGE_SECTORS, Role};
 
 use crate::page_cache::page_set::PageSet;
 
-/// Sectors of a page.
-const PAGE_SECTORS: u64 = 8;
-const PAGE_BYTES: u64 = 4096;
 /// How long a page may stay dirty.
 const EXPIRES_NS: Nanos = 30_000_000_000;
 const BACKGROUND_SHARE: f64 = 0.10;

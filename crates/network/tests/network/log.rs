@@ -198,7 +198,7 @@ fn group_commit_gives_the_rate_of_its_markov_chain() {
         }
         if let Some(log) = &mut made.log {
             (log.leader_cpu_ns, log.release_cpu_ns) = (0, 0);
-            (log.wake_ns, log.recheck_ns) = (0, 0);
+            log.wake_ns = 0;
         }
         let mut scenario = all_on(memory(flush_us), 40 * SECOND, 1);
         scenario.cores = customers;

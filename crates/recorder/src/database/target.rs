@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::host::processes::Family;
 use tierwise_recording::{ClientKind, Role, Rules};
 
-use crate::RecordError;
+use crate::UserError;
 use crate::database::clients::kind_of_name;
 use crate::database::servers::Server;
 use crate::database::{rules, settings};
@@ -41,7 +41,7 @@ impl Target {
         wanted: &Wanted,
         chosen: Option<&str>,
         roles: &[(String, Role)],
-    ) -> Result<Self, RecordError> {
+    ) -> Result<Self, UserError> {
         let chosen = chosen.map(rules::load).transpose()?;
         let pid = match wanted {
             Wanted::Pid(pid) => *pid,
@@ -49,7 +49,7 @@ impl Target {
             Wanted::Engine(name) => pid_of_engine(name)?,
         };
         let Some(identity) = Identity::of(pid) else {
-            return Err(RecordError::new(
+            return Err(UserError::new(
                 format!("--pid: there is no process {pid}"),
                 "give the pid of the database's first process",
             ));
@@ -57,14 +57,14 @@ impl Target {
         let program = processes::program_of(pid);
         if kind_of_name(&program).is_some_and(|kind| kind != ClientKind::Replica) {
             let problem = "is a client: it has no database files of its own";
-            return Err(RecordError::new(
+            return Err(UserError::new(
                 format!("--pid: process {pid} ({program}) {problem}"),
                 "give the pid of its server",
             ));
         }
         let Some(rules) = chosen.or_else(|| rules::of_program(&program).cloned()) else {
             let known = rules::names();
-            return Err(RecordError::new(
+            return Err(UserError::new(
                 format!("--pid: process {pid} ({program}) is of no engine that tierwise knows"),
                 format!("give --rules with one of {known}, or a TOML file"),
             ));
@@ -101,9 +101,9 @@ impl Target {
 }
 
 /// The only server that works in a directory, which the rules of its engine call its data directory.
-fn pid_in(directory: &Path) -> Result<i32, RecordError> {
+fn pid_in(directory: &Path) -> Result<i32, UserError> {
     let fix = "name the data directory of a running database";
-    let place = identity(directory).map_err(|error| RecordError::at(directory, error, fix))?;
+    let place = identity(directory).map_err(|error| UserError::at(directory, error, fix))?;
     let here = |pid: &i32| identity(format!("/proc/{pid}/cwd")).is_ok_and(|works| works == place);
     let engines = rules::all().filter(|rules| rules.works_in_data_directory);
     let pids = engines.flat_map(|rules| processes::first_processes(&rules.programs));
@@ -115,7 +115,7 @@ fn pid_in(directory: &Path) -> Result<i32, RecordError> {
     )
 }
 
-fn pid_of_engine(name: &str) -> Result<i32, RecordError> {
+fn pid_of_engine(name: &str) -> Result<i32, UserError> {
     let programs = rules::load(name)?.programs;
     only(
         processes::first_processes(&programs),
@@ -124,13 +124,13 @@ fn pid_of_engine(name: &str) -> Result<i32, RecordError> {
     )
 }
 
-fn only(pids: Vec<i32>, none: String, several: String) -> Result<i32, RecordError> {
+fn only(pids: Vec<i32>, none: String, several: String) -> Result<i32, UserError> {
     match pids[..] {
         [pid] => Ok(pid),
-        [] => Err(RecordError::new(none, "start it, or give --pid")),
+        [] => Err(UserError::new(none, "start it, or give --pid")),
         _ => {
             let message = format!("{several}: {}", listed(&pids));
-            Err(RecordError::new(message, "choose one with --pid"))
+            Err(UserError::new(message, "choose one with --pid"))
         }
     }
 }

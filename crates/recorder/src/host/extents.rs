@@ -8,6 +8,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use tierwise_recording::SECTOR_BYTES;
+
 use crate::timeline::Extent;
 
 const FS_IOC_FIEMAP: u32 = 0xC020_660B;
@@ -15,7 +17,6 @@ const AT_ONCE: usize = 256;
 const LAST: u32 = 0x1;
 /// Unknown, delayed allocation, encoded, or inline data: no location of its own.
 const UNPLACED: u32 = 0x2 | 0x4 | 0x8 | 0x200;
-const SECTOR_BYTES: u64 = 512;
 /// Time after the last write within which the kernel has allocated all blocks of a file.
 const PLACED_WITHIN: Duration = Duration::from_secs(60);
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use rangemap::RangeMap;
-use tierwise_recording::{File, NONE, Role, UNKNOWN};
+use tierwise_recording::{File, NONE, Role, SECTOR_BYTES, UNKNOWN};
 
 /// Bytes of a file that lie together on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Extents {
     pub(crate) fn insert(&mut self, file: u32, extent: Extent) {
         let end = extent.sector.saturating_add(extent.sectors);
         if end > extent.sector {
-            let place_bytes = extent.sector.wrapping_mul(512);
+            let place_bytes = extent.sector.wrapping_mul(SECTOR_BYTES);
             let distance_bytes = extent.offset_bytes.wrapping_sub(place_bytes);
             let device = self.devices.entry(extent.device).or_default();
             device.insert(extent.sector..end, (file, distance_bytes));
@@ -49,7 +49,7 @@ impl Extents {
         let &(file, distance_bytes) = self.devices.get(&device)?.get(&sector)?;
         Some(Place {
             file,
-            offset_bytes: distance_bytes.wrapping_add(sector.wrapping_mul(512)),
+            offset_bytes: distance_bytes.wrapping_add(sector.wrapping_mul(SECTOR_BYTES)),
         })
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use itertools::Itertools;
-use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, UNKNOWN};
+use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, SECTOR_BYTES, UNKNOWN};
 
 use super::blocks::DeviceRange;
 use super::calls::call_at;
@@ -137,13 +137,13 @@ fn is_request_of(block: &Block, call: &Call) -> bool {
     };
     block.op == op
         && block.issued_ns >= call.start_ns
-        && u64::from(block.sectors) * 512 == call.size_bytes
+        && u64::from(block.sectors) * SECTOR_BYTES == call.size_bytes
 }
 
 /// A call asked what a request did.
 fn place(call: &mut Call, block: &Block, files: &Files) {
     call.file = block.file;
-    call.size_bytes = u64::from(block.sectors) * 512;
+    call.size_bytes = u64::from(block.sectors) * SECTOR_BYTES;
     call.offset_bytes = match files.extents.find(block.device, block.sector) {
         Some(place) if place.file == block.file => place.offset_bytes,
         _ => UNKNOWN,

@@ -14,7 +14,7 @@ use super::paths::Paths;
 use super::raw_burst::RawBurst;
 use super::reader::{Reader, Watches, unreadable};
 use super::{opens, replies};
-use crate::RecordError;
+use crate::UserError;
 use crate::event::EventKind;
 use crate::host::cpu::CpuUse;
 use crate::host::processes::{self, Family, LiveThread, thread_ids_of};
@@ -72,7 +72,7 @@ impl BurstTracer {
         places: Places,
         pids: Vec<i32>,
         disk_server_pids: Vec<i32>,
-    ) -> Result<Self, RecordError> {
+    ) -> Result<Self, UserError> {
         let mut decoder = Decoder::default();
         let tracers = Tracers::create(&places, &mut decoder)?;
         let tracer = Self {
@@ -116,10 +116,10 @@ impl BurstTracer {
         threads
     }
 
-    fn targets(&self, family: &Family) -> Result<Vec<i32>, RecordError> {
+    fn targets(&self, family: &Family) -> Result<Vec<i32>, UserError> {
         let pids = family.with_descendants(&self.pids);
         if pids.is_empty() {
-            return Err(RecordError::new(
+            return Err(UserError::new(
                 "the process to record does not run",
                 "start the database first, or give the pid of one that runs",
             ));
@@ -128,7 +128,7 @@ impl BurstTracer {
     }
 
     /// Switches on; later events belong to the burst.
-    pub fn begin(&mut self) -> Result<(), RecordError> {
+    pub fn begin(&mut self) -> Result<(), UserError> {
         if let Some(releasing) = self.releasing.take() {
             // It returns nothing, and a panic in it would have been reported already.
             let _ = releasing.join();
@@ -148,7 +148,7 @@ impl BurstTracer {
     }
 
     /// Switches off, and takes the data recorded since [`Self::begin`]; none if it was not called.
-    pub fn end(&mut self) -> Result<Option<RawBurst>, RecordError> {
+    pub fn end(&mut self) -> Result<Option<RawBurst>, UserError> {
         let Some(running) = self.burst.take() else {
             return Ok(None);
         };
@@ -177,13 +177,13 @@ impl BurstTracer {
     }
 
     /// Points the instances at the threads that live now; returns their processes.
-    fn follow_threads(&self, family: &Family) -> Result<Vec<i32>, RecordError> {
+    fn follow_threads(&self, family: &Family) -> Result<Vec<i32>, UserError> {
         let pids = self.targets(family)?;
         self.tracers.follow(&thread_ids_of(&pids), &self.clients)?;
         Ok(pids)
     }
 
-    fn switch_on(&self) -> Result<Running, RecordError> {
+    fn switch_on(&self) -> Result<Running, UserError> {
         self.follow_threads(&Family::now())?;
         self.tracers.enable()?;
         // Again, for threads that were started before their parents were followed.

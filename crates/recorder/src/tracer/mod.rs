@@ -18,7 +18,6 @@ mod tests;
 pub(crate) mod tracepoints;
 
 /// Users of the request counter know its errors by this name.
-pub use crate::RecordError as TracerError;
 pub(crate) use burst_tracer::BurstTracer;
 pub use burst_tracer::Places;
 pub(crate) use decode::Decoder;

@@ -18,7 +18,7 @@ use super::opens::Open;
 use super::paths::Paths;
 use super::replies::Reply;
 use super::spool::{Spool, Stream};
-use crate::RecordError;
+use crate::UserError;
 
 /// Largest memory of a burst; a longer one is kept in a file.
 const MEMORY_BYTES: usize = 64 << 20;
@@ -150,7 +150,7 @@ pub fn drain(
 }
 
 /// Events could not be moved from the kernel to the file that keeps them.
-pub fn unreadable(error: &io::Error) -> RecordError {
+pub fn unreadable(error: &io::Error) -> UserError {
     let (what, fix) = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
             "write the recording",
@@ -161,5 +161,5 @@ pub fn unreadable(error: &io::Error) -> RecordError {
             "see that no core is switched off while recording",
         ),
     };
-    RecordError::new(format!("cannot {what}: {error}"), fix)
+    UserError::new(format!("cannot {what}: {error}"), fix)
 }

@@ -2,7 +2,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::constants::{RECHECK_NS, WAITER_WAKE_NS};
+use crate::constants::WAITER_WAKE_NS;
 use crate::emit::emitter::Emitter;
 use crate::rows::median;
 use crate::storage::syncs::assumed;
@@ -30,7 +30,6 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         leader_cpu_ns,
         release_cpu_ns,
         wake_ns: wake_ns(view) as u32,
-        recheck_ns: RECHECK_NS.get() as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),
         commit_delay: flushes.delays.rule,
     })

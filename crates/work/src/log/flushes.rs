@@ -13,7 +13,8 @@ use crate::constants::{
 use crate::engines::{FlushSharing, WriteAheadLog};
 use crate::log::commit_delay::CommitDelays;
 use crate::log::log_replica::LogReplica;
-use crate::rows::{Rows, SECTOR_BYTES, makes_durable};
+use crate::rows::{Rows, makes_durable};
+use tierwise_recording::SECTOR_BYTES;
 
 /// Least number of threads that a flush woke without covering them, to infer how commits share flushes.
 const ENOUGH: usize = 20;

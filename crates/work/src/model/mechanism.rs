@@ -1,6 +1,6 @@
 //! Mechanisms of the model by name. Each can be disabled to measure its effect (benchmarks/ablation.py).
 
-use crate::WorkError;
+use crate::UserError;
 
 macro_rules! mechanisms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -61,13 +61,13 @@ impl Disabled {
     ///
     /// # Errors
     /// An unknown name.
-    pub fn named(names: &[String]) -> Result<Self, WorkError> {
+    pub fn named(names: &[String]) -> Result<Self, UserError> {
         let mut disabled = Self::default();
         for name in names {
             let mut all = Mechanism::ALL.iter();
             let found = all.find(|mechanism| mechanism.name() == name);
             let found = found.ok_or_else(|| {
-                WorkError::new(
+                UserError::new(
                     format!("no mechanism is called {name}"),
                     "name one of those in docs/evidence/replay.md",
                 )

@@ -11,8 +11,8 @@ use tierwise_recording::{BlockOp, Call, CallKind, Role};
 
 use crate::Place;
 use crate::address_space::pages_of;
-use crate::rows::PAGE_BYTES;
 use crate::view::View;
+use tierwise_recording::PAGE_BYTES;
 
 /// Largest number of pages that a call moves (`MAX_RW_COUNT`).
 const MOST_PAGES: usize = 1 << 19;

@@ -12,9 +12,10 @@ use crate::address_space::pages_of;
 use crate::constants::COLD_CACHE_SHARE;
 use crate::page_cache::cache_size::{CLASSES, Counts, page_cache};
 use crate::page_cache::reuse_observer::ReuseObserver;
-use crate::rows::{PAGE_BYTES, Rows, SECTOR_BYTES};
+use crate::rows::Rows;
 use crate::view::View;
 use crate::{PageCache, Place, ReadReuse, Reuse, ReuseCurve, Step};
+use tierwise_recording::{PAGE_BYTES, SECTOR_BYTES};
 
 /// A page key has the role in the bits above the page number.
 const ROLE_SHIFT: u32 = 56;

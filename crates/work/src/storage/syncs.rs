@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use tierwise_recording::{Block, BlockOp, Call, Role, Thread, ThreadClass, UNKNOWN};
 
 use crate::page_cache::dirty_pages::DirtyPages;
-use crate::rows::{PAGE_BYTES, PAGE_SECTORS, Rows};
+use crate::rows::Rows;
 use crate::view::View;
 use crate::{Step, SyncScript};
+use tierwise_recording::{PAGE_BYTES, PAGE_SECTORS};
 
 /// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
 /// pages anyway.
