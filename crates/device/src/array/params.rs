@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 
 use super::layout::Layout;
-use super::level::Level;
-use super::member::Member;
-use crate::Nanos;
-use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, WAIT_NS, sector_ns};
-use crate::problem::{Problem, SectionResult, require};
+use crate::problem::{
+    CAPACITY_BYTES, LINK_MB_PER_S, Problem, SECTOR_NS, SectionResult, TIME_NS, WAIT_NS, require,
+    sector_ns,
+};
 use crate::section::Section;
+use crate::{Device, Nanos};
 
 const MEMBERS: RangeInclusive<u32> = 2..=1024;
 const STRIPE_SECTORS: RangeInclusive<u64> = 1..=1 << 21;
@@ -220,4 +220,47 @@ fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
     };
     section.finish()?;
     Ok(params)
+}
+
+// RAID levels.
+
+/// How data lies on the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Striped, without redundancy.
+    Raid0,
+    /// The same on every member.
+    Raid1,
+    /// Striped over pairs of members that hold the same.
+    Raid10,
+    /// Striped with one rotating chunk of parity a row.
+    Raid5,
+}
+
+impl Level {
+    /// Fewest members that such an array can have.
+    pub(super) fn least_members(self) -> u32 {
+        match self {
+            Self::Raid0 | Self::Raid1 => 2,
+            Self::Raid5 => 3,
+            Self::Raid10 => 4,
+        }
+    }
+}
+
+// What an array needs to know of its members.
+
+/// A kind of device that can be a member of an array. [`crate::Profile`] is one.
+pub trait Member {
+    /// The addressable size, in bytes.
+    fn capacity_bytes(&self) -> u64;
+
+    /// Whether completed writes may be lost with the power until a flush.
+    fn write_cache(&self) -> bool;
+
+    /// Whether positions are reached by moving and turning, so that near is fast.
+    fn is_rotating(&self) -> bool;
+
+    /// One such device. The same seed gives the same times.
+    fn build(&self, seed: u64) -> Box<dyn Device>;
 }

@@ -9,27 +9,17 @@
 //! Does not model: thermal recalibration, bad-sector reallocation beyond slips, sending a read out of order, vibration,
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
-mod bounds;
-mod check;
 mod disk;
-mod fetched;
-mod flush;
-mod flush_service;
 mod geometry;
 mod import;
-mod job;
 mod mechanics;
 mod params;
-mod queue;
 mod readahead;
-mod seek;
-mod segments;
 mod service;
 mod writeback;
-mod zones;
 
 pub use disk::Disk;
+pub use geometry::ZoneParams;
 pub use import::{ImportError, ImportFile, import};
+pub use mechanics::SeekCurve;
 pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd};
-pub use seek::SeekCurve;
-pub use zones::ZoneParams;

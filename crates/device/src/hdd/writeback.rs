@@ -1,8 +1,13 @@
 //! Writes that were reported when they reached the cache and are not yet on the medium.
 
+use std::collections::VecDeque;
+
 use super::geometry::Place;
 use super::params::HddParams;
-use crate::Request;
+use crate::driver::RESERVED;
+use crate::hdd::disk::Disk;
+use crate::hdd::service::{Job, Work};
+use crate::{Nanos, Request, RequestId};
 
 /// Consecutive sectors that wait to be written.
 #[derive(Clone, Copy, Debug)]
@@ -114,5 +119,95 @@ impl WriteCache {
     pub(crate) fn is_durable(&self, write: u64) -> bool {
         let later = |dirty: &Dirty| dirty.last_write > write;
         self.writing.as_ref().is_none_or(later) && self.dirty.iter().all(later)
+    }
+}
+
+// Flushes: those that wait for the write cache, and the commands that wait for a flush.
+//
+// A queued flush (SCSI) ends when every write reported before it is on the medium, and other commands go on
+// meanwhile. A flush that cannot be queued (ATA) comes after all commands before it and holds back all behind it.
+
+/// A flush that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) id: RequestId,
+    /// Number of the last write reported before it.
+    pub(super) last_write: u64,
+}
+
+/// Flushes in order of arrival.
+#[derive(Debug)]
+pub(super) struct Flushes {
+    pub(super) drains: bool,
+    pub(super) pending: VecDeque<Pending>,
+    /// Commands that a flush holds back.
+    pub(super) held: VecDeque<(RequestId, Request)>,
+}
+
+impl Flushes {
+    pub(super) fn new(drains: bool) -> Self {
+        Self {
+            drains,
+            pending: VecDeque::with_capacity(RESERVED),
+            held: VecDeque::with_capacity(RESERVED),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Whether commands that come now must wait for a flush.
+    pub(super) fn holds_back(&self) -> bool {
+        self.drains && !self.is_empty()
+    }
+}
+
+// The disk's side of a flush: when it starts, and when it ends.
+
+impl Disk {
+    pub(super) fn flush(&mut self, now: Nanos, id: RequestId) {
+        let last_write = self.writes.latest();
+        if !self.flushes.drains && self.writes.is_durable(last_write) {
+            self.due.push(now + self.overhead.flush_ns, id);
+        } else {
+            self.flushes.pending.push_back(Pending { id, last_write });
+        }
+    }
+
+    /// Starts a flush that holds others back, once nothing before it is left to do.
+    pub(super) fn start_flush(&mut self, now: Nanos) {
+        if !self.flushes.drains || !self.blocked.is_empty() {
+            return;
+        }
+        self.job = self.flushes.pending.front().map(|flush| Job {
+            end: now + self.overhead.flush_ns,
+            work: Work::Flush(flush.id),
+            sectors: 0..0,
+        });
+    }
+
+    /// Ends a flush that held others back, and takes what it held.
+    pub(super) fn end_flush(&mut self, now: Nanos, id: RequestId) {
+        self.due.push(now, id);
+        self.flushes.pending.pop_front();
+        while !self.flushes.holds_back() {
+            let Some((id, request)) = self.flushes.held.pop_front() else {
+                return;
+            };
+            self.take(now, id, request);
+        }
+    }
+
+    /// Ends the queued flushes whose writes are on the medium.
+    pub(super) fn end_queued_flushes(&mut self, now: Nanos) {
+        while !self.flushes.drains {
+            let next = self.flushes.pending.front();
+            let Some(&flush) = next.filter(|flush| self.writes.is_durable(flush.last_write)) else {
+                return;
+            };
+            self.due.push(now + self.overhead.flush_ns, flush.id);
+            self.flushes.pending.pop_front();
+        }
     }
 }

@@ -1,15 +1,16 @@
 //! Parameters of the solid-state disk.
 
-use super::flash::Flash;
-use super::ftl::CleaningParams;
-use super::slc::SlcParams;
-use super::worn::Worn;
 use std::ops::RangeInclusive;
 
+use super::ftl::CleaningParams;
 use crate::Nanos;
-use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, sector_ns};
-use crate::problem::{Problem, SectionResult, require};
+use crate::problem::{
+    CAPACITY_BYTES, LINK_MB_PER_S, Problem, SECTOR_NS, SectionResult, TIME_NS, require, sector_ns,
+};
 use crate::section::{Section, in_micros, nanos};
+use crate::ssd::dies::Flash;
+use crate::ssd::history::Worn;
+use crate::ssd::log::SlcParams;
 
 /// Most kinds of page that a profile may time apart: four bits a cell.
 const MOST_PAGE_TYPES: usize = 4;
