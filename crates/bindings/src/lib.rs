@@ -1,13 +1,9 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
-mod breakdown;
 mod capture;
 mod confine;
 mod convert;
-mod defect;
 mod disk;
-mod drivers;
-mod import;
 mod interrupt;
 mod load;
 mod probe;

@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tierwise_load::{Clients, Control, Limit, LoadError, Plan, Task, Workload, sql};
+use tierwise_load::mariadb::MariadbConnector;
+use tierwise_load::postgres::PostgresConnector;
+use tierwise_load::{Clients, Control, Driver, Limit, LoadError, Plan, Task, Workload, sql};
+use tierwise_sqlite::SqliteConnector;
 
 use crate::convert::{duration, json, user_error};
-use crate::drivers;
 use crate::interrupt;
+use crate::python_driver::PythonConnector;
 
 /// How often a caller hears of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
@@ -29,7 +32,7 @@ impl PyClients {
         clients: usize,
         seed: u64,
     ) -> PyResult<Self> {
-        let driver = drivers::open(driver, address)?;
+        let driver = open(driver, address)?;
         let connect = |control: &Control| {
             let plan = Plan::new(&Workload::parse(program_json)?)?;
             driver.connect(plan, clients, seed, control)
@@ -94,7 +97,7 @@ pub fn load_tables(
     seed: u64,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    let driver = drivers::open(driver, address)?;
+    let driver = open(driver, address)?;
     interruptible(py, progress, |control| {
         driver.load(&Workload::parse(program_json)?, seed, control)
     })
@@ -129,4 +132,36 @@ fn interruptible<T: Send>(
     };
     interrupt::watched(py, tell, || control.stop(), || work(&control))?
         .map_err(|error| user_error(py, &error, error.fix()))
+}
+
+// The engines that clients can drive: the only place that names them all.
+
+const NAMES: &str = "postgres, mariadb, sqlite or python";
+
+/// The driver of a database. The form of an address depends on the driver; most take a text.
+///
+/// # Errors
+/// `TierwiseError` if there is no such driver or it cannot read the address.
+pub fn open(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn Driver>> {
+    match name {
+        "postgres" => boxed(address, PostgresConnector::new(address.extract()?)),
+        "mariadb" => boxed(address, MariadbConnector::new(address.extract()?)),
+        "sqlite" => boxed(address, SqliteConnector::new(address.extract()?)),
+        "python" => Ok(Box::new(PythonConnector::new(address))),
+        _ => Err(user_error(
+            address.py(),
+            &format!("unknown driver {name:?}"),
+            &format!("use one of {NAMES}"),
+        )),
+    }
+}
+
+fn boxed<D: Driver + 'static>(
+    address: &Bound<'_, PyAny>,
+    opened: Result<D, LoadError>,
+) -> PyResult<Box<dyn Driver>> {
+    match opened {
+        Ok(driver) => Ok(Box::new(driver)),
+        Err(error) => Err(user_error(address.py(), &error, error.fix())),
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tierwise_device::hdd::{ImportFile, import};
 use tierwise_device::{Library, Profile, ProfileError};
 
 use crate::convert::json;
@@ -104,4 +105,19 @@ pub fn profile_keys(text: &str, file: &str, library: BTreeMap<String, String>) -
 
 fn refusal(error: &ProfileError) -> PyErr {
     PyValueError::new_err((error.to_string(), error.fix.clone()))
+}
+
+// Measured drives' files as profiles, for Python.
+
+/// The text of a profile from the texts of a drive's geometry and seek files. A `ValueError` holds which of them is
+/// at fault ("geometry" or "seek") and how.
+#[pyfunction]
+pub fn import_drive(geometry: &str, seek: &str) -> PyResult<String> {
+    import(geometry, seek).map_err(|error| {
+        let file = match error.file {
+            ImportFile::Geometry => "geometry",
+            ImportFile::Seek => "seek",
+        };
+        PyValueError::new_err((file, error.problem))
+    })
 }

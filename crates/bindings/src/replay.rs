@@ -13,8 +13,7 @@ use tierwise_recording::Recording;
 use tierwise_work::{Disabled, Mechanism, Work};
 
 use crate::convert::{json, parsed, refusal};
-use crate::defect::told;
-use crate::interrupt::{abandonable, interruptible};
+use crate::interrupt::{abandonable, interruptible, told};
 use crate::profile::PyProfile;
 
 /// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.

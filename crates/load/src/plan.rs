@@ -3,10 +3,10 @@
 use rand_distr::Distribution;
 use rand_distr::weighted::WeightedIndex;
 
-use crate::derived::Derivation;
+use crate::draw::Random;
 use crate::error::LoadError;
+use crate::expression::Derivation;
 use crate::generator_spec::GeneratorSpec;
-use crate::random::Random;
 use crate::sql::Template;
 use crate::workload::{Parameter, Repeat, Step, Sum, Transaction, Workload};
 

@@ -4,13 +4,12 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
 use crate::client::Connector;
-use crate::context::Context;
 use crate::control::{Control, Task};
+use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
 use crate::report::{Report, Span};
-use crate::tally::Tally;
-use crate::worker::{Orders, Worker};
+use crate::worker::{Orders, Tally, Worker};
 
 /// Clients that one thread serves before another is started: a small number of threads wakes up less often.
 const CLIENTS_PER_THREAD: usize = 64;

@@ -14,8 +14,8 @@ use std::thread::{self, JoinHandle};
 use tierwise_recording::{About, Burst, Check, Losses, ThreadClass, UserError, Writer};
 
 use crate::foreign_cpu::ForeignCpu;
-use crate::host::cpu::{self, IdleCores, LOOKS_EACH};
 use crate::host::files::Files;
+use crate::host::machine::{self, IdleCores, LOOKS_EACH};
 use crate::host::processes::LiveThread;
 use crate::timeline::{FileFacts, Timeline};
 use crate::tracer::{Decoder, RawBurst};
@@ -65,7 +65,7 @@ impl Decoding {
                     waiting.push_back((burst, facts));
                 }
                 Ok(Told::End) => {
-                    cpu::run_when_idle(false);
+                    machine::run_when_idle(false);
                     for (burst, facts) in waiting {
                         self.decode(&burst, &facts)?;
                     }
@@ -210,7 +210,7 @@ impl DecodingThread {
     pub fn start(decoding: Decoding) -> Self {
         let (bursts, told) = mpsc::channel();
         let thread = thread::spawn(move || {
-            cpu::run_when_idle(true);
+            machine::run_when_idle(true);
             decoding.decode_told(&told)
         });
         Self { bursts, thread }

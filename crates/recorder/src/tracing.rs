@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 use crate::UserError;
 use crate::host::paths::entries;
 use crate::host::processes;
-use crate::ledger::PREFIX;
+use crate::output::PREFIX;
 
 /// A tracefs that ends with this process; no directory is needed for it.
 pub struct Tracing {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::error;
-use crate::{About, BlockOp, Burst, CallKind, NONE, Recording, State, UNKNOWN, UserError};
+use crate::{
+    About, BlockOp, Burst, CallKind, NONE, Recording, State, UNKNOWN, UserError, manifest,
+};
 
 /// Times, offsets and sizes stay below, so that sums of two of them cannot overflow.
 const LIMIT: u64 = 1 << 62;
@@ -34,7 +35,7 @@ impl Recording {
             .and_then(|()| self.check_states())
             .and_then(|()| self.check_calls())
             .and_then(|()| self.check_blocks())
-            .map_err(|problem| error::damaged(directory, problem))
+            .map_err(|problem| manifest::damaged(directory, problem))
     }
 
     /// States name calls that exist; needed before anything is sorted.
@@ -42,7 +43,7 @@ impl Recording {
         every("states", &self.states, |state| {
             index("call", state.call, self.calls.len(), true)
         })
-        .map_err(|problem| error::damaged(directory, problem))
+        .map_err(|problem| manifest::damaged(directory, problem))
     }
 
     /// A stretch of time lies within a burst: recorders cut events at the burst's edges.

@@ -16,11 +16,8 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use crate::UserError;
-use crate::create::private_file;
-use crate::error;
-use crate::manifest::{TableFile, table_path};
-use crate::sums::Summed;
-use crate::table::{Cell, Column, Table};
+use crate::manifest::{self, Summed, TableFile, private_file, table_path};
+use crate::schema::{Cell, Column, Table};
 
 /// Rows that share a row group: enough for compression, few enough for memory.
 const GROUP_ROWS: usize = 1 << 18;
@@ -44,7 +41,7 @@ impl<R: Table> TableWriter<R> {
             let (schema, properties) = (schema_of(&columns)?, properties_of(&columns)?);
             Ok(SerializedFileWriter::new(sink, schema, properties)?)
         };
-        let file = open().map_err(|error| error::unwritable(&path, error))?;
+        let file = open().map_err(|error| manifest::unwritable(&path, error))?;
         Ok(Self {
             path,
             file,
@@ -74,12 +71,12 @@ impl<R: Table> TableWriter<R> {
     pub fn snapshot(&mut self, directory: &Path) -> Result<TableFile, UserError> {
         let mut copy = Self::create(directory)?;
         self.copy_groups(&mut copy.file)
-            .map_err(|error| error::unwritable(&copy.path, error))?;
+            .map_err(|error| manifest::unwritable(&copy.path, error))?;
         copy.rows = self.rows;
         if !self.waiting.is_empty() {
             require_writable(&copy.path, &copy.columns, &self.waiting)?;
             encode_group(&mut copy.file, &copy.columns, &self.waiting, copy.rows)
-                .map_err(|error| error::unwritable(&copy.path, error))?;
+                .map_err(|error| manifest::unwritable(&copy.path, error))?;
             copy.rows += self.waiting.len() as u64;
         }
         copy.finish()
@@ -127,13 +124,13 @@ impl<R: Table> TableWriter<R> {
                 crc32,
             })
         };
-        end().map_err(|error| error::unwritable(&path, error))
+        end().map_err(|error| manifest::unwritable(&path, error))
     }
 
     fn write_group(&mut self) -> Result<(), UserError> {
         require_writable(&self.path, &self.columns, &self.waiting)?;
         encode_group(&mut self.file, &self.columns, &self.waiting, self.rows)
-            .map_err(|error| error::unwritable(&self.path, error))?;
+            .map_err(|error| manifest::unwritable(&self.path, error))?;
         self.rows += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())
@@ -151,7 +148,7 @@ fn require_writable<R>(path: &Path, columns: &[Column<R>], rows: &[R]) -> Result
             && rows.iter().any(|row| get(row).is_none())
         {
             let problem = format!("a value of {} has more than 63 bits", column.name);
-            return Err(error::unwritable(path, problem));
+            return Err(manifest::unwritable(path, problem));
         }
     }
     Ok(())

@@ -5,35 +5,24 @@
 
 mod about;
 mod check;
-mod create;
 mod decode;
 mod encode;
-mod error;
-mod footer;
 mod header;
 mod manifest;
 mod pages;
 mod reader;
 mod redact;
-mod role;
-mod room;
 mod rows;
 mod rules;
-mod rules_text;
 mod schema;
-mod sums;
-mod table;
-mod thrift;
-mod words;
 mod writer;
 
 pub use about::{
     About, Burst, ChainLink, Check, ClientKind, ClientProgram, Cost, Device, ForeignProgram,
     Losses, Machine, Relation, StorageCpu,
 };
-pub use role::Role;
 pub use rows::{
-    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass,
+    Block, BlockOp, Call, CallKind, File, NONE, Role, State, StateKind, Thread, ThreadClass,
     TransactionStatus, UNKNOWN,
 };
 pub use rules::Rules;

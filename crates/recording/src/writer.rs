@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::create::private_folder;
 use crate::encode::TableWriter;
-use crate::error;
-use crate::manifest::{self, FORMAT, Manifest, TableFile};
-use crate::table::Table;
+use crate::manifest::{self, FORMAT, Manifest, TableFile, private_folder};
+use crate::schema::Table;
 use crate::{About, Block, Call, FORMAT_VERSION, File, NONE, Recording, State, Thread, UserError};
 
 /// Rows of one burst. A state's `call` counts within the burst, from 0.
@@ -41,7 +39,7 @@ impl Writer {
                 "name another folder, or remove that one",
             ));
         }
-        private_folder(directory).map_err(|error| error::unwritable(directory, error))?;
+        private_folder(directory).map_err(|error| manifest::unwritable(directory, error))?;
         Ok(Self {
             directory: directory.to_owned(),
             states: TableWriter::create(directory)?,
@@ -80,7 +78,7 @@ impl Writer {
         threads: Vec<Thread>,
         files: Vec<File>,
     ) -> Result<(), UserError> {
-        private_folder(directory).map_err(|error| error::unwritable(directory, error))?;
+        private_folder(directory).map_err(|error| manifest::unwritable(directory, error))?;
         let tables = [
             self.states.snapshot(directory)?,
             self.calls.snapshot(directory)?,

@@ -7,11 +7,8 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use tierwise_load::Failure;
 
-use crate::address::Address;
-use crate::cap::StatementCap;
-use crate::counts::Counts;
-use crate::failure::failure;
-use crate::session::Session;
+use crate::file::Counts;
+use crate::session::{Address, Session, StatementCap, failure};
 use crate::vfs::Vfs;
 
 /// A database that is open: while it is, its log outlives the clients.

@@ -11,10 +11,8 @@ use std::sync::Mutex;
 
 use rusqlite::ffi;
 
-use crate::counts::{Counts, Kind};
-use crate::file;
-use crate::places::{Names, Places};
-use crate::wal_index;
+use crate::file::{self, Counts, Kind};
+use crate::places::{self, Names, Places};
 
 /// The files of one database, as all connections of this process see them. Never freed: SQLite keeps it.
 pub struct Vfs {
@@ -43,7 +41,7 @@ impl Vfs {
         }
         let made = Self::register(places, registered.len());
         registered.push(made);
-        wal_index::redirect(made.base);
+        places::redirect(made.base);
         made
     }
 

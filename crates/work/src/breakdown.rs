@@ -6,14 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tierwise_recording::{Block, BlockOp, CallKind, Recording, Role, State, ThreadClass};
+use tierwise_recording::{
+    Block, BlockOp, CallKind, Recording, Role, SECTOR_BYTES, State, ThreadClass,
+};
 
 use crate::TimeCategory;
 use crate::rows::cpu_ns;
 use crate::timeline::wait::{role_of_use, time_use};
 use crate::transactions::sessions::raw_sessions;
 use crate::view::View;
-use tierwise_recording::SECTOR_BYTES;
 
 /// Time of one class of threads in one category.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

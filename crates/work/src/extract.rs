@@ -2,12 +2,13 @@
 
 use tierwise_recording::{Recording, ThreadClass};
 
-use crate::emit::emitter::{Appending, Emitter, empty_session};
-use crate::emit::{background, log_rules};
+use crate::emit::background;
+use crate::emit::emitter::{self, Appending, Emitter, empty_session};
+use crate::model::mechanism;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::page_cache::{cache_size, dirty_pages};
-use crate::storage::devices;
-use crate::timeline::idle_cores;
+use crate::storage::syncs;
+use crate::timeline::segments;
 use crate::transactions::boundaries::{boundaries, set_ends};
 use crate::transactions::observed::{self, Counted};
 use crate::transactions::sessions::{
@@ -17,7 +18,7 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{clients, database_lock, hot_locks};
 use crate::view::View;
-use crate::{Disabled, Grouping, ReadCpu, UserError, Work, ablation, limits};
+use crate::{Disabled, Grouping, ReadCpu, UserError, Work, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -80,7 +81,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         sessions.push(session);
     }
     let read_cpu = ReadCpu::new(&sessions, &emitter.read_calls);
-    let log = log_rules::log(&emitter);
+    let log = emitter::log(&emitter);
     let replica = view.flushes.replica;
     sessions.extend(replica.map(|replica| background::replica_session(&mut emitter, replica)));
     let ended = turns.iter().flatten().filter(|turn| turn.ends);
@@ -99,9 +100,9 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         scripts: emitter.syncs.scripts,
         log,
         locks,
-        cold_factor: Some(idle_cores::mean_cold_factor(&view.recording.states)),
+        cold_factor: Some(segments::mean_cold_factor(&view.recording.states)),
         foreign_cpu_share: others_share(view),
-        devices: devices::devices(view),
+        devices: syncs::devices(view),
         footprints: regions.map(|(role, region)| (*role, region.used)).collect(),
         cached_roles: cache_size::cached_roles(view),
         most_dirty_bytes: dirty_pages::most_dirty_bytes(view),
@@ -110,7 +111,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         unassigned: limits::unassigned(view),
         limits: Vec::new(),
     };
-    ablation::strip(&mut work);
+    mechanism::strip(&mut work);
     work.limits = limits::limits(view, &work, unexplained);
     work
 }

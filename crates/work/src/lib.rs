@@ -1,6 +1,5 @@
 //! Converts a recording into work: what the run requires of a machine, independent of its devices' times.
 
-mod ablation;
 mod address_space;
 mod breakdown;
 pub mod constants;
@@ -29,5 +28,5 @@ pub use model::work::{
     RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
 };
 pub use tierwise_recording::UserError;
-pub use timeline::idle_cores::cold_factor;
+pub use timeline::segments::cold_factor;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -3,7 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::slab::Slab;
 use crate::Nanos;
+use crate::array::layout::{Layout, Level};
+use crate::array::params::ControllerParams;
+use crate::array::slab::{NONE, Runs};
 use crate::driver::RESERVED;
 use crate::random::GOLDEN_GAMMA;
 
@@ -245,162 +249,93 @@ impl Hasher for LineHasher {
     }
 }
 
-// Records named by a number while they live; freed slots are used again.
+// Destaging in the controller's write-back cache: which writes it accepts, and when the members get them.
+//
+// A stripe that is wholly dirty is destaged at once, without reads. A partly dirty one waits for its
+// neighbours until it is old, until more than half of the capacity is dirty, until a write needs space or
+// until a flush asks for it; then the oldest goes first.
 
-/// A growing store that allocates only when more records live than ever before.
+/// Share of the capacity above which the oldest are destaged.
+const DESTAGE_ABOVE: f64 = 0.5;
+
+/// Line size, in sectors, for the writes to a mirror, which has no stripes: 512 KiB.
+const MIRROR_LINE_SECTORS: u64 = 1024;
+
+/// The cache, and the writes and flushes that wait for it.
 #[derive(Debug)]
-pub(super) struct Slab<T> {
-    records: Vec<T>,
-    free: Vec<u32>,
+pub(super) struct Destage {
+    pub(super) cache: WriteCache,
+    pub(super) protected: bool,
+    depth: usize,
+    age_ns: Nanos,
+    destage_above: u64,
+    /// Writes that wait for space, in order of arrival.
+    pub(super) blocked: VecDeque<u32>,
+    /// Flushes, each with the number of the last write before it.
+    pub(super) flushes: VecDeque<(u32, u64)>,
+    pub(super) age_awaited: bool,
 }
 
-impl<T: Copy> Slab<T> {
-    pub(super) fn new() -> Self {
-        Self {
-            records: Vec::with_capacity(RESERVED),
-            free: Vec::with_capacity(RESERVED),
-        }
-    }
-
-    pub(super) fn insert(&mut self, record: T) -> u32 {
-        if let Some(name) = self.free.pop() {
-            self.records[name as usize] = record;
-            return name;
-        }
-        self.records.push(record);
-        (self.records.len() - 1) as u32
-    }
-
-    pub(super) fn remove(&mut self, name: u32) -> T {
-        self.free.push(name);
-        self.records[name as usize]
-    }
-
-    /// Number of live records.
-    pub(super) fn len(&self) -> usize {
-        self.records.len() - self.free.len()
-    }
-}
-
-impl<T> std::ops::Index<u32> for Slab<T> {
-    type Output = T;
-
-    fn index(&self, name: u32) -> &T {
-        &self.records[name as usize]
-    }
-}
-
-impl<T> std::ops::IndexMut<u32> for Slab<T> {
-    fn index_mut(&mut self, name: u32) -> &mut T {
-        &mut self.records[name as usize]
-    }
-}
-
-// Disjoint runs of sectors in order of address; one store holds many short lists.
-
-/// Name of no record.
-pub(super) const NONE: u32 = u32::MAX;
-
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    start: u64,
-    end: u64,
-    next: u32,
-}
-
-/// The store; a list is the name of its first run, or [`NONE`].
-#[derive(Debug)]
-pub(super) struct Runs(Slab<Run>);
-
-impl Runs {
-    pub(super) fn new() -> Self {
-        Self(Slab::new())
-    }
-
-    /// Adds sectors to a list, joining runs that meet; returns how many were not in it.
-    pub(super) fn add(&mut self, list: &mut u32, start: u64, end: u64) -> u64 {
-        let added = end - start - self.overlap(*list, start, end);
-        let (mut before, mut run) = (NONE, *list);
-        while run != NONE && self.0[run].end < start {
-            (before, run) = (run, self.0[run].next);
-        }
-        let mut joined = Run {
-            start,
-            end,
-            next: run,
+impl Destage {
+    /// `None` if nothing may be dirty.
+    pub(super) fn new(params: &ControllerParams, layout: &Layout) -> Option<Self> {
+        let line_sectors = match layout.level {
+            Level::Raid1 => MIRROR_LINE_SECTORS,
+            _ => layout.row_sectors(),
         };
-        while run != NONE && self.0[run].start <= joined.end {
-            let old = self.0.remove(run);
-            joined = Run {
-                start: joined.start.min(old.start),
-                end: joined.end.max(old.end),
-                next: old.next,
-            };
-            run = old.next;
-        }
-        let joined = self.0.insert(joined);
-        match before {
-            NONE => *list = joined,
-            before => self.0[before].next = joined,
-        }
-        added
-    }
-
-    /// How many of the sectors are in the list.
-    pub(super) fn overlap(&self, list: u32, start: u64, end: u64) -> u64 {
-        self.iter(list)
-            .map(|(from, to)| to.min(end).saturating_sub(from.max(start)))
-            .sum()
-    }
-
-    /// The runs of a list.
-    pub(super) fn iter(&self, list: u32) -> impl Iterator<Item = (u64, u64)> {
-        let mut run = list;
-        std::iter::from_fn(move || {
-            (run != NONE).then(|| {
-                let Run { start, end, next } = self.0[run];
-                run = next;
-                (start, end)
-            })
+        (params.dirty_sectors > 0).then(|| Self {
+            cache: WriteCache::new(params.dirty_sectors, line_sectors),
+            protected: params.protected,
+            depth: params.destage_depth as usize,
+            age_ns: params.destage_after_ns,
+            destage_above: (params.dirty_sectors as f64 * DESTAGE_ABOVE) as u64,
+            blocked: VecDeque::with_capacity(RESERVED),
+            flushes: VecDeque::with_capacity(RESERVED),
+            age_awaited: false,
         })
     }
 
-    /// Frees a list.
-    pub(super) fn free(&mut self, list: u32) {
-        let mut run = list;
-        while run != NONE {
-            run = self.0.remove(run).next;
+    /// Takes the batch to destage now.
+    pub(super) fn next_batch(&mut self, now: Nanos) -> Option<u32> {
+        if self.cache.destaging() >= self.depth {
+            return None;
         }
+        if let Some(full) = self.cache.take_full() {
+            return Some(full);
+        }
+        let oldest = self.cache.oldest_gathering()?;
+        let urgent = self.is_urgent(oldest, now);
+        urgent.then(|| {
+            self.cache.take(oldest);
+            oldest
+        })
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
+    fn is_urgent(&self, batch: u32, now: Nanos) -> bool {
+        let batch = self.cache.batch(batch);
+        let flushed = |&(_, last_write): &(u32, u64)| batch.first_write <= last_write;
+        !self.blocked.is_empty()
+            || self.cache.sectors() > self.destage_above
+            || batch.born + self.age_ns <= now
+            || self.flushes.back().is_some_and(flushed)
+    }
 
-    use proptest::prelude::*;
+    /// Takes a flush whose writes are all on the members.
+    pub(super) fn flushed(&mut self) -> Option<u32> {
+        let &(host, last_write) = self.flushes.front()?;
+        self.cache.has_destaged(last_write).then(|| {
+            self.flushes.pop_front();
+            host
+        })
+    }
 
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_list_is_a_set_of_sectors(adds in prop::collection::vec((0_u64..60, 1_u64..12), 1..40)) {
-            let mut runs = Runs::new();
-            let mut list = NONE;
-            let mut set = BTreeSet::new();
-            for (start, length) in adds {
-                let before = set.len();
-                set.extend(start..start + length);
-                let added = runs.add(&mut list, start, start + length);
-                prop_assert_eq!(added, (set.len() - before) as u64);
-                let all: Vec<_> = runs.iter(list).collect();
-                prop_assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].0), "{:?} meet", all);
-                prop_assert_eq!(runs.0.len(), all.len());
-                let held: BTreeSet<u64> = all.iter().flat_map(|&(from, to)| from..to).collect();
-                prop_assert_eq!(&held, &set);
-            }
-            runs.free(list);
-            prop_assert_eq!(runs.0.len(), 0);
+    /// When the oldest batch becomes old, unless that is awaited already.
+    pub(super) fn await_age(&mut self) -> Option<Nanos> {
+        if self.age_awaited || self.cache.destaging() >= self.depth {
+            return None;
         }
+        let oldest = self.cache.oldest_gathering()?;
+        self.age_awaited = true;
+        Some(self.cache.batch(oldest).born + self.age_ns)
     }
 }

@@ -3,8 +3,6 @@
 //! Striping and mirroring after Patterson, Gibson and Katz (SIGMOD 1988); rotating parity in the
 //! left-symmetric order of Lee and Katz (ASPLOS 1991): consecutive chunks lie on consecutive members.
 
-use crate::array::params::Level;
-
 /// A fixed map between sectors of the array and sectors of members. A row is one chunk on every member; a lane is
 /// a member, or the members that hold the same.
 #[derive(Clone, Debug)]
@@ -150,6 +148,32 @@ impl Layout {
             let start = spot.row * self.chunk + spot.offset;
             out.add(self.lane(spot.row, spot.column), start, start + here);
         });
+    }
+}
+
+// RAID levels.
+
+/// How data lies on the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Striped, without redundancy.
+    Raid0,
+    /// The same on every member.
+    Raid1,
+    /// Striped over pairs of members that hold the same.
+    Raid10,
+    /// Striped with one rotating chunk of parity a row.
+    Raid5,
+}
+
+impl Level {
+    /// Fewest members that such an array can have.
+    pub(super) fn least_members(self) -> u32 {
+        match self {
+            Self::Raid0 | Self::Raid1 => 2,
+            Self::Raid5 => 3,
+            Self::Raid10 => 4,
+        }
     }
 }
 

@@ -11,13 +11,16 @@
 //! second; the time of exclusive or; locks on stripes; logs against the write hole; scrubbing; a second failure.
 
 mod cache;
+mod health;
 mod layout;
 mod members;
 mod model;
 mod params;
 mod parity;
-mod rebuild;
+mod rebuilding;
+mod slab;
 mod write_back;
 
+pub use layout::Level;
 pub use model::Array;
-pub use params::{ArrayParams, ControllerParams, Level, Member, RebuildParams};
+pub use params::{ArrayParams, ControllerParams, Member, RebuildParams};

@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
+use super::health::Health;
 use super::layout::Layout;
 use super::members::Members;
 use super::params::{ArrayParams, ControllerParams};
-use super::rebuild::Rebuild;
-use crate::array::cache::Slab;
+use super::slab::Slab;
+use crate::array::cache::Destage;
+use crate::array::health::Rebuild;
 use crate::array::layout::{Extent, Extents, Touched};
-use crate::array::members::Health;
 use crate::array::params::Member;
 use crate::array::parity::Row;
-use crate::array::write_back::Destage;
 use crate::driver::{DueList, Forward};
 use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, RequestId, Written};

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::layout::Layout;
+use crate::array::layout::Level;
 use crate::problem::{
     CAPACITY_BYTES, LINK_MB_PER_S, Problem, SECTOR_NS, SectionResult, TIME_NS, WAIT_NS, require,
     sector_ns,
@@ -220,32 +221,6 @@ fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
     };
     section.finish()?;
     Ok(params)
-}
-
-// RAID levels.
-
-/// How data lies on the members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Striped, without redundancy.
-    Raid0,
-    /// The same on every member.
-    Raid1,
-    /// Striped over pairs of members that hold the same.
-    Raid10,
-    /// Striped with one rotating chunk of parity a row.
-    Raid5,
-}
-
-impl Level {
-    /// Fewest members that such an array can have.
-    pub(super) fn least_members(self) -> u32 {
-        match self {
-            Self::Raid0 | Self::Raid1 => 2,
-            Self::Raid5 => 3,
-            Self::Raid10 => 4,
-        }
-    }
 }
 
 // What an array needs to know of its members.

@@ -4,9 +4,9 @@
 //! reads the rest of the row instead (Patterson, Gibson and Katz 1988; Chen et al., ACM Computing Surveys
 //! 26(2), 1994). The model takes the one with fewer reads, read-modify-write if equal.
 
+use super::health::Health;
 use super::layout::Layout;
 use crate::array::layout::{Extents, Touched};
-use crate::array::members::Health;
 
 /// How the new parity is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl<'a> Row<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::params::Level;
+    use crate::array::layout::Level;
 
     const CHUNK: u64 = 128;
 

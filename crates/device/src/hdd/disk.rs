@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::mechanics::{Arm, Mechanics};
 use super::params::{HddParams, OverheadParams};
+use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
 use super::writeback::WriteCache;
 use crate::driver::{DueList, Forward, RESERVED};
-use crate::hdd::service::{Job, Queue, Waiting};
+use crate::hdd::queue::Job;
 use crate::hdd::writeback::Flushes;
 use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};

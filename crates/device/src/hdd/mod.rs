@@ -9,17 +9,21 @@
 //! Does not model: thermal recalibration, bad-sector reallocation beyond slips, sending a read out of order, vibration,
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
+mod bounds;
 mod disk;
 mod geometry;
 mod import;
 mod mechanics;
 mod params;
+mod queue;
 mod readahead;
+mod seek;
 mod service;
 mod writeback;
+mod zones;
 
 pub use disk::Disk;
-pub use geometry::ZoneParams;
 pub use import::{ImportError, ImportFile, import};
-pub use mechanics::SeekCurve;
 pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd};
+pub use seek::SeekCurve;
+pub use zones::ZoneParams;

@@ -1,11 +1,12 @@
 //! Parameters of the hard disk and how a profile gives them.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::bounds;
+use super::seek::SeekCurve;
+use super::zones::ZoneParams;
 use crate::Nanos;
-use crate::hdd::geometry::{self, ZoneParams};
-use crate::hdd::mechanics::SeekCurve;
+use crate::hdd::zones;
 use crate::problem::{Problem, SectionResult, require};
 use crate::section::Section;
 
@@ -118,18 +119,18 @@ pub enum QueuePolicy {
 impl HddParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
         let mut mechanics = root.section("mechanics")?;
-        let surfaces = mechanics.integer("surfaces", SURFACES)?;
+        let surfaces = mechanics.integer("surfaces", bounds::SURFACES)?;
         let zones = ZoneParams::parse_all(root)?;
         let cylinders = zones
             .last()
             .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
         let params = Self {
-            rpm: mechanics.number("rpm", RPM)?,
+            rpm: mechanics.number("rpm", bounds::RPM)?,
             surfaces,
-            head_switch_ns: mechanics.micros("head_switch_us", SETTLE_NS)?,
-            write_settle_ns: (mechanics.number("write_settle_us", WRITE_SETTLE_US)? * 1e3).round()
-                as i64,
-            read_settle_ns: mechanics.micros_or("read_settle_us", 0, SETTLE_NS)?,
+            head_switch_ns: mechanics.micros("head_switch_us", bounds::SETTLE_NS)?,
+            write_settle_ns: (mechanics.number("write_settle_us", bounds::WRITE_SETTLE_US)? * 1e3)
+                .round() as i64,
+            read_settle_ns: mechanics.micros_or("read_settle_us", 0, bounds::SETTLE_NS)?,
             serpentine: mechanics.flag("serpentine")?,
             seek: SeekCurve::parse(root.section("seek")?, cylinders)?,
             zones,
@@ -161,7 +162,7 @@ impl HddParams {
 }
 
 fn bus(mut section: Section<'_>) -> SectionResult<f64> {
-    let sector_ns = section.number("sector_us", BUS_SECTOR_US)? * 1e3;
+    let sector_ns = section.number("sector_us", bounds::BUS_SECTOR_US)? * 1e3;
     section.finish()?;
     Ok(sector_ns)
 }
@@ -185,11 +186,11 @@ impl ReadaheadEnd {
 impl CacheParams {
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
         let params = Self {
-            segments: section.integer("segments", SEGMENTS)?,
-            segment_sectors: section.integer("segment_sectors", SEGMENT_SECTORS)?,
-            readahead_sectors: section.integer("readahead_sectors", CACHE_SECTORS)?,
-            write_sectors: section.integer("write_sectors", CACHE_SECTORS)?,
-            write_segments: section.integer("write_segments", WRITE_SEGMENTS)?,
+            segments: section.integer("segments", bounds::SEGMENTS)?,
+            segment_sectors: section.integer("segment_sectors", bounds::SEGMENT_SECTORS)?,
+            readahead_sectors: section.integer("readahead_sectors", bounds::CACHE_SECTORS)?,
+            write_sectors: section.integer("write_sectors", bounds::CACHE_SECTORS)?,
+            write_segments: section.integer("write_segments", bounds::WRITE_SEGMENTS)?,
             readahead_if_sequential: section.flag_or("readahead_if_sequential", false)?,
             readahead_to: ReadaheadEnd::parse(&mut section)?,
             read_on_arrival: section.flag_or("read_on_arrival", false)?,
@@ -212,7 +213,7 @@ impl OverheadParams {
     }
 
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
-        let mut time = |key| section.micros(key, OVERHEAD_NS);
+        let mut time = |key| section.micros(key, bounds::OVERHEAD_NS);
         let params = Self {
             read_ns: [
                 [
@@ -246,13 +247,13 @@ impl OverheadParams {
 impl QueueParams {
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
         let params = Self {
-            depth: section.integer("depth", QUEUE_DEPTH)?,
+            depth: section.integer("depth", bounds::QUEUE_DEPTH)?,
             policy: match section.word("policy", &["fcfs", "sstf", "sptf"])? {
                 "sstf" => QueuePolicy::Sstf,
                 "sptf" => QueuePolicy::Sptf,
                 _ => QueuePolicy::Fcfs,
             },
-            age_limit_ns: section.micros("age_limit_us", AGE_LIMIT_NS)?,
+            age_limit_ns: section.micros("age_limit_us", bounds::AGE_LIMIT_NS)?,
             flush_drains: section
                 .optional("flush", |queue| {
                     Ok(queue.word("flush", &["queued", "drain"])? == "drain")
@@ -264,46 +265,27 @@ impl QueueParams {
     }
 }
 
-// Every bound of a disk, for its profile's keys and for its constructor alike.
-
-pub(super) const RPM: RangeInclusive<f64> = 1000.0..=30_000.0;
-pub(super) const SURFACES: RangeInclusive<u32> = 1..=64;
-pub(super) const SETTLE_NS: RangeInclusive<Nanos> = 0..=50_000_000;
-pub(super) const WRITE_SETTLE_US: RangeInclusive<f64> = -5_000.0..=50_000.0;
-pub(super) const OVERHEAD_NS: RangeInclusive<Nanos> = 0..=100_000_000;
-pub(super) const BUS_SECTOR_US: RangeInclusive<f64> = 0.0..=10_000.0;
-pub(super) const SEGMENTS: RangeInclusive<u32> = 0..=256;
-pub(super) const SEGMENT_SECTORS: RangeInclusive<u32> = 1..=1 << 24;
-pub(super) const CACHE_SECTORS: RangeInclusive<u32> = 0..=1 << 24;
-pub(super) const WRITE_SEGMENTS: RangeInclusive<u32> = 1..=4096;
-pub(super) const QUEUE_DEPTH: RangeInclusive<u32> = 1..=1024;
-/// From 1 µs to 1,000 s.
-pub(super) const AGE_LIMIT_NS: RangeInclusive<Nanos> = 1_000..=1_000_000_000_000;
-pub(super) const SEEK_US: RangeInclusive<f64> = 0.0..=1e6;
-pub(super) const SEEK_CYLINDERS: RangeInclusive<f64> = 1.0..=1e7;
-pub(super) const SECTORS_PER_TRACK: RangeInclusive<u32> = 8..=100_000;
-pub(super) const FIRST_CYLINDER: RangeInclusive<u32> = 0..=10_000_000;
-pub(super) const CYLINDERS: RangeInclusive<u32> = 1..=10_000_000;
-/// Sectors or tracks of a zone that hold no data.
-pub(super) const UNUSED: RangeInclusive<u64> = 0..=1 << 40;
-
 // Checks of a disk's parameters.
 
 impl HddParams {
     /// Checks every field by itself, then those that must fit together.
     pub(super) fn check(&self) -> SectionResult<()> {
-        require("rpm", self.rpm, RPM)?;
-        require("surfaces", self.surfaces, SURFACES)?;
-        require("head_switch_ns", self.head_switch_ns, SETTLE_NS)?;
+        require("rpm", self.rpm, bounds::RPM)?;
+        require("surfaces", self.surfaces, bounds::SURFACES)?;
+        require("head_switch_ns", self.head_switch_ns, bounds::SETTLE_NS)?;
         let write_settle_us = self.write_settle_ns as f64 / 1e3;
-        require("write_settle_us", write_settle_us, WRITE_SETTLE_US)?;
-        require("read_settle_ns", self.read_settle_ns, SETTLE_NS)?;
-        require("bus_sector_us", self.bus_sector_ns / 1e3, BUS_SECTOR_US)?;
+        require("write_settle_us", write_settle_us, bounds::WRITE_SETTLE_US)?;
+        require("read_settle_ns", self.read_settle_ns, bounds::SETTLE_NS)?;
+        require(
+            "bus_sector_us",
+            self.bus_sector_ns / 1e3,
+            bounds::BUS_SECTOR_US,
+        )?;
         self.zones
             .iter()
             .enumerate()
             .try_for_each(|(index, zone)| zone.check(index, self.surfaces))?;
-        geometry::check_order(&self.zones)?;
+        zones::check_order(&self.zones)?;
         self.seek.check()?;
         self.cache.check()?;
         self.overhead.check()?;
@@ -323,9 +305,13 @@ impl ZoneParams {
         let name = |field: &str| format!("zones[{index}].{field}");
         let turn = self.sectors_per_track;
         let cylinder = u64::from(turn) * u64::from(surfaces);
-        require(&name("sectors_per_track"), turn, SECTORS_PER_TRACK)?;
-        require(&name("first_cylinder"), self.first_cylinder, FIRST_CYLINDER)?;
-        require(&name("cylinders"), self.cylinders, CYLINDERS)?;
+        require(&name("sectors_per_track"), turn, bounds::SECTORS_PER_TRACK)?;
+        require(
+            &name("first_cylinder"),
+            self.first_cylinder,
+            bounds::FIRST_CYLINDER,
+        )?;
+        require(&name("cylinders"), self.cylinders, bounds::CYLINDERS)?;
         require(
             &name("spares_per_track"),
             self.spares_per_track,
@@ -345,7 +331,7 @@ impl ZoneParams {
             ("reserved_sectors", self.reserved_sectors),
             ("slips", self.slips),
         ] {
-            require(&name(field), count, UNUSED)?;
+            require(&name(field), count, bounds::UNUSED)?;
         }
         for (field, sectors) in [
             ("offset_sectors", self.offset_sectors),
@@ -363,7 +349,7 @@ impl SeekCurve {
         let times: Vec<f64> = match self {
             Self::Table(rows) => {
                 for (distance, _) in rows {
-                    require("seek distance", *distance, SEEK_CYLINDERS)?;
+                    require("seek distance", *distance, bounds::SEEK_CYLINDERS)?;
                 }
                 if rows.is_empty() || rows.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
                     return Err(Problem::new(
@@ -381,7 +367,7 @@ impl SeekCurve {
                 require(
                     "seek.boundary_cylinders",
                     *boundary_cylinders,
-                    SEEK_CYLINDERS,
+                    bounds::SEEK_CYLINDERS,
                 )?;
                 vec![short_us.0, short_us.1, long_us.0, long_us.1]
             }
@@ -391,7 +377,7 @@ impl SeekCurve {
                 full_us,
                 cylinders,
             } => {
-                let most_us = *SEEK_US.end();
+                let most_us = *bounds::SEEK_US.end();
                 require("seek.average_us", *average_us, *single_us..=most_us)?;
                 require("seek.full_us", *full_us, *average_us..=most_us)?;
                 require("seek cylinders", *cylinders, 1.0..=1e8)?;
@@ -400,25 +386,33 @@ impl SeekCurve {
         };
         times
             .into_iter()
-            .try_for_each(|time| require("seek time in microseconds", time, SEEK_US))
+            .try_for_each(|time| require("seek time in microseconds", time, bounds::SEEK_US))
     }
 }
 
 impl CacheParams {
     fn check(&self) -> SectionResult<()> {
-        require("cache.segments", self.segments, SEGMENTS)?;
+        require("cache.segments", self.segments, bounds::SEGMENTS)?;
         require(
             "cache.segment_sectors",
             self.segment_sectors,
-            SEGMENT_SECTORS,
+            bounds::SEGMENT_SECTORS,
         )?;
         require(
             "cache.readahead_sectors",
             self.readahead_sectors,
-            CACHE_SECTORS,
+            bounds::CACHE_SECTORS,
         )?;
-        require("cache.write_sectors", self.write_sectors, CACHE_SECTORS)?;
-        require("cache.write_segments", self.write_segments, WRITE_SEGMENTS)
+        require(
+            "cache.write_sectors",
+            self.write_sectors,
+            bounds::CACHE_SECTORS,
+        )?;
+        require(
+            "cache.write_segments",
+            self.write_segments,
+            bounds::WRITE_SEGMENTS,
+        )
     }
 }
 
@@ -431,13 +425,17 @@ impl OverheadParams {
             &self.flush_ns,
         ]);
         all.copied()
-            .try_for_each(|time| require("overhead in nanoseconds", time, OVERHEAD_NS))
+            .try_for_each(|time| require("overhead in nanoseconds", time, bounds::OVERHEAD_NS))
     }
 }
 
 impl QueueParams {
     fn check(&self) -> SectionResult<()> {
-        require("queue.depth", self.depth, QUEUE_DEPTH)?;
-        require("queue.age_limit_ns", self.age_limit_ns, AGE_LIMIT_NS)
+        require("queue.depth", self.depth, bounds::QUEUE_DEPTH)?;
+        require(
+            "queue.age_limit_ns",
+            self.age_limit_ns,
+            bounds::AGE_LIMIT_NS,
+        )
     }
 }

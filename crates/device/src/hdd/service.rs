@@ -1,15 +1,14 @@
 //! The mechanism's side of the disk: its next job and how long that takes.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::disk::Disk;
 use super::geometry::Place;
+use super::queue::Waiting;
 use super::readahead::Lookup;
-use crate::driver::RESERVED;
-use crate::hdd::mechanics::{Arm, Mechanics};
-use crate::hdd::params::{QueueParams, QueuePolicy};
+use crate::hdd::queue::{Job, Work};
 use crate::hdd::readahead::Fetched;
+use crate::hdd::writeback::Pending;
 use crate::{Nanos, Request, RequestId};
 
 impl Disk {
@@ -163,133 +162,51 @@ impl Disk {
     }
 }
 
-// What the mechanism is doing.
+// The disk's side of a flush: when it starts, and when it ends.
 
-/// What the mechanism is doing.
-#[derive(Clone, Debug)]
-pub(super) struct Job {
-    pub(super) end: Nanos,
-    pub(super) work: Work,
-    /// The sectors it moves between medium and buffer.
-    pub(super) sectors: Range<u64>,
-}
-
-/// For whom the mechanism works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
-    /// A command from the queue.
-    Command,
-    /// The write cache.
-    WriteBack,
-    /// A flush that nothing else may overtake, with the cache written back.
-    Flush(RequestId),
-}
-
-// The command queue: which command the drive serves next.
-//
-// First come, first served; or shortest seek or shortest positioning time first, with an age limit so that none
-// starves (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
-
-/// A command that waits for the mechanism.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) id: RequestId,
-    pub(crate) request: Request,
-    pub(crate) arrived: Nanos,
-    /// When the handling of the command would be over, were it served from the buffer.
-    pub(crate) early: Nanos,
-    /// When the handling of the command is over and the arm may move.
-    pub(crate) ready: Nanos,
-    pub(crate) place: Place,
-    pub(crate) write: bool,
-    /// Whether it is a read that continues the read just before it.
-    pub(crate) sequential: bool,
-}
-
-/// Commands the drive chooses among, followed by those that the drive has not taken yet.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    params: QueueParams,
-    /// In order of arrival.
-    taken: VecDeque<Waiting>,
-    behind: VecDeque<Waiting>,
-}
-
-impl Queue {
-    pub(crate) fn new(params: QueueParams) -> Self {
-        let taken = VecDeque::with_capacity(params.depth as usize);
-        Self {
-            params,
-            taken,
-            behind: VecDeque::with_capacity(RESERVED),
-        }
-    }
-
-    pub(crate) fn push(&mut self, waiting: Waiting) {
-        if self.taken.len() < self.params.depth as usize {
-            self.taken.push_back(waiting);
+impl Disk {
+    pub(super) fn flush(&mut self, now: Nanos, id: RequestId) {
+        let last_write = self.writes.latest();
+        if !self.flushes.drains && self.writes.is_durable(last_write) {
+            self.due.push(now + self.overhead.flush_ns, id);
         } else {
-            self.behind.push_back(waiting);
+            self.flushes.pending.push_back(Pending { id, last_write });
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.taken.is_empty()
+    /// Starts a flush that holds others back, once nothing before it is left to do.
+    pub(super) fn start_flush(&mut self, now: Nanos) {
+        if !self.flushes.drains || !self.blocked.is_empty() {
+            return;
+        }
+        self.job = self.flushes.pending.front().map(|flush| Job {
+            end: now + self.overhead.flush_ns,
+            work: Work::Flush(flush.id),
+            sectors: 0..0,
+        });
     }
 
-    /// Removes the command to serve next, for an arm free at `now`. `read_to` is the end of the read that the
-    /// head is on, or reads ahead behind.
-    pub(crate) fn pop(
-        &mut self,
-        now: Nanos,
-        arm: Arm,
-        read_to: Option<u64>,
-        mechanics: &Mechanics,
-    ) -> Option<Waiting> {
-        let index = self
-            .continuing(read_to)
-            .unwrap_or_else(|| self.choose(now, arm, mechanics));
-        let chosen = self.taken.remove(index)?;
-        if let Some(next) = self.behind.pop_front() {
-            self.taken.push_back(next);
+    /// Ends a flush that held others back, and takes what it held.
+    pub(super) fn end_flush(&mut self, now: Nanos, id: RequestId) {
+        self.due.push(now, id);
+        self.flushes.pending.pop_front();
+        while !self.flushes.holds_back() {
+            let Some((id, request)) = self.flushes.held.pop_front() else {
+                return;
+            };
+            self.take(now, id, request);
         }
-        Some(chosen)
     }
 
-    /// A read that goes on where the head is, which takes no positioning at all.
-    fn continuing(&self, read_to: Option<u64>) -> Option<usize> {
-        if self.params.policy == QueuePolicy::Fcfs {
-            return None;
+    /// Ends the queued flushes whose writes are on the medium.
+    pub(super) fn end_queued_flushes(&mut self, now: Nanos) {
+        while !self.flushes.drains {
+            let next = self.flushes.pending.front();
+            let Some(&flush) = next.filter(|flush| self.writes.is_durable(flush.last_write)) else {
+                return;
+            };
+            self.due.push(now + self.overhead.flush_ns, flush.id);
+            self.flushes.pending.pop_front();
         }
-        let sector = read_to?;
-        let goes_on = |waiting: &Waiting| waiting.request.sector == sector && !waiting.write;
-        self.taken.iter().position(goes_on)
-    }
-
-    fn choose(&self, now: Nanos, arm: Arm, mechanics: &Mechanics) -> usize {
-        let oldest_age = self
-            .taken
-            .front()
-            .map_or(0, |waiting| now.saturating_sub(waiting.arrived));
-        let policy = self.params.policy;
-        if policy == QueuePolicy::Fcfs
-            || oldest_age > self.params.age_limit_ns
-            || self.taken.len() < 2
-        {
-            return 0;
-        }
-        let taken = self.taken.iter();
-        let chosen = if policy == QueuePolicy::Sptf {
-            let places =
-                taken.map(|waiting| (now.max(waiting.ready), &waiting.place, waiting.write));
-            mechanics.reached_first(arm, places)
-        } else {
-            let distance = |waiting: &Waiting| arm.cylinder.abs_diff(waiting.place.cylinder);
-            let nearest = taken
-                .enumerate()
-                .min_by_key(|(_, waiting)| distance(waiting));
-            nearest.map(|(index, _)| index)
-        };
-        chosen.unwrap_or(0)
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::random::{GOLDEN_GAMMA, Xorshift};
-use crate::ssd::dies::Flash;
-use crate::ssd::ftl::{CleaningParams, Ftl};
+use crate::ssd::ftl::{CleaningParams, Flash, Ftl};
 use crate::{Completion, Device, Nanos, Op, Request, SECTOR_BYTES};
 
 /// Sectors of each write.

@@ -23,8 +23,7 @@ use crate::{
 
 pub use ftl::{CleaningParams, uniform_write_amplification};
 pub use history::{Window, Worn, overwrite_history};
-pub use log::SlcParams;
-pub use params::SsdParams;
+pub use params::{SlcParams, SsdParams};
 
 /// The model. Every completion time is known at submit: nothing is reordered.
 #[derive(Debug)]

@@ -7,14 +7,13 @@ use std::thread;
 
 use serde::Serialize;
 use tierwise_device::{Library, Profile};
+use tierwise_recording::UserError;
 use tierwise_work::Work;
 
-use crate::api::outcome::Outcome;
-use crate::api::scenario::Scenario;
+use crate::api::scenario::{Outcome, Scenario};
 use crate::api::simulation_request::SimulationRequest;
 use crate::kernel::run::run;
 use crate::program::Program;
-use tierwise_recording::UserError;
 
 /// Replays one scenario.
 ///

@@ -3,14 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
+use tierwise_recording::UserError;
 use tierwise_work::STEADY_TRANSACTIONS;
 
-use crate::api::outcome::Outcome;
 use crate::api::parallel::replay_all;
-use crate::api::scenario::{Mode, Scenario};
+use crate::api::scenario::{Mode, Outcome, Scenario};
 use crate::api::simulation_request::RunLength;
 use crate::program::Program;
-use tierwise_recording::UserError;
 
 /// Least and most measured virtual time of steady work, in nanoseconds.
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);

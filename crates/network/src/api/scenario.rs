@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tierwise_device::Profile;
-use tierwise_recording::Role;
+use tierwise_device::volume::{InstanceGate, InstanceLimits, InstanceRates};
+use tierwise_recording::{Role, UserError};
 use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
-use crate::api::instance::Instance;
 use crate::program::Program;
-use tierwise_recording::UserError;
 
 /// Up to this share of foreign processor time, emulated devices keep to their models' times.
 const MAX_FOREIGN_SHARE: f64 = 0.2;
@@ -281,4 +280,108 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+// Limits of a machine for all its network volumes together, as a request gives them.
+
+/// The limits, and which recorded devices stand behind them beside those whose profiles are volumes.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// I/Os per second that the machine sustains.
+    pub iops: f64,
+    /// 10⁶ bytes per second that it sustains.
+    pub mb_per_s: f64,
+    /// What it reaches for a time; none without a burst.
+    #[serde(default)]
+    pub burst: Option<InstanceBurst>,
+    /// Indexes of recorded devices without a profile that are network volumes.
+    #[serde(default)]
+    pub recorded: Vec<usize>,
+}
+
+/// A burst of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstanceBurst {
+    /// I/Os per second.
+    pub iops: f64,
+    /// 10⁶ bytes per second.
+    pub mb_per_s: f64,
+    /// How long it lasts from full credits, in seconds.
+    pub time_s: f64,
+}
+
+impl Instance {
+    /// The gate; `spent`: without credits for a burst, as steady load leaves it.
+    pub(crate) fn gate(&self, spent: bool) -> Result<InstanceGate, UserError> {
+        let rates = |iops, mb_per_s| InstanceRates { iops, mb_per_s };
+        let limits = InstanceLimits {
+            baseline: rates(self.iops, self.mb_per_s),
+            burst: self
+                .burst
+                .map(|burst| (rates(burst.iops, burst.mb_per_s), burst.time_s)),
+        };
+        InstanceGate::new(&limits, spent).map_err(|error| UserError::new(error.message, error.fix))
+    }
+}
+
+// The answer to a scenario.
+
+/// Percentiles of the latency of transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Median.
+    pub p50_us: f64,
+    /// 95th percentile.
+    pub p95_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// Mean.
+    pub mean_us: f64,
+}
+
+/// I/O of one role.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RoleIo {
+    /// The role.
+    pub role: Role,
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time in which at least one request of the role was outstanding.
+    pub busy_s: f64,
+}
+
+/// The answer to one scenario.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Measured virtual time.
+    pub elapsed_s: f64,
+    /// Turns of client sessions.
+    pub turns: u64,
+    /// Transactions of client sessions.
+    pub transactions: u64,
+    /// Latency of transactions.
+    pub latency: Latency,
+    /// Share of the client sessions' time by category: cpu, runnable, log_device, log_queue, read, write, lock,
+    /// client, sleep, other. The shares sum to 1.
+    pub shares: Vec<(String, f64)>,
+    /// Commits per flush of the log.
+    pub commits_per_flush: f64,
+    /// Mean utilisation of the cores.
+    pub busy_share: f64,
+    /// Requests by role.
+    pub io: Vec<RoleIo>,
+    /// Transactions waiting for a session at the end, in an open loop.
+    pub waiting: u64,
+    /// Reasons why the answer is less certain than usual, as sentences.
+    pub warnings: Vec<String>,
 }

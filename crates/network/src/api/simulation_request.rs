@@ -1,17 +1,18 @@
 //! Simulation requests as JSON, and the scenarios they describe.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tierwise_device::Profile;
-use tierwise_recording::Role;
+use tierwise_recording::{Role, UserError};
 use tierwise_work::constants::PATH_NS;
 
 use crate::api::commit_settings::CommitSettings;
-use crate::api::instance::Instance;
-use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
+use crate::api::parallel::on_threads;
+use crate::api::scenario::{EmulatedPath, Instance, MissAssumption, Mode, Outcome, Scenario};
+use crate::kernel::run::run_together;
 use crate::program::Program;
-use tierwise_recording::UserError;
 
 /// The device a role is placed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -191,4 +192,77 @@ fn unknown_device(role: Role) -> UserError {
         format!("{} is placed on a device that is not there", role.name()),
         "name a device of the list",
     )
+}
+
+// Requests for several databases at once, as JSON, and their answers.
+
+/// Several databases at once, each under its own scenario.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct JointRequest {
+    /// One for each database, in the order of the programs.
+    pub databases: Vec<SimulationRequest>,
+}
+
+/// The answer to a joint request, or the reason for its refusal.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JointAnswer {
+    /// The outcome of each database, in their order.
+    Outcomes(Vec<Outcome>),
+    /// The request was refused.
+    Refused {
+        /// Index of the database at fault.
+        database: usize,
+        /// What is wrong.
+        message: String,
+        /// How to correct it.
+        fix: String,
+    },
+}
+
+impl JointAnswer {
+    /// Answers requests about `programs` on `threads` threads, in their order. A refused request does not affect the
+    /// others. Requests not yet started when `stop` was set are missing at the end.
+    #[must_use]
+    pub fn all(
+        programs: &[&Program],
+        requests: &[JointRequest],
+        profiles: &[Profile],
+        threads: usize,
+        stop: &AtomicBool,
+    ) -> Vec<Self> {
+        let answer = |request: &JointRequest| {
+            request
+                .run(programs, profiles)
+                .unwrap_or_else(|(database, error)| Self::Refused {
+                    database,
+                    message: error.message,
+                    fix: error.fix,
+                })
+        };
+        on_threads(requests, threads, stop, answer)
+    }
+}
+
+impl JointRequest {
+    fn run(
+        &self,
+        programs: &[&Program],
+        profiles: &[Profile],
+    ) -> Result<JointAnswer, (usize, UserError)> {
+        if self.databases.len() != programs.len() {
+            let message = "a joint request has not one scenario for each database";
+            let error = UserError::new(message, "give one for each, in their order");
+            return Err((0, error));
+        }
+        let scenarios = programs.iter().zip(&self.databases).enumerate();
+        let scenarios = scenarios.map(|(index, (program, request))| {
+            let scenario = request.scenario(program, profiles);
+            scenario
+                .map(|scenario| (*program, scenario))
+                .map_err(|error| (index, error))
+        });
+        run_together(&scenarios.collect::<Result<Vec<_>, _>>()?).map(JointAnswer::Outcomes)
+    }
 }

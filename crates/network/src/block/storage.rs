@@ -3,7 +3,7 @@
 use tierwise_device::{Completion, Nanos, Op, Request, SECTOR_BYTES};
 use tierwise_recording::Role;
 
-use crate::api::outcome::RoleIo;
+use crate::api::scenario::RoleIo;
 use crate::block::devices::DeviceQueue;
 use crate::block::layout::Layout;
 use crate::kernel::clock::{Clock, Event, RequestId, TaskId};

@@ -9,6 +9,7 @@ use std::task::{Context, Waker};
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
+use tierwise_recording::UserError;
 use tierwise_work::TimeCategory;
 
 use crate::block::storage::{Owner, Storage};
@@ -23,9 +24,8 @@ use crate::stations::client_threads::ClientThreads;
 use crate::stations::cores::Cores;
 use crate::stations::locks::HotLocks;
 use crate::stations::log::Log;
-use crate::stations::second_log::SecondLog;
+use crate::stations::log_replica::SecondLog;
 use crate::stations::signals::Signals;
-use tierwise_recording::UserError;
 
 /// The machine.
 pub(crate) struct Machine<'a> {

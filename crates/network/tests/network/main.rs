@@ -2,14 +2,11 @@
 
 mod arrivals;
 mod background;
-mod changes;
-mod clients;
 mod commit_delay;
 mod commit_settings;
 mod cores;
 mod instance;
 mod joint;
-mod length;
 mod log;
 mod log_replica;
 mod memory;

@@ -13,11 +13,13 @@ use rustix::system::sysinfo;
 
 use super::burst_tracer::Places;
 use super::decode::Decoder;
-use super::reader;
-use super::spool::Records;
-use super::tracepoints::{COMPLETION, DEVICES, Format, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS};
 use crate::UserError;
 use crate::event::{EventKind, Request};
+use crate::tracer::burst_tracer;
+use crate::tracer::decode::{
+    COMPLETION, DEVICES, Format, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS,
+};
+use crate::tracer::raw_burst::Records;
 
 const OTHER_KERNEL: &str =
     "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)";
@@ -350,7 +352,7 @@ impl Completions {
     pub fn drain(&self, mut sink: impl FnMut(Request)) -> Result<(), UserError> {
         let mut page = vec![0; page_size()];
         for pipe in &self.instance.pipes {
-            let drained = reader::drain(&pipe.file, &mut page, |page| {
+            let drained = burst_tracer::drain(&pipe.file, &mut page, |page| {
                 for (time_ns, record) in Records::of(page) {
                     let event = self.decoder.decode(pipe.cpu, time_ns, record);
                     if let Some(EventKind::Complete(request)) = event.map(|event| event.kind) {
@@ -359,7 +361,7 @@ impl Completions {
                 }
                 Ok(())
             });
-            drained.map_err(|error| reader::unreadable(&error))?;
+            drained.map_err(|error| burst_tracer::unreadable(&error))?;
         }
         Ok(())
     }

@@ -7,12 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tierwise_recording::{BlockOp, Call, CallKind, Role};
+use tierwise_recording::{BlockOp, Call, CallKind, PAGE_BYTES, Role};
 
 use crate::Place;
 use crate::address_space::pages_of;
 use crate::view::View;
-use tierwise_recording::PAGE_BYTES;
 
 /// Largest number of pages that a call moves (`MAX_RW_COUNT`).
 const MOST_PAGES: usize = 1 << 19;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tierwise_recording::{Block, BlockOp, Call, CallKind, Role, UNKNOWN};
+use tierwise_recording::{Block, BlockOp, Call, CallKind, PAGE_BYTES, Role, SECTOR_BYTES, UNKNOWN};
 
 use crate::address_space::pages_of;
 use crate::constants::COLD_CACHE_SHARE;
@@ -15,7 +15,6 @@ use crate::page_cache::reuse_observer::ReuseObserver;
 use crate::rows::Rows;
 use crate::view::View;
 use crate::{PageCache, Place, ReadReuse, Reuse, ReuseCurve, Step};
-use tierwise_recording::{PAGE_BYTES, SECTOR_BYTES};
 
 /// A page key has the role in the bits above the page number.
 const ROLE_SHIFT: u32 = 56;

@@ -2,6 +2,5 @@
 //!
 //! Nothing here compares threads or depends on transactions.
 
-pub(crate) mod idle_cores;
 pub(crate) mod segments;
 pub(crate) mod wait;

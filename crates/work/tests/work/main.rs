@@ -10,8 +10,5 @@ mod made;
 mod memory;
 mod one_writer;
 mod steps;
-mod storage;
-mod syncs;
 mod transactions;
 mod turns;
-mod unassigned;

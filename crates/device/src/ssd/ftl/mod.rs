@@ -14,7 +14,6 @@ use blocks::{Blocks, NOTHING, Sample, Table};
 
 use crate::problem::{Problem, SectionResult, TIME_NS, require};
 use crate::section::Section;
-use crate::ssd::dies::Flash;
 use crate::{Nanos, SECTOR_BYTES};
 
 pub use steady::uniform_write_amplification;
@@ -316,13 +315,25 @@ impl CleaningParams {
     }
 }
 
+// The flash as the translation layer sees it.
+
+/// Sizes of the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flash {
+    /// Addressable size, in bytes.
+    pub(crate) capacity_bytes: u64,
+    /// Dies on all channels.
+    pub(crate) dies: u32,
+    /// Sectors that a die programs at once: a page of every plane.
+    pub(crate) die_stripe_sectors: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::profile::{Params, Profile};
-    use crate::ssd::dies::Flash;
 
     /// 1,000 units in superblocks of 8, of a device in which nothing else matters.
     fn params(separate_moves: bool) -> (Flash, CleaningParams) {
