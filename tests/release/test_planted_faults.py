@@ -118,7 +118,7 @@ FAULTS = [
         "array/cache.rs",
         "self.sectors + sectors <= self.room\n",
         "self.sectors + sectors < u64::MAX\n",
-        "array_controller",
+        "array_physics",
         "writes_are_fast_until_the_share_is_dirty_and_then_as_slow_as_the_members",
     ),
     Fault(

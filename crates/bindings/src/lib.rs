@@ -13,9 +13,6 @@ mod record;
 mod recording;
 mod replay;
 mod request_counter;
-mod rules;
-mod server;
-mod simulate;
 mod sqlite;
 mod tpch;
 

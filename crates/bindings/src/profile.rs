@@ -1,13 +1,16 @@
 //! Device profiles for Python.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tierwise_device::hdd::{ImportFile, import};
 use tierwise_device::{Library, Profile, ProfileError};
+use tierwise_simulate::{Job, summarize_all};
 
-use crate::convert::json;
+use crate::convert::{json, told_to_user};
+use crate::interrupt::interruptible;
 
 /// A validated profile, with the texts that it was read from.
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
@@ -120,4 +123,33 @@ pub fn import_drive(geometry: &str, seek: &str) -> PyResult<String> {
         };
         PyValueError::new_err((file, error.problem))
     })
+}
+
+// Device models on virtual time.
+
+/// Simulate a job, given as JSON; returns its report as JSON.
+#[pyfunction]
+pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResult<String> {
+    let job: Job =
+        serde_json::from_str(job).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let stop = AtomicBool::new(false);
+    let end = || stop.store(true, Ordering::Relaxed);
+    let report = interruptible(py, end, || job.run(profile.profile(), &stop))?;
+    json(&report.map_err(|error| told_to_user(py, &error))?)
+}
+
+/// Measure devices by short simulations; returns a JSON list of figures in their order.
+#[pyfunction]
+pub fn summarize_devices(
+    py: Python<'_>,
+    profiles: Vec<Py<PyProfile>>,
+    threads: usize,
+) -> PyResult<String> {
+    let profiles: Vec<Profile> = profiles
+        .iter()
+        .map(|profile| profile.get().profile().clone())
+        .collect();
+    let summaries = py.detach(|| summarize_all(&profiles, threads));
+    let summaries: Result<Vec<_>, _> = summaries.into_iter().collect();
+    json(&summaries.map_err(|error| told_to_user(py, &error))?)
 }

@@ -10,8 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tierwise_device::random::{GOLDEN_GAMMA, mix};
 
 use crate::expression::{Expression, Label};
-use crate::generator_spec::GeneratorSpec;
 use crate::value::Value;
+use crate::workload::GeneratorSpec;
 
 /// A generator ready to draw.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use serde::Deserialize;
 
 use crate::draw::Context;
-use crate::generator_spec::GeneratorSpec;
 use crate::value::Value;
+use crate::workload::GeneratorSpec;
 
 /// A part of an expression in postfix order: a value to push, or an operation on the values pushed last.
 #[derive(Clone, Debug, Deserialize)]

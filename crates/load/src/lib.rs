@@ -10,7 +10,6 @@ mod driver;
 mod error;
 mod expression;
 mod fill;
-mod generator_spec;
 pub mod mariadb;
 mod plan;
 mod pool;
@@ -30,12 +29,11 @@ pub use driver::{Clients, Driver};
 pub use error::LoadError;
 pub use expression::Term;
 pub use fill::fill;
-pub use generator_spec::GeneratorSpec;
 pub use plan::Plan;
 pub use pool::Pool;
 pub use report::Report;
 pub use rows::Rows;
 pub use value::Value;
 pub use workload::{
-    Column, Parameter, Repeat, Step, Sum, Table, TableSource, Transaction, Workload,
+    Column, GeneratorSpec, Parameter, Repeat, Step, Sum, Table, TableSource, Transaction, Workload,
 };

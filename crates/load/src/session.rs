@@ -7,10 +7,10 @@ use crate::client::{Arguments, Client, Failure, Outcome};
 use crate::control::{Cap, Control};
 use crate::draw::{Context, Generator, Random, Sequence, random};
 use crate::error::LoadError;
-use crate::generator_spec::GeneratorSpec;
 use crate::plan::{Plan, PlannedRepeat, PlannedStep, PlannedSum, PlannedTransaction};
 use crate::value::Value;
 use crate::worker::{Share, Tally};
+use crate::workload::GeneratorSpec;
 
 pub(crate) struct Session<C> {
     pub(crate) client: C,

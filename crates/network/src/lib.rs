@@ -14,7 +14,7 @@ pub use api::commit_settings::{CommitSettings, DelayOption, UnflushedCommits};
 pub use api::parallel::{Answer, replay, replay_all};
 pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_mode};
 pub use api::scenario::{
-    EmulatedPath, Instance, InstanceBurst, Latency, MissAssumption, Mode, Outcome, RoleIo, Scenario,
+    EmulatedPath, Instance, Latency, MissAssumption, Mode, Outcome, RoleIo, Scenario,
 };
 pub use api::simulation_request::{
     EmulationOptions, JointAnswer, JointRequest, PlacementTarget, RunLength, SimulationRequest,

@@ -7,12 +7,10 @@
 mod buffer;
 mod engine;
 mod error;
-mod measure;
 mod target;
 mod threads;
 mod uring;
 
-pub use engine::{Counted, Done, Engine, Limit, Measured, Sink, Trace, fill, run};
+pub use engine::{Counted, Done, Engine, Limit, Measured, Sink, Trace, fill, measure, run, trace};
 pub use error::ProbeError;
-pub use measure::{measure, trace};
 pub use target::Target;

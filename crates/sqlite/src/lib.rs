@@ -6,18 +6,16 @@
 //! [`tierwise_load`]; [`Database`] keeps the database open, and reads its counters.
 
 mod client;
-mod database;
 mod file;
 mod places;
 mod session;
 mod vfs;
 
 pub use client::{SqliteClient, SqliteConnector};
-pub use database::Database;
 pub use file::{Count, Counts, Requests};
 pub use places::Places;
 pub use rusqlite::types::Value;
-pub use session::Address;
+pub use session::{Address, Database};
 pub use vfs::Vfs;
 
 /// Version of the SQLite that is compiled in.

@@ -3,7 +3,7 @@
 //! It stands on the VFS `unix`, which does all the work. This one gives it other names for the write-ahead
 //! log, the rollback journal and temporary files, where they are opened, deleted and looked for. The VFS
 //! `unix` makes up the name of the log's index itself, so that is changed in its system calls
-//! ([`crate::wal_index`]).
+//! ([`crate::places`]).
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;

@@ -12,7 +12,7 @@ use tierwise_recording::{
 
 use crate::TimeCategory;
 use crate::rows::cpu_ns;
-use crate::timeline::wait::{role_of_use, time_use};
+use crate::timeline::{role_of_use, time_use};
 use crate::transactions::sessions::raw_sessions;
 use crate::view::View;
 

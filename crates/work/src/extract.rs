@@ -8,17 +8,16 @@ use crate::model::mechanism;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::page_cache::{cache_size, dirty_pages};
 use crate::storage::syncs;
-use crate::timeline::segments;
 use crate::transactions::boundaries::{boundaries, set_ends};
 use crate::transactions::observed::{self, Counted};
 use crate::transactions::sessions::{
-    RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
+    self, RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
 };
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
-use crate::transactions::{clients, database_lock, hot_locks};
+use crate::transactions::{database_lock, hot_locks};
 use crate::view::View;
-use crate::{Disabled, Grouping, ReadCpu, UserError, Work, limits};
+use crate::{Disabled, Grouping, ReadCpu, UserError, Work, limits, timeline};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -73,7 +72,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     let mut emitter = Emitter::new(view, &dependencies, appending, &reuse_distances);
     let mut sessions = Vec::new();
     for (name, turns) in names.into_iter().zip(&turns) {
-        let client = clients::thread_of(view, turns);
+        let client = sessions::thread_of(view, turns);
         let mut session = empty_session(name, ThreadClass::Session, client);
         for turn in turns {
             emitter.turn(turn, &mut session);
@@ -100,7 +99,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         scripts: emitter.syncs.scripts,
         log,
         locks,
-        cold_factor: Some(segments::mean_cold_factor(&view.recording.states)),
+        cold_factor: Some(timeline::mean_cold_factor(&view.recording.states)),
         foreign_cpu_share: others_share(view),
         devices: syncs::devices(view),
         footprints: regions.map(|(role, region)| (*role, region.used)).collect(),

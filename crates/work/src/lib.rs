@@ -28,5 +28,5 @@ pub use model::work::{
     RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
 };
 pub use tierwise_recording::UserError;
-pub use timeline::segments::cold_factor;
+pub use timeline::cold_factor;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

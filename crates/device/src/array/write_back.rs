@@ -1,4 +1,4 @@
-//! Writes through the controller's cache, as [`super::destage`] decides.
+//! Writes through the controller's cache, as [`super::cache`] decides.
 
 use super::model::{Array, Event, Owner};
 use crate::array::cache::Destage;

@@ -22,7 +22,7 @@ use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
 };
 
-pub use instance::{InstanceGate, InstanceLimits, InstanceRates};
+pub use instance::{InstanceBurst, InstanceGate, InstanceLimits};
 pub use params::{CountParams, CreditParams, LatencyParams, VolumeParams};
 
 /// The model. Every completion time is known at submit; requests complete out of order because latency varies.

@@ -1,8 +1,6 @@
 //! The models against closed forms, data sheets and measured drives; what follows from their contract.
 
-mod array_controller;
 mod array_physics;
-mod array_profiles;
 mod array_support;
 mod conformance;
 mod contract;
@@ -19,7 +17,6 @@ mod sheets;
 mod shipped;
 mod ssd;
 mod ssd_amplification;
-mod ssd_refusals;
 mod ssd_timing;
 mod volume;
 mod volume_profiles;

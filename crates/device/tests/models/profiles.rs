@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use tierwise_device::{Library, Profile, ProfileError};
 
-use crate::shipped;
+use crate::array_support::{self, array, controller, text};
+use crate::{flash, shipped};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/data/devices")
@@ -263,4 +264,177 @@ fn a_range_holds_the_number_that_it_is_of() {
         assert_eq!(with(range).expect_err(range).message, message);
     }
     assert!(with("\"price.usd\" = [500, 700]").is_ok());
+}
+
+// What a profile of an array may say, and what it says of the whole.
+
+fn array_refusal(text: &str) -> String {
+    array_support::parse(text)
+        .expect_err("a bad profile")
+        .message
+}
+
+#[test]
+fn bad_arrays_are_refused_by_name() {
+    let bad =
+        |member, level, members, more: &str| array_refusal(&text(member, level, members, more));
+    let stripe = "stripe_kib = 64\n";
+    let cases = [
+        (
+            bad("small-disc", "raid0", 2, stripe),
+            "member = \"small-disc\" is not a known profile",
+        ),
+        (
+            bad("circle", "raid1", 2, ""),
+            "member circle: member = \"circle\" leads back to itself",
+        ),
+        (
+            bad("small-ram", "raid6", 4, stripe),
+            "level = \"raid6\" is not known",
+        ),
+        (
+            bad("small-ram", "raid5", 2, stripe),
+            "members = 2 is impossible",
+        ),
+        (
+            bad("small-ram", "raid10", 5, stripe),
+            "members = 5 cannot be paired",
+        ),
+        (
+            bad("small-ram", "raid1", 2, stripe),
+            "unknown key stripe_kib",
+        ),
+        (
+            bad("small-ram", "raid0", 2, "stripe_kib = 40000\n"),
+            "stripe_kib is larger than a member",
+        ),
+        (
+            bad(
+                "small-ram",
+                "raid0",
+                2,
+                "stripe_kib = 64\nfailed_members = 1\n",
+            ),
+            "failed_members = 1 with level = \"raid0\", which survives no failure",
+        ),
+        (
+            bad(
+                "small-ram",
+                "raid1",
+                2,
+                "rebuild_mb_per_s = 5\nrebuild_priority = 0.5\n",
+            ),
+            "rebuild_mb_per_s without a failed member",
+        ),
+        (
+            bad("small-ram", "raid1", 2, "member_write_cache = true\n"),
+            "member_write_cache can only turn off the write cache of a disk",
+        ),
+        (
+            bad("hdd-7k2-sata-2009", "raid5", 3, &controller(true)),
+            "controller.protected = true with members that may lose what they report as written",
+        ),
+        (
+            bad(
+                "small-ram",
+                "raid5",
+                3,
+                &controller(true).replace("write_share = 0.5", "write_share = 0"),
+            ),
+            "controller.protected = true protects nothing: no cache or no share of it for writes",
+        ),
+    ];
+    for (message, expected) in cases {
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn an_array_may_lose_what_its_members_or_its_cache_may_lose() {
+    let volatile = |profile: Profile| profile.write_cache();
+    let stripe = "stripe_kib = 64\n";
+    assert!(volatile(array("hdd-7k2-sata-2009", "raid0", 2, stripe)));
+    let off = format!("member_write_cache = false\n{}", controller(true));
+    assert!(!volatile(array("hdd-7k2-sata-2009", "raid5", 3, &off)));
+    assert!(volatile(array(
+        "hdd-10k-18g-fc",
+        "raid5",
+        3,
+        &controller(false)
+    )));
+    assert!(!volatile(array("hdd-10k-18g-fc", "raid5", 3, stripe)));
+}
+
+// Profiles of SSDs that cannot be: refused with the key and what is allowed.
+
+fn flash_refusal(old: &str, new: &str) -> ProfileError {
+    let text = flash::text(&[(old, new)]);
+    Profile::parse(&text, "bad.toml").expect_err("the profile is bad")
+}
+
+#[test]
+fn impossible_flash_is_refused() {
+    let slc = "[slc_cache]\nsize_mb = 1\nfull_size_mb = 2\nprogram_us = 100\nidle_ms = 1\nwhen_full = \"direct\"\n[source]\nslc_cache = \"made for the test\"";
+    let lists = [
+        (
+            "read_us = 50",
+            "read_us = [50, -3]",
+            "read_us = [50, -3] is impossible",
+        ),
+        ("read_us = 50", "read_us = []", "read_us is a array"),
+        ("read_us = 50", "read_us = [\"fast\"]", "read_us is a array"),
+        (
+            "spare_share = 0.28",
+            "spare_share = 0",
+            "cleaning.spare_share = 0 is impossible",
+        ),
+        (
+            "spare_share = 0.28",
+            "spare = 0.28",
+            "missing key cleaning.spare_share",
+        ),
+        (
+            "[cleaning]",
+            "[cleaning]\ncolour = 1",
+            "unknown key cleaning.colour",
+        ),
+        (
+            "[cleaning]",
+            "[cleaning]\nmapping_kib = 12",
+            "cleaning.mapping_kib = 12 does not divide",
+        ),
+        (
+            "pages_per_block = 16",
+            "pages_per_block = 4096",
+            "capacity_mb holds 1 of them",
+        ),
+        ("[source]", slc, "slc_cache.full_size_mb is above"),
+    ];
+    for (old, new, message) in lists {
+        let error = flash_refusal(old, new);
+        assert!(error.message.contains(message), "{error}");
+        assert!(
+            !error.fix.is_empty() && !error.to_string().contains('\n'),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn fast_flash_needs_a_translation_layer() {
+    let slc = "[slc_cache]\nsize_mb = 1\nprogram_us = 100\nidle_ms = 1\nwhen_full = \"direct\"\n[source]\nslc_cache = \"made for the test\"";
+    let text = flash::text(&[
+        ("[source]", slc),
+        ("cleaning = \"made for the test\"\n", ""),
+    ]);
+    let cleaning = text.find("[cleaning]").expect("the table");
+    let next = text.find("[slc_cache]").expect("the table");
+    let text = text[..cleaning].to_owned() + &text[next..];
+    let error = Profile::parse(&text, "bad.toml").expect_err("the profile is bad");
+    assert!(
+        error
+            .message
+            .contains("slc_cache needs a translation layer"),
+        "{error}"
+    );
 }

@@ -1,7 +1,7 @@
 //! Turns a drive's measured parameters into the text of a profile.
 //!
 //! The input is the form of the DiskSim validation set as JSON (geometry, mechanics, cache, overheads) and a
-//! table of measured seek times. Nothing is fitted to measured requests: the rules in [`rules`], which are
+//! table of measured seek times. Nothing is fitted to measured requests: the rules in [`render`], which are
 //! the same for every drive, decide whatever the files leave open.
 
 mod drive;
