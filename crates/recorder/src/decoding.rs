@@ -232,7 +232,6 @@ impl DecodingThread {
     pub fn finish(self) -> Result<Decoding, UserError> {
         let _ = self.bursts.send(Told::End);
         let ended = self.thread.join();
-        let ended = ended.map_err(|_| UserError::new("the decoder ended", "report this"))?;
-        Ok(ended?)
+        ended.map_err(|_| UserError::new("the decoder ended", "report this"))?
     }
 }

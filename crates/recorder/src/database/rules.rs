@@ -44,7 +44,7 @@ pub fn load(name: &str) -> Result<Rules, UserError> {
         let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
         let text =
             text.map_err(|error| UserError::at(file, error, "name a readable file of rules"))?;
-        return Ok(Rules::parse(&text, name)?);
+        return Rules::parse(&text, name);
     }
     let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
         return Err(UserError::new(
@@ -52,7 +52,7 @@ pub fn load(name: &str) -> Result<Rules, UserError> {
             format!("use one of {}, or a TOML file", names()),
         ));
     };
-    Ok(Rules::parse(text, name)?)
+    Rules::parse(text, name)
 }
 
 /// The rules of all engines, parsed once.
