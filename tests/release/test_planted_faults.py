@@ -46,7 +46,7 @@ FAULTS = [
         "hdd/geometry.rs",
         "let turn = params.sectors_per_track;",
         "let turn = params.sectors_per_track * 9 / 10;",
-        "physics_transfer",
+        "physics_queue",
         "each_zone_has_its_own_media_rate",
     ),
     Fault(
@@ -67,7 +67,7 @@ FAULTS = [
     ),
     Fault(
         "a flush is free",
-        "hdd/flush_service.rs",
+        "hdd/service.rs",
         "if !self.flushes.drains && self.writes.is_durable(last_write) {",
         "if last_write < u64::MAX {",
         "physics",
@@ -91,7 +91,7 @@ FAULTS = [
     ),
     Fault(
         "an erase takes no time",
-        "ssd/ftl/params.rs",
+        "ssd/ftl/mod.rs",
         'erase_ns: table.micros("erase_us", TIME_NS)?,',
         'erase_ns: 0 * table.micros("erase_us", TIME_NS)?,',
         "ssd_timing",
@@ -107,7 +107,7 @@ FAULTS = [
     ),
     Fault(
         "parity is written without reading the old",
-        "array/serve.rs",
+        "array/model.rs",
         "if self.extents.is_empty() {\n            self.finish_row",
         "if row < u64::MAX {\n            self.finish_row",
         "array_physics",
@@ -118,7 +118,7 @@ FAULTS = [
         "array/cache.rs",
         "self.sectors + sectors <= self.room\n",
         "self.sectors + sectors < u64::MAX\n",
-        "array_controller",
+        "array_physics",
         "writes_are_fast_until_the_share_is_dirty_and_then_as_slow_as_the_members",
     ),
     Fault(

@@ -1,14 +1,10 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
-mod breakdown;
 mod capture;
 mod confine;
-mod defect;
+mod convert;
 mod disk;
-mod drivers;
-mod import;
 mod interrupt;
-mod json;
 mod load;
 mod probe;
 mod profile;
@@ -17,9 +13,6 @@ mod record;
 mod recording;
 mod replay;
 mod request_counter;
-mod rules;
-mod server;
-mod simulate;
 mod sqlite;
 mod tpch;
 
@@ -31,12 +24,10 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::breakdown::profile_recording;
-
-    #[pymodule_export]
     use super::capture::{
-        PyExtents, devices_of, first_processes, layers_under, memory_limit_bytes, path_within,
-        process_root,
+        PyExtents, client_kind, clients_seen, devices_of, first_processes, layers_under,
+        memory_limit_bytes, path_within, process_root, server_of, servers_listed, servers_of,
+        settings_of, socket_peers,
     };
 
     #[pymodule_export]
@@ -46,39 +37,27 @@ mod _core {
     use super::disk::serve_disk;
 
     #[pymodule_export]
-    use super::import::import_drive;
-
-    #[pymodule_export]
     use super::load::{PyClients, load_tables, split_statements, statement_parameters};
 
     #[pymodule_export]
     use super::probe::{ProbeTarget, probe_engine};
 
     #[pymodule_export]
-    use super::profile::{PyProfile, parse_profile, profile_keys};
+    use super::profile::{
+        PyProfile, import_drive, parse_profile, profile_keys, simulate_device, summarize_devices,
+    };
 
     #[pymodule_export]
-    use super::record::PyRecorder;
+    use super::record::{PyRecorder, PyRules};
 
     #[pymodule_export]
-    use super::recording::{read_recording, redact_recording};
+    use super::recording::{profile_recording, read_recording, redact_recording};
 
     #[pymodule_export]
     use super::replay::{PyReplay, predict_together};
 
     #[pymodule_export]
     use super::request_counter::PyRequestCounter;
-
-    #[pymodule_export]
-    use super::rules::PyRules;
-
-    #[pymodule_export]
-    use super::server::{
-        client_kind, clients_seen, server_of, servers_listed, servers_of, settings_of, socket_peers,
-    };
-
-    #[pymodule_export]
-    use super::simulate::{simulate_device, summarize_devices};
 
     #[pymodule_export]
     use super::sqlite::{PySqliteDatabase, sqlite_version};

@@ -3,12 +3,16 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tierwise_load::{Clients, Control, Limit, LoadError, Plan, Task, Workload, sql};
+use tierwise_load::mariadb::MariadbConnector;
+use tierwise_load::postgres::PostgresConnector;
+use tierwise_load::{Clients, Control, Driver, Limit, LoadError, Plan, Task, Workload, sql};
+use tierwise_sqlite::SqliteConnector;
 
-use crate::drivers;
+use crate::convert::{duration, json, user_error};
 use crate::interrupt;
+use crate::python_driver::PythonConnector;
 
 /// How often a caller hears of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
@@ -28,7 +32,7 @@ impl PyClients {
         clients: usize,
         seed: u64,
     ) -> PyResult<Self> {
-        let driver = drivers::open(driver, address)?;
+        let driver = open(driver, address)?;
         let connect = |control: &Control| {
             let plan = Plan::new(&Workload::parse(program_json)?)?;
             driver.connect(plan, clients, seed, control)
@@ -62,7 +66,7 @@ impl PyClients {
             cap: cap_s.map(duration).transpose()?,
         };
         let report = interruptible(py, progress, |control| self.locked().run(task, control))?;
-        serde_json::to_string(&report).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        json(&report)
     }
 
     /// Give every client a new connection.
@@ -93,7 +97,7 @@ pub fn load_tables(
     seed: u64,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    let driver = drivers::open(driver, address)?;
+    let driver = open(driver, address)?;
     interruptible(py, progress, |control| {
         driver.load(&Workload::parse(program_json)?, seed, control)
     })
@@ -109,10 +113,6 @@ pub fn split_statements(script: &str) -> Vec<String> {
 #[pyfunction]
 pub fn statement_parameters(statement: &str) -> Vec<String> {
     sql::Template::parse(statement).names().to_vec()
-}
-
-fn duration(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Work that a [`Control`] ends, interrupted by Ctrl-C; `progress` is called with the amount done.
@@ -131,5 +131,37 @@ fn interruptible<T: Send>(
         Ok(())
     };
     interrupt::watched(py, tell, || control.stop(), || work(&control))?
-        .map_err(|error| interrupt::user_error(py, &error, error.fix()))
+        .map_err(|error| user_error(py, &error, error.fix()))
+}
+
+// The engines that clients can drive: the only place that names them all.
+
+const NAMES: &str = "postgres, mariadb, sqlite or python";
+
+/// The driver of a database. The form of an address depends on the driver; most take a text.
+///
+/// # Errors
+/// `TierwiseError` if there is no such driver or it cannot read the address.
+pub fn open(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn Driver>> {
+    match name {
+        "postgres" => boxed(address, PostgresConnector::new(address.extract()?)),
+        "mariadb" => boxed(address, MariadbConnector::new(address.extract()?)),
+        "sqlite" => boxed(address, SqliteConnector::new(address.extract()?)),
+        "python" => Ok(Box::new(PythonConnector::new(address))),
+        _ => Err(user_error(
+            address.py(),
+            &format!("unknown driver {name:?}"),
+            &format!("use one of {NAMES}"),
+        )),
+    }
+}
+
+fn boxed<D: Driver + 'static>(
+    address: &Bound<'_, PyAny>,
+    opened: Result<D, LoadError>,
+) -> PyResult<Box<dyn Driver>> {
+    match opened {
+        Ok(driver) => Ok(Box::new(driver)),
+        Err(error) => Err(user_error(address.py(), &error, error.fix())),
+    }
 }

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_device::{Op, Request, SECTOR_BYTES};
 use tierwise_pattern::Pattern;
 use tierwise_probe::{Engine, Limit, ProbeError, Target, fill, measure, trace};
 
-use crate::interrupt::{interruptible, user_error};
+use crate::convert::{duration, json, user_error};
+use crate::interrupt::interruptible;
 
 /// A file of the probe's own, or a block device that is not in use.
 #[pyclass(frozen, module = "tierwise._core")]
@@ -71,7 +71,7 @@ impl ProbeTarget {
         let measured = self.run(py, |target, stop| {
             measure(target, self.engine, &pattern, seed, time, stop)
         })?;
-        serde_json::to_string(&measured).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        json(&measured)
     }
 
     /// Serve listed requests (operation, first byte, bytes); returns number, start and end in ns of each.
@@ -135,10 +135,6 @@ impl ProbeTarget {
 #[pyfunction]
 pub fn probe_engine() -> &'static str {
     Engine::best().name()
-}
-
-fn duration(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn request((op, first_byte, bytes): &(String, u64, u64)) -> PyResult<Request> {

@@ -1,10 +1,16 @@
 //! Device profiles for Python.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use tierwise_device::hdd::{ImportFile, import};
 use tierwise_device::{Library, Profile, ProfileError};
+use tierwise_simulate::{Job, summarize_all};
+
+use crate::convert::{json, told_to_user};
+use crate::interrupt::interruptible;
 
 /// A validated profile, with the texts that it was read from.
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
@@ -52,8 +58,7 @@ impl PyProfile {
     /// JSON of every key of the file, with those that it took over from another by `like`.
     #[getter]
     fn fields(&self) -> PyResult<String> {
-        serde_json::to_string(self.profile.fields())
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+        json(self.profile.fields())
     }
 
     /// Bytes the host may write under the guarantee, in 10^12 bytes, as far as the profile says.
@@ -98,9 +103,53 @@ pub fn parse_profile(
 pub fn profile_keys(text: &str, file: &str, library: BTreeMap<String, String>) -> PyResult<String> {
     let keys =
         Profile::keys(text, file, &Library::new(library)).map_err(|error| refusal(&error))?;
-    serde_json::to_string(&keys).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    json(&keys)
 }
 
 fn refusal(error: &ProfileError) -> PyErr {
     PyValueError::new_err((error.to_string(), error.fix.clone()))
+}
+
+// Measured drives' files as profiles, for Python.
+
+/// The text of a profile from the texts of a drive's geometry and seek files. A `ValueError` holds which of them is
+/// at fault ("geometry" or "seek") and how.
+#[pyfunction]
+pub fn import_drive(geometry: &str, seek: &str) -> PyResult<String> {
+    import(geometry, seek).map_err(|error| {
+        let file = match error.file {
+            ImportFile::Geometry => "geometry",
+            ImportFile::Seek => "seek",
+        };
+        PyValueError::new_err((file, error.problem))
+    })
+}
+
+// Device models on virtual time.
+
+/// Simulate a job, given as JSON; returns its report as JSON.
+#[pyfunction]
+pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResult<String> {
+    let job: Job =
+        serde_json::from_str(job).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let stop = AtomicBool::new(false);
+    let end = || stop.store(true, Ordering::Relaxed);
+    let report = interruptible(py, end, || job.run(profile.profile(), &stop))?;
+    json(&report.map_err(|error| told_to_user(py, &error))?)
+}
+
+/// Measure devices by short simulations; returns a JSON list of figures in their order.
+#[pyfunction]
+pub fn summarize_devices(
+    py: Python<'_>,
+    profiles: Vec<Py<PyProfile>>,
+    threads: usize,
+) -> PyResult<String> {
+    let profiles: Vec<Profile> = profiles
+        .iter()
+        .map(|profile| profile.get().profile().clone())
+        .collect();
+    let summaries = py.detach(|| summarize_all(&profiles, threads));
+    let summaries: Result<Vec<_>, _> = summaries.into_iter().collect();
+    json(&summaries.map_err(|error| told_to_user(py, &error))?)
 }

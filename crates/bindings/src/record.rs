@@ -2,19 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use tierwise_recorder::{
-    Devices, EmulatedPartition, Places, RecordError, RoleOf, Session, Subject,
+    Devices, EmulatedPartition, Places, RoleOf, Session, Subject, UserError, role_by_path,
+    role_of_content, roles_of,
 };
-use tierwise_recording::{About, Role};
+use tierwise_recording::{About, Role, Rules};
 
-use crate::interrupt::user_error;
-use crate::json::json;
-use crate::rules::PyRules;
+use crate::convert::{duration, json, parsed, refusal, told_to_user};
 
 /// Subject and places of a recording; see [`Subject`] and [`Places`].
 #[derive(Deserialize)]
@@ -79,7 +77,7 @@ impl PyRecorder {
             };
             Session::attach(subject, places)
         });
-        let session = Mutex::new(attached.map_err(|error| failed(py, &error))?);
+        let session = Mutex::new(attached.map_err(|error| told_to_user(py, &error))?);
         Ok(Self { session, raised })
     }
 
@@ -90,8 +88,7 @@ impl PyRecorder {
 
     /// Finds the clients by their wake-ups in this number of seconds; returns the number of clients.
     fn find_clients(&self, py: Python<'_>, seconds: f64) -> PyResult<usize> {
-        let duration = Duration::try_from_secs_f64(seconds)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let duration = duration(seconds)?;
         let trial = self.with(py, |session| session.find_clients(duration))?;
         Ok(trial.clients)
     }
@@ -154,10 +151,10 @@ impl PyRecorder {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        action: impl FnOnce(&mut Session) -> Result<T, RecordError> + Send,
+        action: impl FnOnce(&mut Session) -> Result<T, UserError> + Send,
     ) -> PyResult<T> {
         py.detach(|| action(&mut lock(&self.session)))
-            .map_err(|error| failed(py, &error))
+            .map_err(|error| told_to_user(py, &error))
     }
 
     fn told(&self, about: &About) -> PyResult<String> {
@@ -185,10 +182,81 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+// Rules of engines for Python.
+
+/// Roles of an engine's files, by the text of its rules file.
+#[pyclass(frozen, name = "Rules", module = "tierwise._core")]
+pub struct PyRules(pub(crate) Rules);
+
+#[pymethods]
+impl PyRules {
+    /// A `ValueError` holds the fault of the text and its fix.
+    #[new]
+    fn new(text: &str, file: &str) -> PyResult<Self> {
+        Rules::parse(text, file).map(Self).map_err(refusal)
+    }
+
+    /// The same, with roles by path before them, each as `PATH=ROLE`; a `ValueError` as above.
+    fn with_roles(&self, given: Vec<String>) -> PyResult<Self> {
+        let first: Result<Vec<_>, _> = given.iter().map(|text| role_by_path(text)).collect();
+        let first = first.map_err(refusal)?;
+        self.after(&first)
+    }
+
+    /// The same, with roles by where the settings and links of a server put its files.
+    fn on_server(&self, pid: i32, root: PathBuf) -> PyResult<Self> {
+        self.after(&roles_of(pid, &self.0, &root))
+    }
+
+    #[getter]
+    fn is_server(&self) -> bool {
+        self.0.is_server
+    }
+
+    #[getter]
+    fn settings(&self) -> Vec<String> {
+        self.0.settings.clone()
+    }
+
+    #[getter]
+    fn counters(&self) -> Option<&str> {
+        self.0.counters.as_deref()
+    }
+
+    #[getter]
+    fn engine(&self) -> &str {
+        &self.0.engine
+    }
+
+    /// Sentences that every use of a recording by these rules repeats.
+    fn warnings(&self, names_alone: bool) -> Vec<String> {
+        self.0.warnings(names_alone)
+    }
+
+    #[getter]
+    fn works_in_data_directory(&self) -> bool {
+        self.0.works_in_data_directory
+    }
+
+    #[getter]
+    fn programs(&self) -> Vec<String> {
+        self.0.programs.clone()
+    }
+
+    /// Role of a file by its first bytes, or none.
+    fn role_of_content(&self, place: PathBuf) -> Option<&'static str> {
+        role_of_content(&self.0, &place).map(tierwise_recording::Role::name)
+    }
+
+    /// Role of a file by its path, or none.
+    fn role_of(&self, path: &str) -> Option<&'static str> {
+        self.0.role_of(path).map(tierwise_recording::Role::name)
+    }
 }
 
-fn failed(py: Python<'_>, error: &RecordError) -> PyErr {
-    user_error(py, error, &error.fix)
+impl PyRules {
+    fn after(&self, first: &[(String, Role)]) -> PyResult<Self> {
+        let rules = self.0.clone().after(first, "--role");
+        rules.map(Self).map_err(refusal)
+    }
 }

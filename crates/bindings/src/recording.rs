@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tierwise_recording::Recording;
+use tierwise_work::breakdown;
 
-use crate::defect::told;
-use crate::interrupt::{abandonable, user_error};
+use crate::convert::{json, told_to_user};
+use crate::interrupt::{abandonable, told};
 
 /// A recording's description of itself, as JSON. With `whole`, every table is read and checked first.
 #[pyfunction]
@@ -17,9 +17,8 @@ pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<St
             true => Recording::read(&path).map(|recording| recording.about),
             false => Recording::read_about(&path),
         };
-        let about =
-            abandonable(py, read)?.map_err(|error| user_error(py, &error.message, &error.fix))?;
-        serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        let about = abandonable(py, read)?.map_err(|error| told_to_user(py, &error))?;
+        json(&about)
     })
 }
 
@@ -28,6 +27,19 @@ pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<St
 pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<()> {
     told(py, || {
         let write = move || Recording::read(&path).and_then(|whole| whole.redacted().write(&out));
-        abandonable(py, write)?.map_err(|error| user_error(py, &error.message, &error.fix))
+        abandonable(py, write)?.map_err(|error| told_to_user(py, &error))
+    })
+}
+
+// Where the time of a recording went, for Python.
+
+/// Where the time of a recording went, as JSON, with at most `most_files` files.
+#[pyfunction]
+pub fn profile_recording(py: Python<'_>, path: PathBuf, most_files: usize) -> PyResult<String> {
+    told(py, || {
+        let read =
+            move || Recording::read(&path).map(|recording| breakdown(&recording, most_files));
+        let found = abandonable(py, read)?.map_err(|error| told_to_user(py, &error))?;
+        json(&found)
     })
 }

@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_device::{Library, Profile};
 use tierwise_network::{
     Answer, JointAnswer, JointRequest, Program, ReproductionRequest, SimulationRequest,
 };
 use tierwise_recording::Recording;
-use tierwise_work::{Disabled, Mechanism, Work, WorkError};
+use tierwise_work::{Disabled, Mechanism, Work};
 
-use crate::defect::told;
-use crate::interrupt::{abandonable, interruptible};
-use crate::json::json;
+use crate::convert::{json, parsed, refusal};
+use crate::interrupt::{abandonable, interruptible, told};
 use crate::profile::PyProfile;
 
 /// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.
@@ -66,7 +64,7 @@ impl PyReplay {
         let options: ReproductionRequest = parsed(options)?;
         told(py, || {
             let reproduction = stoppable(py, |stop| options.run(&self.program, threads, stop))?;
-            json(&reproduction.map_err(|error| refusal(error.message, error.fix))?)
+            json(&reproduction.map_err(refusal)?)
         })
     }
 
@@ -122,15 +120,14 @@ impl PyReplay {
         without: &[String],
         selected: &[u32],
     ) -> PyResult<Self> {
-        let recording = Recording::read(path).map_err(|error| refusal(error.message, error.fix))?;
+        let recording = Recording::read(path).map_err(refusal)?;
         let recording = recording.selecting(selected);
         let about = json(&recording.about)?;
-        let refused = |error: WorkError| refusal(error.message, error.fix);
-        let disabled = Disabled::named(without).map_err(refused)?;
-        let work = Work::without(&recording, disabled).map_err(refused)?;
+        let disabled = Disabled::named(without).map_err(refusal)?;
+        let work = Work::without(&recording, disabled).map_err(refusal)?;
         drop(recording); // it may be large
         let program = Program::new(work, &Library::new(library));
-        let program = program.map_err(|error| refusal(error.message, error.fix))?;
+        let program = program.map_err(refusal)?;
         Ok(Self { program, about })
     }
 }
@@ -139,13 +136,4 @@ impl PyReplay {
 fn stoppable<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     interruptible(py, || stop.store(true, Ordering::Relaxed), || work(&stop))
-}
-
-fn refusal(message: String, fix: String) -> PyErr {
-    PyValueError::new_err((message, fix))
-}
-
-fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
-    let fix = "give what docs/evidence/replay.md describes";
-    serde_json::from_str(text).map_err(|error| refusal(error.to_string(), fix.to_owned()))
 }

@@ -5,11 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tierwise_recorder::UserError;
 use tierwise_recorder::timeline::{DeviceRange, Extent};
-use tierwise_recorder::tracer::TracerError;
 use tierwise_recorder::{OwnedRequests, RequestCounter};
 
-use crate::interrupt::user_error;
+use crate::convert::told_to_user;
 
 /// Counts requests by the owner of their sectors.
 #[pyclass(frozen, name = "RequestCounter", module = "tierwise._core")]
@@ -29,7 +29,7 @@ impl PyRequestCounter {
         let devices = stretches.into_iter().map(range_of).collect();
         py.detach(|| RequestCounter::attach(&tracefs, &instance, devices))
             .map(|counter| Self(Mutex::new(Some(counter))))
-            .map_err(|error| user_error(py, &error, &error.fix))
+            .map_err(|error| told_to_user(py, &error))
     }
 
     /// Extents that belong to an owner: first sector on the device, sectors, and offset in the file in bytes.
@@ -86,14 +86,14 @@ impl PyRequestCounter {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        action: impl FnOnce(&mut RequestCounter) -> Result<T, TracerError> + Send,
+        action: impl FnOnce(&mut RequestCounter) -> Result<T, UserError> + Send,
     ) -> PyResult<T> {
         let done = py.detach(|| {
             let mut counter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             counter.as_mut().map(action)
         });
         done.ok_or_else(|| PyValueError::new_err("the counter is closed"))?
-            .map_err(|error| user_error(py, &error, &error.fix))
+            .map_err(|error| told_to_user(py, &error))
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value as Json;
 use tierwise_load::Failure;
 use tierwise_sqlite::{Address, Database, Value};
 
-use crate::interrupt::user_error;
+use crate::convert::{json, user_error};
 
 /// An open database, whose files are where its address says.
 #[pyclass(frozen, name = "SqliteDatabase", module = "tierwise._core")]
@@ -32,8 +32,8 @@ impl PySqliteDatabase {
         let rows = py
             .detach(|| self.0.query_within(sql, cap))
             .map_err(|failure| refused(py, failure))?;
-        let json = |row: Vec<Value>| row.into_iter().map(json).collect::<Vec<_>>();
-        text(&rows.into_iter().map(json).collect::<Vec<_>>())
+        let row = |row: Vec<Value>| row.into_iter().map(cell).collect::<Vec<_>>();
+        json(&rows.into_iter().map(row).collect::<Vec<_>>())
     }
 
     /// Write the write-ahead log into the database file.
@@ -44,7 +44,7 @@ impl PySqliteDatabase {
 
     /// Requests by kind of file, and the counts of the caches, as JSON.
     fn counts(&self) -> PyResult<String> {
-        text(self.0.counts())
+        json(self.0.counts())
     }
 
     /// The last request that the operating system refused.
@@ -64,11 +64,7 @@ pub fn sqlite_version() -> &'static str {
     tierwise_sqlite::version()
 }
 
-fn text(value: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
-}
-
-fn json(value: Value) -> Json {
+fn cell(value: Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Integer(number) => number.into(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use tierwise_tpch::{Source, Table, TpchError, release_text, write_file};
 
-use crate::interrupt::user_error;
+use crate::convert::user_error;
 
 const FIX: &str = "see docs/reference/dss.md for the tables and sizes there are";
 

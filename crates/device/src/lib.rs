@@ -69,11 +69,8 @@
 //! ```
 
 pub mod array;
-mod bounds;
 pub mod conformance;
 mod driver;
-mod due;
-mod forward;
 pub mod hdd;
 mod problem;
 pub mod profile;
@@ -82,14 +79,12 @@ pub mod random;
 mod request;
 mod section;
 pub mod ssd;
-mod state;
 pub mod volume;
 
 pub use driver::Driver;
 pub use problem::ParamsError;
 pub use profile::{Library, Params, Profile, ProfileError, Source};
-pub use request::{Completion, Nanos, Op, Request, RequestId, SECTOR_BYTES};
-pub use state::{Precondition, Written};
+pub use request::{Completion, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written};
 
 /// Something with a service time.
 ///

@@ -6,10 +6,11 @@
 //! Models: latency by operation, one link shared by all requests in order of arrival.
 //! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.
 
-use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, sector_ns};
-use crate::due::DueList;
-use crate::forward::Forward;
-use crate::problem::{ParamsError, SectionResult, require};
+use crate::driver::{DueList, Forward};
+use crate::problem::{
+    CAPACITY_BYTES, LINK_MB_PER_S, ParamsError, SECTOR_NS, SectionResult, TIME_NS, require,
+    sector_ns,
+};
 use crate::section::Section;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES, Written};
 

@@ -1,11 +1,45 @@
-//! Files that others wrote: only a regular file is opened, without waiting, and no more is read than a limit.
+//! Files that others wrote: only a regular file is opened, without waiting, and no more is read than a limit. And the
+//! error of whoever cannot use his input.
 //!
-//! `tierwise.model.input_files` is the same for Python.
+//! `tierwise.model.input_files` and `tierwise.model.errors` are the same for Python.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+/// Why something cannot be done, in one line that names the file, field or option, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it, in the imperative.
+    pub fix: String,
+}
+
+impl UserError {
+    /// One with these texts.
+    pub fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// One about a file or folder.
+    pub fn at(path: &Path, error: impl fmt::Display, fix: &str) -> Self {
+        Self::new(format!("{}: {error}", path.display()), fix)
+    }
+}
+
+impl fmt::Display for UserError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for UserError {}
 
 /// Whether the last part of a path may be a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

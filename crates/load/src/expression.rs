@@ -1,9 +1,12 @@
 //! Arithmetic on values that other generators drew.
 
+use std::fmt::Write;
+
 use serde::Deserialize;
 
-use crate::context::Context;
+use crate::draw::Context;
 use crate::value::Value;
+use crate::workload::GeneratorSpec;
 
 /// A part of an expression in postfix order: a value to push, or an operation on the values pushed last.
 #[derive(Clone, Debug, Deserialize)]
@@ -132,5 +135,107 @@ fn operation(
         Term::Greatest => binary(std::cmp::max),
         Term::Absolute => unary(i64::wrapping_abs),
         Term::Negate => unary(i64::wrapping_neg),
+    }
+}
+
+// Values made from those that other generators drew, and the order of drawing that results.
+
+/// How generators of one workload, or of one table, depend on each other.
+#[derive(Debug)]
+pub(crate) struct Derivation {
+    sources: Vec<Vec<usize>>,
+    depths: Vec<usize>,
+}
+
+impl Derivation {
+    /// Resolve names to positions.
+    ///
+    /// # Errors
+    /// If a name is unknown, or generators are made of each other.
+    pub fn new<'a>(
+        named: impl Iterator<Item = (&'a str, &'a GeneratorSpec)>,
+    ) -> Result<Self, String> {
+        let named: Vec<_> = named.collect();
+        let find = |name: &str, of: &str| {
+            let found = named.iter().position(|(known, _)| *known == of);
+            found.ok_or_else(|| format!("{name} names {of:?}, which is unknown"))
+        };
+        let sources = named.iter().map(|(name, spec)| {
+            let sources = spec.sources();
+            sources.into_iter().map(|of| find(name, of)).collect()
+        });
+        let sources: Vec<Vec<usize>> = sources.collect::<Result<_, String>>()?;
+        let depths = depths(&sources).ok_or("some are made of each other")?;
+        Ok(Self { sources, depths })
+    }
+
+    /// The values that a value is made from, directly.
+    pub fn sources(&self, slot: usize) -> &[usize] {
+        &self.sources[slot]
+    }
+
+    /// Add the values that those in `slots` are made from, directly or not.
+    pub fn add_sources(&self, slots: &mut Vec<usize>) {
+        let mut next = 0;
+        while next < slots.len() {
+            let sources = &self.sources[slots[next]];
+            let new: Vec<_> = sources.iter().filter(|one| !slots.contains(one)).collect();
+            slots.extend(new);
+            next += 1;
+        }
+    }
+
+    /// Each once: sources of other values first, else in the order of declaration.
+    pub fn in_order(&self, mut slots: Vec<usize>) -> Vec<usize> {
+        slots.sort_unstable_by_key(|&slot| (self.depths[slot], slot));
+        slots.dedup();
+        slots
+    }
+}
+
+/// Length of the longest chain of sources before each; `None` if that has no end.
+fn depths(sources: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let mut depths = vec![0; sources.len()];
+    for _ in 0..=sources.len() {
+        let deeper = |of: &Vec<usize>| of.iter().map(|&one| depths[one] + 1).max().unwrap_or(0);
+        let next: Vec<usize> = sources.iter().map(deeper).collect();
+        if next == depths {
+            return Some(depths);
+        }
+        depths = next;
+    }
+    None
+}
+
+// Numbered texts: a prefix, and the value drawn last for another name.
+
+/// A label ready to write.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    prefix: String,
+    of: usize,
+    upper: bool,
+}
+
+impl Label {
+    pub fn new(prefix: &str, of: usize, upper: bool) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+            of,
+            upper,
+        }
+    }
+
+    /// Write `values[slot]` from the value that it is made from.
+    pub fn write(&self, values: &mut [Value], slot: usize) {
+        let [source, out] = values
+            .get_disjoint_mut([self.of, slot])
+            .expect("nothing is made of itself");
+        let out = out.text_mut();
+        out.push_str(&self.prefix);
+        write!(out, "{source}").expect("a String takes any text");
+        if self.upper {
+            out.make_ascii_uppercase();
+        }
     }
 }

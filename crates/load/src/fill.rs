@@ -8,10 +8,9 @@ use crate::client::{Client, Connector};
 use crate::control::Control;
 use crate::error::LoadError;
 use crate::pool::cores;
-use crate::rows::Rows;
+use crate::rows::{self, Rows};
 use crate::worker::new_runtime;
 use crate::workload::Workload;
-use crate::{decision_support, generated};
 
 /// Name of every thread that fills tables; it tells a recording which threads call an engine that is a
 /// library.
@@ -98,12 +97,12 @@ fn pieces(workload: &Workload, seed: u64, control: &Control) -> Result<Vec<Rows>
     let mut pieces = Vec::new();
     for (number, table) in workload.tables.iter().enumerate() {
         if let Some(source) = &table.source {
-            let parts = decision_support::pieces(&table.name, source, ROWS_PER_PIECE, control)?;
+            let parts = rows::pieces(&table.name, source, ROWS_PER_PIECE, control)?;
             pieces.extend(parts);
         } else {
             for first in (0..table.rows).step_by(ROWS_PER_PIECE as usize) {
                 let piece =
-                    generated::piece(table, number as u64, first, ROWS_PER_PIECE, seed, control)?;
+                    rows::piece(table, number as u64, first, ROWS_PER_PIECE, seed, control)?;
                 pieces.push(piece);
             }
         }

@@ -3,17 +3,14 @@
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Opts, Params, Statement};
+use mysql_async::{
+    BinaryProtocol, Conn, Error, Opts, OptsBuilder, Params, QueryResult, Statement, Value,
+};
 
 use crate::client::{Arguments, Client, Connector, Failure, Outcome};
 use crate::error::LoadError;
 use crate::rows::Rows;
 use crate::sql::Template;
-
-mod address;
-mod append;
-mod outcome;
-mod value;
 
 /// "Record has changed since last read", "Lock wait timeout exceeded", "Deadlock found".
 const GIVES_WAY: [u16; 3] = [1020, 1205, 1213];
@@ -30,7 +27,7 @@ impl MariadbConnector {
     /// # Errors
     /// If it is neither.
     pub fn new(address: &str) -> Result<Self, LoadError> {
-        address::parse(address).map(Self)
+        parse(address).map(Self)
     }
 }
 
@@ -81,7 +78,7 @@ impl Client for MariadbClient {
         let mut result = result.map_err(|error| failure(&error))?;
         let row = result.next().await.map_err(|error| failure(&error))?;
         let number = row.and_then(|mut row| row.take(0));
-        let number = number.map_or(Ok(None), outcome::whole);
+        let number = number.map_or(Ok(None), whole);
         result
             .drop_result()
             .await
@@ -100,15 +97,13 @@ impl Client for MariadbClient {
         sum: Option<&str>,
     ) -> Result<Outcome, Failure> {
         let Prepared { statement, places } = &self.statements[statement];
-        let values = places
-            .iter()
-            .map(|&place| value::bind(arguments.get(place)));
+        let values = places.iter().map(|&place| bind(arguments.get(place)));
         let parameters = match places.len() {
             0 => Params::Empty,
             _ => Params::Positional(values.collect()),
         };
         let result = self.connection.exec_iter(statement, parameters).await;
-        outcome::read(result.map_err(|error| failure(&error))?, sum).await
+        read(result.map_err(|error| failure(&error))?, sum).await
     }
 
     async fn commit(&mut self) -> Result<(), Failure> {
@@ -120,7 +115,7 @@ impl Client for MariadbClient {
     }
 
     async fn append(&mut self, rows: Rows) -> Result<u64, Failure> {
-        append::append(&mut self.connection, rows).await
+        append(&mut self.connection, rows).await
     }
 
     async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
@@ -140,5 +135,210 @@ fn failure(error: &Error) -> Failure {
         message: from_server.message.clone(),
         retry: GIVES_WAY.contains(&from_server.code),
         capped: from_server.code == STATEMENT_TIMEOUT,
+    }
+}
+
+// Where a server is, as a URL or in keywords.
+
+/// Options of a connection, which counts the rows that an update finds and not only those that it changes,
+/// as other engines do, and keeps all its statements.
+pub(super) fn parse(text: &str) -> Result<Opts, LoadError> {
+    let options = if text.contains("://") {
+        let url = text.replacen("mariadb://", "mysql://", 1);
+        let options = Opts::from_url(&url).map_err(|error| wrong(&error.to_string()))?;
+        OptsBuilder::from_opts(options)
+    } else {
+        keywords(text)?
+    };
+    Ok(options.stmt_cache_size(0).client_found_rows(true).into())
+}
+
+fn keywords(text: &str) -> Result<OptsBuilder, LoadError> {
+    let mut options = OptsBuilder::default().prefer_socket(false);
+    for word in text.split_whitespace() {
+        let Some((keyword, value)) = word.split_once('=') else {
+            return Err(wrong(&format!("{word:?} is no keyword with a value")));
+        };
+        options = match keyword {
+            "socket" => options.socket(Some(value)),
+            "host" => options.ip_or_hostname(value),
+            "port" => options.tcp_port(
+                (value.parse()).map_err(|_| wrong(&format!("port {value:?} is no number")))?,
+            ),
+            "user" => options.user(Some(value)),
+            "password" => options.pass(Some(value)),
+            "dbname" => options.db_name(Some(value)),
+            _ => return Err(wrong(&format!("unknown keyword {keyword:?}"))),
+        };
+    }
+    Ok(options)
+}
+
+fn wrong(problem: &str) -> LoadError {
+    LoadError::Address(problem.to_owned())
+}
+
+// The result of a statement, and the sum of one of its columns.
+
+/// Read a result to its end.
+pub(super) async fn read(
+    mut result: QueryResult<'_, '_, BinaryProtocol>,
+    sum: Option<&str>,
+) -> Result<Outcome, Failure> {
+    let columns = result.columns_ref();
+    if columns.is_empty() {
+        let rows = result.affected_rows();
+        return Ok(Outcome { rows, sum: 0 });
+    }
+    let named = |name: &str| columns.iter().position(|one| one.name_str() == name);
+    let column = match sum {
+        Some(name) => Some(named(name).ok_or_else(|| Failure::no_column(name))?),
+        None => None,
+    };
+    let mut outcome = Outcome::default();
+    while let Some(mut row) = result.next().await.map_err(|error| failure(&error))? {
+        let number = column.and_then(|column| row.take(column));
+        outcome.add(Outcome {
+            rows: 1,
+            sum: number.map_or(Ok(None), whole)?.unwrap_or(0),
+        });
+    }
+    Ok(outcome)
+}
+
+/// A whole number of any of the server's types; `sum` gives decimals, which come as text.
+pub(super) fn whole(value: Value) -> Result<Option<i64>, Failure> {
+    let number = match &value {
+        Value::NULL => return Ok(None),
+        Value::Int(number) => Some(*number),
+        Value::UInt(number) => i64::try_from(*number).ok(),
+        Value::Bytes(text) => {
+            let text = std::str::from_utf8(text).ok();
+            text.and_then(|text| text.parse().ok())
+        }
+        _ => None,
+    };
+    let problem = || format!("{} is not a whole number", value.as_sql(false));
+    number.map(Some).ok_or_else(|| Failure::new(problem()))
+}
+
+// Values as parameters of a prepared statement.
+
+/// A value in the type that comes nearest.
+pub(super) fn bind(value: &crate::value::Value) -> Value {
+    match value {
+        crate::value::Value::Int(number) => Value::Int(*number),
+        crate::value::Value::Float(number) => Value::Double(*number),
+        crate::value::Value::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
+    }
+}
+
+// Rows by prepared INSERTs of many rows each.
+//
+// LOAD DATA LOCAL was no faster. It turns errors into warnings and omits or alters the row.
+
+/// Enough rows for one statement to be worth a round trip.
+const STATEMENT_ROWS: usize = 500;
+/// The protocol's limit.
+const STATEMENT_PARAMETERS: usize = u16::MAX as usize;
+/// Statements that commit together: few flushes, and little to undo.
+const TRANSACTION_STATEMENTS: usize = 100;
+
+/// Append all rows.
+pub(super) async fn append(connection: &mut Conn, rows: Rows) -> Result<u64, Failure> {
+    let appended = insert_all(connection, rows).await;
+    appended.map_err(|error| failure(&error))
+}
+
+async fn insert_all(connection: &mut Conn, mut rows: Rows) -> Result<u64, Error> {
+    let columns = rows.columns().count();
+    let most = (STATEMENT_PARAMETERS / columns).clamp(1, STATEMENT_ROWS);
+    let one = connection.prep(insert(&rows, 1)).await?;
+    let many = connection.prep(insert(&rows, most)).await?;
+    let mut appended = 0;
+    let mut open = 0;
+    loop {
+        let batch = next_batch(&mut rows, most * columns);
+        if open == 0 {
+            connection.query_drop("BEGIN").await?;
+        }
+        if batch.len() == most * columns {
+            connection
+                .exec_drop(&many, Params::Positional(batch))
+                .await?;
+            appended += connection.affected_rows();
+            open = (open + 1) % TRANSACTION_STATEMENTS;
+            if open == 0 {
+                connection.query_drop("COMMIT").await?;
+            }
+            continue;
+        }
+        for row in batch.chunks(columns) {
+            connection
+                .exec_drop(&one, Params::Positional(row.to_vec()))
+                .await?;
+            appended += connection.affected_rows();
+        }
+        connection.query_drop("COMMIT").await?;
+        return Ok(appended);
+    }
+}
+
+fn next_batch(rows: &mut Rows, most: usize) -> Vec<Value> {
+    let mut batch = Vec::with_capacity(most);
+    while batch.len() < most {
+        let Some(row) = rows.next_row() else { break };
+        batch.extend(row.iter().map(bind));
+    }
+    batch
+}
+
+fn insert(rows: &Rows, count: usize) -> String {
+    let columns: Vec<_> = rows.columns().collect();
+    let row = format!("({})", vec!["?"; columns.len()].join(", "));
+    let values = vec![row; count].join(", ");
+    let (table, columns) = (rows.table(), columns.join(", "));
+    format!("INSERT INTO {table} ({columns}) VALUES {values}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_and_urls_say_the_same() {
+        let keywords = parse("host=db port=3307 user=me password=x dbname=base").unwrap();
+        let url = parse("mariadb://me:x@db:3307/base?prefer_socket=false").unwrap();
+        assert_eq!(keywords, url);
+        let socket = parse("socket=/tmp/m.sock user=me").unwrap();
+        assert_eq!(socket.socket(), Some("/tmp/m.sock"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, problem) in [
+            ("nonsense", "nonsense"),
+            ("port=high", "port \"high\""),
+            ("sock=/tmp/m.sock", "\"sock\""),
+            ("http://db", "http"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains(problem), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_read_and_others_named() {
+        assert_eq!(whole(Value::NULL), Ok(None));
+        assert_eq!(whole(Value::Int(-7)), Ok(Some(-7)));
+        assert_eq!(whole(Value::Bytes(b"123".to_vec())), Ok(Some(123)));
+        for other in [Value::Double(0.5), Value::UInt(u64::MAX)] {
+            assert!(
+                whole(other)
+                    .unwrap_err()
+                    .message
+                    .contains("not a whole number")
+            );
+        }
     }
 }

@@ -3,12 +3,11 @@
 use rand_distr::Distribution;
 use rand_distr::weighted::WeightedIndex;
 
-use crate::derived::Derivation;
+use crate::draw::Random;
 use crate::error::LoadError;
-use crate::generator_spec::GeneratorSpec;
-use crate::random::Random;
+use crate::expression::Derivation;
 use crate::sql::Template;
-use crate::workload::{Parameter, Repeat, Step, Sum, Transaction, Workload};
+use crate::workload::{GeneratorSpec, Parameter, Repeat, Step, Sum, Transaction, Workload};
 
 /// State that all clients of a pool share.
 #[derive(Debug)]

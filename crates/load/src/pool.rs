@@ -1,16 +1,15 @@
 //! Threads of clients that start together and are measured together.
 
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
 use crate::client::Connector;
-use crate::context::Context;
 use crate::control::{Control, Task};
+use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
 use crate::report::{Report, Span};
-use crate::tally::Tally;
-use crate::worker::{Orders, Worker};
+use crate::worker::{Orders, Tally, Worker};
 
 /// Clients that one thread serves before another is started: a small number of threads wakes up less often.
 const CLIENTS_PER_THREAD: usize = 64;
@@ -97,7 +96,8 @@ impl<K: Connector> Pool<K> {
     /// Run all clients until their task is done.
     ///
     /// # Errors
-    /// The first failure of any client, after which, as after a stop, the connections are gone.
+    /// The first failure of any client, or a thread that the system does not start. After either, as after a stop,
+    /// the connections are gone.
     pub fn run(&mut self, task: Task<'_>, control: &Control) -> Result<Report, LoadError> {
         let only = task.transaction.map(|name| self.plan.number_of(name));
         let only = only.transpose()?;
@@ -111,21 +111,21 @@ impl<K: Connector> Pool<K> {
             transactions: self.plan.transactions.len(),
             run: self.runs,
             clients: self.clients,
-            start: &Barrier::new(workers.len()),
+            started: &OnceLock::new(),
+            ready: &Barrier::new(workers.len()),
             control: &control.child(),
         };
         self.runs += 1;
         let parts: Result<Vec<_>, LoadError> = thread::scope(|scope| {
-            let threads: Vec<_> = workers
-                .iter_mut()
-                .map(|worker| {
-                    thread::Builder::new()
-                        .name(CLIENT_THREAD.to_owned())
-                        .spawn_scoped(scope, || worker.run(&orders))
-                        .expect("a thread can be started")
-                })
-                .collect();
-            let joined = threads
+            let started = workers.iter_mut().map(|worker| {
+                thread::Builder::new()
+                    .name(CLIENT_THREAD.to_owned())
+                    .spawn_scoped(scope, || worker.run(&orders))
+                    .map_err(|error| LoadError::Start(error.to_string()))
+            });
+            let threads: Result<Vec<_>, _> = started.collect();
+            orders.started.get_or_init(|| threads.is_ok());
+            let joined = threads?
                 .into_iter()
                 .map(|thread| thread.join().expect("a client thread does not panic"));
             first_failure(joined.collect())

@@ -1,26 +1,25 @@
 //! PostgreSQL: prepared statements over `tokio-postgres`, rows by COPY.
 
+mod socket;
+
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
-use bytes::BytesMut;
-use futures_util::SinkExt;
+use bytes::{BufMut, BytesMut};
+use futures_util::{SinkExt, TryStreamExt};
+use socket::Socket;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 use tokio_postgres::{Config, Connection, Error, NoTls, SimpleQueryMessage, Statement};
 
 use crate::client::{Arguments, Client, Connector, Failure, Outcome};
 use crate::error::LoadError;
 use crate::rows::Rows;
 use crate::sql::Template;
-
-mod copy;
-mod parameter;
-mod socket;
-mod sum;
-
-use socket::Socket;
+use crate::value::Value;
 
 /// Name of the clients in `pg_stat_activity`.
 const APPLICATION_NAME: &str = "tierwise-client";
@@ -141,7 +140,7 @@ impl Client for PostgresClient {
     ) -> Result<Outcome, Failure> {
         let statement = &self.statements[statement];
         if let Some(column) = sum.filter(|_| !statement.columns().is_empty()) {
-            return sum::execute(&self.client, statement, arguments, column).await;
+            return execute(&self.client, statement, arguments, column).await;
         }
         let executed = self.client.execute_raw(statement, arguments.iter()).await;
         let rows = executed.map_err(|error| failure(&error))?;
@@ -167,7 +166,7 @@ impl Client for PostgresClient {
         let mut sink = pin!(sink);
         let mut buffer = BytesMut::with_capacity(2 * COPY_BUFFER_BYTES);
         while let Some(row) = rows.next_row() {
-            copy::write_row(row, &mut buffer);
+            write_row(row, &mut buffer);
             if buffer.len() >= COPY_BUFFER_BYTES {
                 let full = buffer.split().freeze();
                 sink.as_mut()
@@ -216,5 +215,186 @@ fn failure(error: &Error) -> Failure {
         message: format!("{}{}", from_server.message(), detail.unwrap_or_default()),
         retry: gives_way.contains(from_server.code()),
         capped: *from_server.code() == SqlState::QUERY_CANCELED,
+    }
+}
+
+// Rows in the text format of COPY.
+
+/// Add one line.
+pub(super) fn write_row(row: &[Value], out: &mut BytesMut) {
+    for (index, value) in row.iter().enumerate() {
+        if index > 0 {
+            out.put_u8(b'\t');
+        }
+        match value {
+            Value::Text(text) => write_text(text, out),
+            number => write!(out, "{number}").expect("memory takes all text"),
+        }
+    }
+    out.put_u8(b'\n');
+}
+
+fn write_text(text: &str, out: &mut BytesMut) {
+    let special = |byte: &u8| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r');
+    if !text.as_bytes().iter().any(special) {
+        return out.put_slice(text.as_bytes());
+    }
+    for &byte in text.as_bytes() {
+        match byte {
+            b'\\' => out.put_slice(b"\\\\"),
+            b'\t' => out.put_slice(b"\\t"),
+            b'\n' => out.put_slice(b"\\n"),
+            b'\r' => out.put_slice(b"\\r"),
+            plain => out.put_u8(plain),
+        }
+    }
+}
+
+// Values as the parameters of a prepared statement, in the type that the server found for each.
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match (self, binary_type(ty)) {
+            (Self::Int(number), Some(Binary::Int2)) => out.put_i16((*number).try_into()?),
+            (Self::Int(number), Some(Binary::Int4)) => out.put_i32((*number).try_into()?),
+            (Self::Int(number), Some(Binary::Int8)) => out.put_i64(*number),
+            (Self::Int(number), Some(Binary::Float8)) => out.put_f64(*number as f64),
+            (Self::Float(number), Some(Binary::Float8)) => out.put_f64(*number),
+            (Self::Text(_) | Self::Float(_), Some(_)) => {
+                return Err(format!("{self:?} given where the statement takes {ty}").into());
+            }
+            (Self::Int(number), None) => out.put_slice(number.to_string().as_bytes()),
+            (Self::Float(number), None) => out.put_slice(number.to_string().as_bytes()),
+            (Self::Text(text), None) => out.put_slice(text.as_bytes()),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, ty: &Type) -> Format {
+        if binary_type(ty).is_some() {
+            Format::Binary
+        } else {
+            Format::Text
+        }
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}
+
+/// Types whose binary form is a number; the server reads all others from text.
+enum Binary {
+    Int2,
+    Int4,
+    Int8,
+    Float8,
+}
+
+fn binary_type(ty: &Type) -> Option<Binary> {
+    match *ty {
+        Type::INT2 => Some(Binary::Int2),
+        Type::INT4 => Some(Binary::Int4),
+        Type::INT8 => Some(Binary::Int8),
+        Type::FLOAT8 => Some(Binary::Float8),
+        _ => None,
+    }
+}
+
+// A column of a result added up while it is read.
+
+/// Run a statement and add up one column of its rows.
+pub(super) async fn execute(
+    client: &tokio_postgres::Client,
+    statement: &Statement,
+    arguments: Arguments<'_>,
+    column: &str,
+) -> Result<Outcome, Failure> {
+    let mut columns = statement.columns().iter();
+    let column = columns
+        .position(|one| one.name() == column)
+        .ok_or_else(|| Failure::no_column(column))?;
+    let rows = client.query_raw(statement, arguments.iter()).await;
+    let mut rows = pin!(rows.map_err(|error| failure(&error))?);
+    let mut outcome = Outcome::default();
+    while let Some(row) = rows.try_next().await.map_err(|error| failure(&error))? {
+        let number: Option<Whole> = row.try_get(column).map_err(|error| failure(&error))?;
+        outcome.add(Outcome {
+            rows: 1,
+            sum: number.map_or(0, |Whole(number)| number),
+        });
+    }
+    Ok(outcome)
+}
+
+/// A whole number of any of the server's types; `sum` and `count` return the larger ones.
+struct Whole(i64);
+
+impl FromSql<'_> for Whole {
+    fn from_sql(ty: &Type, raw: &[u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(match *ty {
+            Type::INT2 => i16::from_sql(ty, raw)?.into(),
+            Type::INT4 => i32::from_sql(ty, raw)?.into(),
+            Type::INT8 => i64::from_sql(ty, raw)?,
+            _ => numeric(raw).ok_or("not a whole number of at most 64 bits")?,
+        }))
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(*ty, Type::INT2 | Type::INT4 | Type::INT8 | Type::NUMERIC)
+    }
+}
+
+/// Reads the binary form of `numeric`: digits of base 10,000, the first of them worth 10,000^weight.
+fn numeric(raw: &[u8]) -> Option<i64> {
+    const NEGATIVE: i16 = 0x4000;
+    const POSITIVE: i16 = 0;
+    let mut words = raw
+        .chunks_exact(2)
+        .map(|word| i16::from_be_bytes([word[0], word[1]]));
+    let (_count, weight, sign, _scale) =
+        (words.next()?, words.next()?, words.next()?, words.next()?);
+    let mut number: i64 = 0;
+    let mut digits = words;
+    for _ in 0..=weight {
+        let digit = i64::from(digits.next().unwrap_or(0));
+        number = number.checked_mul(10_000)?.checked_add(digit)?;
+    }
+    let whole = digits.all(|digit| digit == 0);
+    match sign {
+        POSITIVE if whole => Some(number),
+        NEGATIVE if whole => Some(-number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(weight: i16, sign: i16, digits: &[i16]) -> Vec<u8> {
+        let head = [digits.len() as i16, weight, sign, 0];
+        let words = head.iter().chain(digits);
+        words.flat_map(|word| word.to_be_bytes()).collect()
+    }
+
+    #[test]
+    fn whole_numerics_are_read() {
+        assert_eq!(numeric(&raw(0, 0, &[])), Some(0));
+        assert_eq!(numeric(&raw(1, 0, &[12, 3456])), Some(123_456));
+        assert_eq!(numeric(&raw(2, 0x4000, &[5])), Some(-500_000_000));
+    }
+
+    #[test]
+    fn fractions_and_what_does_not_fit_are_not() {
+        assert_eq!(numeric(&raw(0, 0, &[1, 5000])), None);
+        assert_eq!(numeric(&raw(5, 0, &[9999; 6])), None);
+        assert_eq!(numeric(&raw(0, 0xc000_u16 as i16, &[])), None);
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tierwise_latency::{Latency, Times};
 
 use crate::plan::Plan;
-use crate::tally::Tally;
+use crate::worker::Tally;
 
 /// One run of a pool of clients.
 #[derive(Clone, Debug, Serialize)]

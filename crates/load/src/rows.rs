@@ -1,7 +1,13 @@
 //! Rows for a table, from any generator.
 
+use tierwise_tpch::{Kind, Lines, Source, Table as TpchTable, TpchError};
+
 use crate::control::Control;
+use crate::draw::{Context, Generator, Random, random};
+use crate::error::LoadError;
+use crate::expression::Derivation;
 use crate::value::Value;
+use crate::workload::{Table, TableSource};
 
 /// Rows between two checks of the control: to report progress, and to stop if asked.
 const CONTROL_ROWS: u64 = 4096;
@@ -74,5 +80,139 @@ impl Rows {
 
     fn tell(&mut self) {
         self.control.add_done(std::mem::take(&mut self.untold));
+    }
+}
+
+// Rows whose columns are drawn from generators.
+
+/// Consecutive rows of a table.
+struct Generated {
+    generators: Vec<Generator>,
+    /// Columns in the order in which they are drawn.
+    order: Vec<usize>,
+    random: Random,
+    next: u64,
+    end: u64,
+}
+
+impl RowSource for Generated {
+    fn next_row(&mut self, values: &mut [Value]) -> bool {
+        if self.next == self.end {
+            return false;
+        }
+        for &column in &self.order {
+            self.generators[column].draw(&mut self.random, self.next, values, column);
+        }
+        self.next += 1;
+        true
+    }
+}
+
+/// At most `most` rows of a table, from row `first` on; `number` is that of the table.
+pub(crate) fn piece(
+    table: &Table,
+    number: u64,
+    first: u64,
+    most: u64,
+    seed: u64,
+    control: &Control,
+) -> Result<Rows, LoadError> {
+    let columns = &table.columns;
+    let in_table = |problem| LoadError::Workload(format!("tables.{}.{problem}", table.name));
+    let named = columns
+        .iter()
+        .map(|one| (one.name.as_str(), &one.generator));
+    let derivation =
+        Derivation::new(named).map_err(|problem| in_table(format!("columns: {problem}")))?;
+    let context = Context {
+        seed,
+        client: 0,
+        clients: 1,
+    };
+    let position = |name: &str| columns.iter().position(|one| one.name == name);
+    let generators = columns.iter().map(|column| {
+        Generator::new(&column.generator, context, None, position)
+            .map_err(|problem| in_table(format!("columns.{}: {problem}", column.name)))
+    });
+    let end = table.rows.min(first + most);
+    let generated = Generated {
+        generators: generators.collect::<Result<_, _>>()?,
+        order: derivation.in_order((0..columns.len()).collect()),
+        random: random(seed, &[number, first]),
+        next: first,
+        end,
+    };
+    let names = columns.iter().map(|column| column.name.clone()).collect();
+    Ok(Rows::new(
+        &table.name,
+        names,
+        Box::new(generated),
+        end - first,
+        control,
+    ))
+}
+
+// Rows of the TPC-H-derived tables, from the text that their generator makes.
+
+/// One part of a table, line by line.
+struct Parsed {
+    lines: Lines,
+    kinds: Vec<Kind>,
+}
+
+impl RowSource for Parsed {
+    fn next_row(&mut self, values: &mut [Value]) -> bool {
+        let Some(line) = self.lines.next_line() else {
+            return false;
+        };
+        for ((field, kind), value) in line.split('|').zip(&self.kinds).zip(values) {
+            match kind {
+                Kind::Whole => *value = Value::Int(field.parse().expect("a whole number")),
+                Kind::Text => value.text_mut().push_str(field),
+            }
+        }
+        true
+    }
+}
+
+/// A table in pieces of about `most` rows.
+pub(crate) fn pieces(
+    name: &str,
+    source: &TableSource,
+    most: u64,
+    control: &Control,
+) -> Result<Vec<Rows>, LoadError> {
+    let refused = |error: TpchError| LoadError::Workload(format!("tables.{name}.source: {error}"));
+    let source = resolve(source).map_err(refused)?;
+    let columns = source.of().columns();
+    let parts = source.rows().div_ceil(most).max(1) as u32;
+    let piece = |part| {
+        let parsed = Parsed {
+            lines: source.lines(part, parts).map_err(refused)?,
+            kinds: columns.iter().map(|column| column.kind).collect(),
+        };
+        let names = columns.iter().map(|column| column.name.to_owned());
+        let expected = source.rows() / u64::from(parts);
+        Ok(Rows::new(
+            name,
+            names.collect(),
+            Box::new(parsed),
+            expected,
+            control,
+        ))
+    };
+    (1..=parts).map(piece).collect()
+}
+
+fn resolve(source: &TableSource) -> Result<Source, TpchError> {
+    let TableSource::Tpch {
+        table,
+        scale_factor,
+        refresh_sets,
+    } = source;
+    let table = TpchTable::named(table)?;
+    match *refresh_sets {
+        None => Source::table(table, *scale_factor),
+        Some(sets) => Source::refresh(table, *scale_factor, sets),
     }
 }

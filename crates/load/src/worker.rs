@@ -1,20 +1,19 @@
 //! One thread's clients: connected, run and measured together.
 
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use tierwise_latency::Times;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use crate::client::{Client, Connector};
-use crate::clock::{monotonic_ns, thread_cpu_ns};
-use crate::context::Context;
+use crate::client::{Client, Connector, Outcome};
 use crate::control::{Control, Limit, Task};
+use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
 use crate::report::Span;
 use crate::session::{Part, Session};
-use crate::tally::Tally;
 
 /// How long a request to stop may go unnoticed while every client waits for the server.
 const STOP_POLL: Duration = Duration::from_millis(20);
@@ -53,7 +52,10 @@ pub(crate) struct Orders<'a> {
     /// The number of the run, from 0.
     pub run: u64,
     pub clients: usize,
-    pub start: &'a Barrier,
+    /// Whether all threads were started; set when that is known.
+    pub started: &'a OnceLock<bool>,
+    /// Reached by each thread before any client begins.
+    pub ready: &'a Barrier,
     /// Stopped by the caller, and by a worker that failed.
     pub control: &'a Control,
 }
@@ -122,7 +124,10 @@ impl<C: Client> Worker<C> {
     pub fn run(&mut self, orders: &Orders<'_>) -> Result<(Tally, Span), LoadError> {
         let tally = Arc::new(Mutex::new(Tally::new(orders.transactions)));
         let sessions = std::mem::take(&mut self.sessions);
-        orders.start.wait();
+        if !orders.started.wait() {
+            return Err(LoadError::Stopped);
+        }
+        orders.ready.wait();
         let cpu_before_ns = thread_cpu_ns();
         let started_ns = monotonic_ns();
         let sessions = self
@@ -185,4 +190,68 @@ pub(crate) fn new_runtime() -> Result<Runtime, LoadError> {
         .enable_all()
         .build()
         .map_err(|error| LoadError::Start(error.to_string()))
+}
+
+// The clocks of this machine.
+
+/// Time since an arbitrary moment that never jumps, in nanoseconds: the clock that traces use too.
+pub(crate) fn monotonic_ns() -> u64 {
+    read_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time that the calling thread has used, in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid place for one timespec, and both clocks exist on every Linux.
+    let status = unsafe { libc::clock_gettime(clock, &mut time) };
+    assert_eq!(status, 0, "Linux has the clock {clock}");
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+// Counts of clients while they run.
+
+/// Counts of a thread's clients so far.
+pub(crate) struct Tally {
+    pub by_transaction: Vec<Times>,
+    pub errors: u64,
+    pub retries: u64,
+    /// Rows of committed transactions, and what these add to the checksum.
+    pub work: Outcome,
+    pub capped: bool,
+}
+
+impl Tally {
+    pub fn new(transactions: usize) -> Self {
+        Self {
+            by_transaction: vec![Times::new(); transactions],
+            errors: 0,
+            retries: 0,
+            work: Outcome::default(),
+            capped: false,
+        }
+    }
+
+    /// Count a transaction that committed at one of its `attempts`.
+    pub fn add(&mut self, transaction: usize, attempts: u64, work: Outcome, latency: Duration) {
+        self.retries += attempts - 1;
+        self.work.add(work);
+        self.by_transaction[transaction].record(latency.as_nanos() as u64);
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        self.errors += other.errors;
+        self.retries += other.retries;
+        self.work.add(other.work);
+        self.capped |= other.capped;
+        for (mine, theirs) in self.by_transaction.iter_mut().zip(&other.by_transaction) {
+            mine.merge(theirs);
+        }
+    }
 }

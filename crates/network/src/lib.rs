@@ -11,17 +11,17 @@ mod program;
 mod stations;
 
 pub use api::commit_settings::{CommitSettings, DelayOption, UnflushedCommits};
-pub use api::demands::{Demands, WaitSummary};
-pub use api::error::ReplayError;
-pub use api::instance::{Instance, InstanceBurst};
-pub use api::joint_request::{JointAnswer, JointRequest};
-pub use api::outcome::{Latency, Outcome, RoleIo};
 pub use api::parallel::{Answer, replay, replay_all};
 pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_mode};
-pub use api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
-pub use api::simulation_request::{
-    EmulationOptions, PlacementTarget, RunLength, SimulationRequest,
+pub use api::scenario::{
+    EmulatedPath, Instance, Latency, MissAssumption, Mode, Outcome, RoleIo, Scenario,
 };
-pub use api::summary::{DeviceSummary, LockSummary, ObservedSummary, Summary};
-pub use kernel::joint::run_together;
+pub use api::simulation_request::{
+    EmulationOptions, JointAnswer, JointRequest, PlacementTarget, RunLength, SimulationRequest,
+};
+pub use api::summary::{
+    Demands, DeviceSummary, LockSummary, ObservedSummary, Summary, WaitSummary,
+};
+pub use kernel::run::run_together;
 pub use program::Program;
+pub use tierwise_recording::UserError;

@@ -4,7 +4,7 @@ use tierwise_device::{Library, Profile};
 use tierwise_recording::ThreadClass;
 use tierwise_work::{Mechanism, Pace, RecordedDevice, Session, Step, Work};
 
-use crate::api::error::ReplayError;
+use tierwise_recording::UserError;
 
 /// Work that can be run.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Program {
     ///
     /// # Errors
     /// Work without a client's session, or with an index that is out of range.
-    pub fn new(work: Work, library: &Library) -> Result<Self, ReplayError> {
+    pub fn new(work: Work, library: &Library) -> Result<Self, UserError> {
         let any = work.sessions.iter().any(is_session);
         let mut sessions = Vec::with_capacity(work.sessions.len());
         for (index, session) in work.sessions.iter().enumerate() {
@@ -73,7 +73,7 @@ impl Program {
             work,
         };
         if program.clients == 0 {
-            return Err(ReplayError::new(
+            return Err(UserError::new(
                 "the recording shows no turn of a client's session",
                 "record while clients work, for longer, or at a higher duty",
             ));
@@ -188,14 +188,14 @@ pub(crate) fn reads(step: &Step) -> bool {
     matches!(step, Step::Read { .. } | Step::Submit { write: false, .. })
 }
 
-fn profiles(work: &Work, library: &Library) -> Result<Vec<Option<Profile>>, ReplayError> {
+fn profiles(work: &Work, library: &Library) -> Result<Vec<Option<Profile>>, UserError> {
     let parse = |(index, device): (usize, &RecordedDevice)| {
         let name = format!("devices[{index}].profile");
         let text = device.profile.as_ref();
         let profile = text.map(|text| Profile::parse_with(text, &name, library));
         profile
             .transpose()
-            .map_err(|error| ReplayError::new(error.to_string(), error.fix))
+            .map_err(|error| UserError::new(error.to_string(), error.fix))
     };
     work.devices.iter().enumerate().map(parse).collect()
 }
@@ -210,9 +210,9 @@ fn transaction_starts(session: &Session) -> Vec<u32> {
     turns.map(|index| index as u32).collect()
 }
 
-fn check_session(work: &Work, session: &Session) -> Result<(), ReplayError> {
+fn check_session(work: &Work, session: &Session) -> Result<(), UserError> {
     let broken = |what: &str| {
-        Err(ReplayError::new(
+        Err(UserError::new(
             format!("the work of session {} has {what}", session.name),
             "record again; if it recurs, it is a defect of tierwise",
         ))

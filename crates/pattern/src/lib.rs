@@ -2,15 +2,13 @@
 //!
 //! A [`Pattern`] is data; [`Pattern::requests`] is its endless stream of requests, the same for the same seed.
 
-mod benchmark;
 mod name;
 mod stream;
 
-pub use benchmark::{CRYSTALDISKMARK, Line};
-pub use name::PatternError;
-pub use stream::Requests;
-
 use tierwise_device::SECTOR_BYTES;
+
+pub use name::{CRYSTALDISKMARK, Line, PatternError};
+pub use stream::Requests;
 
 /// The requests to a device, and how many are outstanding.
 #[derive(Clone, Copy, Debug, PartialEq)]

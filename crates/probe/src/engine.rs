@@ -1,12 +1,14 @@
 //! Two ways to keep requests in flight, behind one function.
 
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tierwise_device::{Op, Request, SECTOR_BYTES};
+use tierwise_latency::{Latency, Times};
+use tierwise_pattern::Pattern;
 
-use crate::supply::{Limit, Supply};
-use crate::{ProbeError, Sink, Target, threads, uring};
+use crate::{ProbeError, Target, threads, uring};
 
 const FILL_BLOCK_BYTES: u64 = 1 << 20;
 const FILL_DEPTH: u32 = 8;
@@ -103,4 +105,275 @@ fn request(op: Op, first_byte: u64, bytes: u64) -> Request {
         sectors: (bytes / SECTOR_BYTES) as u32,
         fua: false,
     }
+}
+
+// State shared by both engines: the requests still to come, those that are done, and the clock.
+
+/// When no further request is started; those in flight are waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// Requests in flight at once.
+    pub depth: u32,
+    /// Longest time, counted from the first request.
+    pub time: Duration,
+}
+
+/// A request that is done, with times since the first request of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Its place among the requests, from 0.
+    pub number: u64,
+    /// What it did.
+    pub op: Op,
+    /// Length; 0 for a flush.
+    pub bytes: u64,
+    /// When it was handed to the kernel, in nanoseconds.
+    pub start_ns: u64,
+    /// When it was known to be done, in nanoseconds.
+    pub end_ns: u64,
+}
+
+/// The requests still to come, and the clock: state shared by both engines.
+pub(crate) struct Supply<'a, I> {
+    requests: I,
+    target: &'a Target,
+    stop: &'a AtomicBool,
+    start: Instant,
+    time: Duration,
+    next: u64,
+}
+
+impl<'a, I: Iterator<Item = Request>> Supply<'a, I> {
+    pub(crate) fn new(target: &'a Target, requests: I, limit: Limit, stop: &'a AtomicBool) -> Self {
+        Self {
+            requests,
+            target,
+            stop,
+            start: Instant::now(),
+            time: limit.time,
+            next: 0,
+        }
+    }
+
+    /// Time since the first request, in nanoseconds.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    pub(crate) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// The next request, as if it were done at once, and its first byte; `None` when there is none or time is up.
+    pub(crate) fn next(&mut self) -> Result<Option<(Done, u64)>, ProbeError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(ProbeError::Stopped);
+        }
+        let now_ns = self.now_ns();
+        if u128::from(now_ns) >= self.time.as_nanos() {
+            return Ok(None);
+        }
+        let Some(request) = self.requests.next() else {
+            return Ok(None);
+        };
+        self.target.check(&request)?;
+        let number = self.next;
+        self.next += 1;
+        let flush = request.op == Op::Flush;
+        let bytes = if flush {
+            0
+        } else {
+            u64::from(request.sectors) * SECTOR_BYTES
+        };
+        let done = Done {
+            number,
+            op: request.op,
+            bytes,
+            start_ns: now_ns,
+            end_ns: now_ns,
+        };
+        Ok(Some((
+            done,
+            if flush {
+                0
+            } else {
+                request.sector * SECTOR_BYTES
+            },
+        )))
+    }
+}
+
+/// The error of a request that returned `result`: a negative error number, or fewer bytes than asked.
+pub(crate) fn outcome(done: &Done, offset: u64, result: i64) -> Result<(), ProbeError> {
+    if result >= 0 && (done.op == Op::Flush || result as u64 == done.bytes) {
+        return Ok(());
+    }
+    let error = if result < 0 {
+        std::io::Error::from_raw_os_error(-result as i32)
+    } else {
+        std::io::Error::other(format!("only {result} bytes"))
+    };
+    let what = match done.op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Flush | Op::Discard => "flush",
+    };
+    Err(ProbeError::Request {
+        what,
+        bytes: done.bytes,
+        offset,
+        error,
+    })
+}
+
+// Consumers of the times of requests.
+
+/// Takes every completed request, in the order in which completions were seen.
+pub trait Sink {
+    /// One request.
+    fn done(&mut self, done: &Done);
+}
+
+/// Ignores them.
+impl Sink for () {
+    fn done(&mut self, _done: &Done) {}
+}
+
+/// Every single time, in order of completion.
+#[derive(Debug, Default)]
+pub struct Trace(pub Vec<Done>);
+
+impl Sink for Trace {
+    fn done(&mut self, done: &Done) {
+        self.0.push(*done);
+    }
+}
+
+/// Counts and distributions by operation.
+#[derive(Debug)]
+pub struct Counted {
+    reads: Times,
+    writes: Times,
+    flushes: Times,
+    bytes: u64,
+}
+
+/// Results of one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// Reads and writes.
+    pub requests: u64,
+    /// Transferred.
+    pub bytes: u64,
+    /// From the first request to the last completion.
+    pub elapsed_s: f64,
+    /// Latency of reads, if there were any.
+    pub read: Option<Latency>,
+    /// Latency of writes, if there were any.
+    pub write: Option<Latency>,
+    /// Latency of flushes, if there were any.
+    pub flush: Option<Latency>,
+}
+
+impl Counted {
+    /// Nothing counted yet.
+    #[expect(clippy::new_without_default, reason = "histograms are made on purpose")]
+    pub fn new() -> Self {
+        Self {
+            reads: Times::new(),
+            writes: Times::new(),
+            flushes: Times::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The sums of a run that took `elapsed_ns`.
+    pub fn measured(&self, elapsed_ns: u64) -> Measured {
+        Measured {
+            requests: self.reads.count() + self.writes.count(),
+            bytes: self.bytes,
+            elapsed_s: elapsed_ns as f64 / 1e9,
+            read: self.reads.summary(),
+            write: self.writes.summary(),
+            flush: self.flushes.summary(),
+        }
+    }
+}
+
+impl Sink for Counted {
+    fn done(&mut self, done: &Done) {
+        let times = match done.op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+            Op::Flush | Op::Discard => &mut self.flushes,
+        };
+        times.record(done.end_ns - done.start_ns);
+        self.bytes += done.bytes;
+    }
+}
+
+// A pattern on a target: one line of a benchmark.
+
+/// Serves a pattern for a time and sums up; flushes of the pattern are real ones.
+///
+/// # Errors
+/// A target smaller than one block, a block that is no multiple of a sector, and as [`run`].
+pub fn measure(
+    target: &Target,
+    engine: Engine,
+    pattern: &Pattern,
+    seed: u64,
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<Measured, ProbeError> {
+    let span_sectors = target.size_bytes() / SECTOR_BYTES;
+    if span_sectors < u64::from(pattern.block_sectors()) {
+        return Err(ProbeError::BadRequest(format!(
+            "{} bytes have no room for a block of {}",
+            target.size_bytes(),
+            pattern.block_bytes
+        )));
+    }
+    let limit = Limit {
+        depth: pattern.depth,
+        time,
+    };
+    let requests = pattern.requests(span_sectors, seed);
+    let mut counted = Counted::new();
+    let elapsed_ns = run(
+        target,
+        engine,
+        requests,
+        pattern.block_bytes,
+        limit,
+        stop,
+        &mut counted,
+    )?;
+    Ok(counted.measured(elapsed_ns))
+}
+
+/// Serves listed requests and returns each one's time, in order of completion.
+///
+/// # Errors
+/// As [`run`].
+pub fn trace(
+    target: &Target,
+    engine: Engine,
+    requests: &[Request],
+    limit: Limit,
+    stop: &AtomicBool,
+) -> Result<Vec<crate::Done>, ProbeError> {
+    let largest = requests.iter().map(|request| request.sectors).max();
+    let block_bytes = largest.unwrap_or(0) * SECTOR_BYTES as u32;
+    let mut done = crate::Trace::default();
+    run(
+        target,
+        engine,
+        requests.iter().copied(),
+        block_bytes,
+        limit,
+        stop,
+        &mut done,
+    )?;
+    Ok(done.0)
 }

@@ -7,16 +7,10 @@
 mod buffer;
 mod engine;
 mod error;
-mod measure;
-mod sink;
-mod supply;
 mod target;
 mod threads;
 mod uring;
 
-pub use engine::{Engine, fill, run};
+pub use engine::{Counted, Done, Engine, Limit, Measured, Sink, Trace, fill, measure, run, trace};
 pub use error::ProbeError;
-pub use measure::{measure, trace};
-pub use sink::{Counted, Measured, Sink, Trace};
-pub use supply::{Done, Limit};
 pub use target::Target;

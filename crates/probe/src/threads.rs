@@ -8,7 +8,7 @@ use std::time::Instant;
 use tierwise_device::{Op, Request};
 
 use crate::buffer::Buffers;
-use crate::supply::{Done, Supply, outcome};
+use crate::engine::{Done, Supply, outcome};
 use crate::{ProbeError, Sink, Target};
 
 /// State of the threads: one lock a request, since a request comes and goes in one step.

@@ -6,7 +6,7 @@ use io_uring::{IoUring, opcode, squeue, types};
 use tierwise_device::{Op, Request};
 
 use crate::buffer::Buffers;
-use crate::supply::{Done, Supply, outcome};
+use crate::engine::{Done, Supply, outcome};
 use crate::{ProbeError, Sink, Target};
 
 /// Whether the kernel provides a ring to this process.

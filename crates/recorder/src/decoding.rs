@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 
-use tierwise_recording::{About, Burst, Check, Losses, RecordingError, ThreadClass, Writer};
+use tierwise_recording::{About, Burst, Check, Losses, ThreadClass, UserError, Writer};
 
-use crate::RecordError;
 use crate::foreign_cpu::ForeignCpu;
-use crate::host::cpu::{self, IdleCores, LOOKS_EACH};
 use crate::host::files::Files;
+use crate::host::machine::{self, IdleCores, LOOKS_EACH};
 use crate::host::processes::LiveThread;
 use crate::timeline::{FileFacts, Timeline};
 use crate::tracer::{Decoder, RawBurst};
@@ -38,11 +37,7 @@ pub struct Decoding {
 
 impl Decoding {
     /// Begins a recording in `directory`.
-    pub fn begin(
-        files: Files,
-        decoder: Arc<Decoder>,
-        directory: &Path,
-    ) -> Result<Self, RecordingError> {
+    pub fn begin(files: Files, decoder: Arc<Decoder>, directory: &Path) -> Result<Self, UserError> {
         Ok(Self {
             timeline: Timeline::new(files.devices.ranges()),
             writer: Writer::create(directory)?,
@@ -55,7 +50,7 @@ impl Decoding {
         })
     }
 
-    fn decode_told(mut self, told: &Receiver<Told>) -> Result<Self, RecordingError> {
+    fn decode_told(mut self, told: &Receiver<Told>) -> Result<Self, UserError> {
         let mut idle = IdleCores::now();
         // Each burst with the facts of its files when it ended.
         let mut waiting: VecDeque<(Box<RawBurst>, _)> = VecDeque::new();
@@ -70,7 +65,7 @@ impl Decoding {
                     waiting.push_back((burst, facts));
                 }
                 Ok(Told::End) => {
-                    cpu::run_when_idle(false);
+                    machine::run_when_idle(false);
                     for (burst, facts) in waiting {
                         self.decode(&burst, &facts)?;
                     }
@@ -94,7 +89,7 @@ impl Decoding {
         &mut self,
         raw: &RawBurst,
         earlier: &HashMap<String, FileFacts>,
-    ) -> Result<(), RecordingError> {
+    ) -> Result<(), UserError> {
         self.push(raw);
         for (file, path) in self.timeline.paths_to_resolve() {
             let known = earlier.get(&path).cloned();
@@ -165,7 +160,7 @@ impl Decoding {
     }
 
     /// Writes the recording so far to another directory; completes its description.
-    pub fn snapshot(&mut self, about: &mut About, directory: &Path) -> Result<(), RecordingError> {
+    pub fn snapshot(&mut self, about: &mut About, directory: &Path) -> Result<(), UserError> {
         self.complete(about);
         let threads = self.timeline.threads().to_vec();
         let files = self.timeline.files().to_vec();
@@ -174,7 +169,7 @@ impl Decoding {
     }
 
     /// Ends the recording; completes its description.
-    pub fn finish(self, about: &mut About) -> Result<(), RecordingError> {
+    pub fn finish(self, about: &mut About) -> Result<(), UserError> {
         self.complete(about);
         let threads = self.timeline.threads().to_vec();
         let files = self.timeline.files().to_vec();
@@ -201,7 +196,7 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
 /// A thread that decodes.
 pub struct DecodingThread {
     bursts: Sender<Told>,
-    thread: JoinHandle<Result<Decoding, RecordingError>>,
+    thread: JoinHandle<Result<Decoding, UserError>>,
 }
 
 enum Told {
@@ -215,7 +210,7 @@ impl DecodingThread {
     pub fn start(decoding: Decoding) -> Self {
         let (bursts, told) = mpsc::channel();
         let thread = thread::spawn(move || {
-            cpu::run_when_idle(true);
+            machine::run_when_idle(true);
             decoding.decode_told(&told)
         });
         Self { bursts, thread }
@@ -234,10 +229,9 @@ impl DecodingThread {
     }
 
     /// Decodes the remaining bursts at full speed.
-    pub fn finish(self) -> Result<Decoding, RecordError> {
+    pub fn finish(self) -> Result<Decoding, UserError> {
         let _ = self.bursts.send(Told::End);
         let ended = self.thread.join();
-        let ended = ended.map_err(|_| RecordError::new("the decoder ended", "report this"))?;
-        Ok(ended?)
+        ended.map_err(|_| UserError::new("the decoder ended", "report this"))?
     }
 }

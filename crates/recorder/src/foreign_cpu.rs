@@ -67,7 +67,7 @@ impl ForeignCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::cpu::CpuTime;
+    use crate::host::machine::CpuTime;
     use crate::host::processes::LiveThread;
 
     #[test]

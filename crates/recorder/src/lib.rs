@@ -7,17 +7,14 @@
 
 mod database;
 mod decoding;
-mod error;
 mod event;
 mod foreign_cpu;
 mod host;
-mod ledger;
 mod output;
 mod protocol;
 mod rates;
 mod request_counter;
 mod schedule;
-mod scheduled;
 mod session;
 #[cfg(test)]
 #[path = "tests/system_calls.rs"]
@@ -28,20 +25,17 @@ mod tracing;
 
 pub use database::clients::{clients_of, kind_of_name, merge, servers_of_now};
 pub use database::rules::role_by_path;
-pub use database::servers::Server;
+pub use database::servers::{Server, Wanted, listed, root_of};
 pub use database::settings::{roles_of, settings_of};
-pub use database::target::{Wanted, listed, root_of};
-pub use error::RecordError;
 pub use host::block_layer::{BlockLayer, EmulatedPartition};
 pub use host::devices::Devices;
-pub use host::extents::KnownExtents;
-pub use host::files::{RoleOf, role_of_content};
+pub use host::files::{KnownExtents, RoleOf, role_of_content};
 pub use host::machine::memory_limit_bytes;
 pub use host::paths::within;
 pub use host::processes::first_processes;
 pub use host::sockets::{Peer, Sockets};
 pub use request_counter::{OwnedRequests, RequestCounter};
-pub use schedule::{DEFAULT_LIMIT_BYTES, Schedule, megabytes};
-pub use scheduled::{Order, record};
+pub use schedule::{DEFAULT_LIMIT_BYTES, Order, Schedule, megabytes, record};
 pub use session::{Session, Subject};
+pub use tierwise_input::UserError;
 pub use tracer::Places;

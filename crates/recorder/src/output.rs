@@ -1,14 +1,19 @@
 //! The directory of a recording: made under another name, and given its own when the recording is complete.
 
-use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+#[cfg(test)]
+#[path = "tests/output.rs"]
+mod tests;
 
-use crate::RecordError;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::UserError;
 use crate::host::directory::{Directory, sudo_caller};
 use crate::host::paths::entries;
-use crate::ledger::Entry;
+use crate::host::processes::Identity;
 
 const NEW: &str = "name a new directory";
 const WITH_ROOM: &str = "name a new directory on a file system with room";
@@ -25,8 +30,8 @@ pub struct Output {
 
 impl Output {
     /// Makes a directory of this name beside `out`, which must be new, or the caller's and empty.
-    pub fn begin(out: &Path, name: &str) -> Result<Self, RecordError> {
-        let refused = |error| RecordError::at(out, error, WITH_ROOM);
+    pub fn begin(out: &Path, name: &str) -> Result<Self, UserError> {
+        let refused = |error| UserError::at(out, error, WITH_ROOM);
         let whole = std::path::absolute(out).map_err(refused)?;
         let (Some(parent), Some(last)) = (whole.parent(), whole.file_name()) else {
             return Err(refused(io::ErrorKind::InvalidFilename.into()));
@@ -51,10 +56,10 @@ impl Output {
     }
 
     /// An error with the directory's own name in place of that path.
-    pub fn explain(&self, error: RecordError) -> RecordError {
+    pub fn explain(&self, error: UserError) -> UserError {
         let within = |path: &Path| format!("{}/", path.display());
         let (here, shown) = (within(&self.path()), within(&self.out));
-        RecordError {
+        UserError {
             message: error.message.replace(&here, &shown),
             ..error
         }
@@ -67,15 +72,15 @@ impl Output {
     }
 
     /// Gives it to whoever called `sudo`, and its own name. Nobody else may read it.
-    pub fn keep(self) -> Result<(), RecordError> {
-        let refused = |error| RecordError::at(&self.out, error, NEW);
+    pub fn keep(self) -> Result<(), UserError> {
+        let refused = |error| UserError::at(&self.out, error, NEW);
         sudo_caller()
             .map_or(Ok(()), |owner| self.work.give(owner))
             .and_then(|()| self.parent.rename(&self.name, &self.last))
             .map_err(refused)?;
         if !self.work.is_at(&self.parent, &self.last) {
             let problem = "was replaced by another user";
-            return Err(RecordError::at(&self.out, problem, NEW));
+            return Err(UserError::at(&self.out, problem, NEW));
         }
         Ok(())
     }
@@ -90,8 +95,8 @@ impl Drop for Output {
 }
 
 /// Refuses a directory that holds something, is another user's, or is none.
-fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), RecordError> {
-    let refused = |error| RecordError::at(out, error, NEW);
+fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), UserError> {
+    let refused = |error| UserError::at(out, error, NEW);
     let there = match parent.listed(last) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         there => there.map_err(refused)?,
@@ -100,11 +105,110 @@ fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), Re
     let mut entries = fs::read_dir(there.path()).map_err(refused)?;
     if entries.next().is_some() {
         let message = format!("{} is not empty", out.display());
-        return Err(RecordError::new(message, NEW));
+        return Err(UserError::new(message, NEW));
     }
     Ok(())
 }
 
-#[cfg(test)]
-#[path = "tests/output.rs"]
-mod tests;
+// Directories that outlive a killed recorder, entered in tierwise's ledger before they are made.
+//
+// An entry has the form of `host/ledger.py`: `tierwise clean` removes what it names too.
+
+/// Names that this program gives begin so; it removes nothing else.
+pub const PREFIX: &str = "tierwise-record-";
+
+const FIX: &str = "set TIERWISE_RUN_DIR to a directory that only root may write";
+
+#[derive(Serialize, Deserialize)]
+struct Text {
+    kind: String,
+    name: String,
+    owner: Identity,
+    facts: Facts,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    path: PathBuf,
+}
+
+/// An entry of this process, removed when this is dropped; the directory must be gone by then.
+pub struct Entry(PathBuf);
+
+impl Entry {
+    /// Enters a directory that is about to be made; its last name must begin with [`PREFIX`].
+    pub fn add(path: &Path) -> Result<Self, UserError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let own = Identity::of(std::process::id().cast_signed());
+        let owner = own.ok_or_else(|| UserError::new("/proc is not mounted", "mount it"))?;
+        let text = serde_json::json!(Text {
+            kind: "directory".to_owned(),
+            name: name.clone().into_owned(),
+            owner,
+            facts: Facts {
+                path: path.to_owned(),
+            },
+        });
+        let run_dir = run_dir()?;
+        let file = run_dir.join(format!("directory-{name}.json"));
+        let draft = run_dir.join(format!(".directory-{name}"));
+        let written = fs::write(&draft, text.to_string()).and_then(|()| fs::rename(&draft, &file));
+        written.map_err(|error| unusable(&file, error))?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Removes the directories of recorders that were killed.
+pub fn sweep() -> Result<(), UserError> {
+    let run_dir = run_dir()?;
+    let entries = fs::read_dir(&run_dir).map_err(|error| unusable(&run_dir, error))?;
+    for file in entries.flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let name = name.strip_prefix("directory-");
+        let name = name.and_then(|name| name.strip_suffix(".json"));
+        let Some(name) = name.filter(|name| name.starts_with(PREFIX)) else {
+            continue;
+        };
+        let text = fs::read(file.path()).unwrap_or_default();
+        let Ok(entry) = serde_json::from_slice::<Text>(&text) else {
+            continue;
+        };
+        let path = &entry.facts.path;
+        if !entry.owner.alive() && path.ends_with(name) {
+            remove_flat(path);
+            if fs::symlink_metadata(path).is_err() {
+                let _ = fs::remove_file(file.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_flat(directory: &Path) {
+    let (parent, name) = (directory.parent(), directory.file_name());
+    if let (Some(Ok(parent)), Some(name)) = (parent.map(Directory::open_any), name) {
+        parent.remove_flat(name);
+    }
+}
+
+/// Directory of tierwise's run-time state; made on first use.
+fn run_dir() -> Result<PathBuf, UserError> {
+    let named = std::env::var_os("TIERWISE_RUN_DIR").filter(|name| !name.is_empty());
+    let path = named.map_or_else(|| PathBuf::from("/run/tierwise"), PathBuf::from);
+    let path = std::path::absolute(&path).map_err(|error| unusable(&path, error))?;
+    Directory::open_own(&path, 0o755).map_err(|error| UserError {
+        message: format!("{error}, who could have anything deleted"),
+        fix: FIX.to_owned(),
+    })?;
+    Ok(path)
+}
+
+fn unusable(path: &Path, error: impl std::fmt::Display) -> UserError {
+    UserError::at(path, error, FIX)
+}

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use tierwise_recording::BlockOp;
+use tierwise_recording::{BlockOp, SECTOR_BYTES};
 
-use crate::RecordError;
+use crate::UserError;
 use crate::event::Request;
 use crate::timeline::{DeviceRange, Extent, Extents, operation};
 use crate::tracer::Completions;
@@ -55,7 +55,7 @@ impl RequestCounter {
         tracefs: &Path,
         instance: &str,
         devices: Vec<DeviceRange>,
-    ) -> Result<Self, RecordError> {
+    ) -> Result<Self, UserError> {
         Ok(Self {
             completions: Completions::attach(tracefs, instance)?,
             ledger: Ledger {
@@ -71,24 +71,24 @@ impl RequestCounter {
     }
 
     /// Counts from zero.
-    pub fn begin(&mut self) -> Result<(), RecordError> {
+    pub fn begin(&mut self) -> Result<(), UserError> {
         self.count()?;
         self.ledger.counts.clear();
         self.completions.record(true)
     }
 
     /// Counts the requests that completed until now.
-    pub fn count(&mut self) -> Result<(), RecordError> {
+    pub fn count(&mut self) -> Result<(), UserError> {
         self.completions.drain(|request| self.ledger.enter(request))
     }
 
     /// Stops counting; requests completed until now wait for [`Self::end`].
-    pub fn stop(&self) -> Result<(), RecordError> {
+    pub fn stop(&self) -> Result<(), UserError> {
         self.completions.record(false)
     }
 
     /// Counts the rest and returns all counts.
-    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, RecordError> {
+    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, UserError> {
         self.count()?;
         let counted = self.ledger.counts.drain();
         let owned = counted.map(|((device, owner), counts)| OwnedRequests {
@@ -116,7 +116,7 @@ impl Ledger {
             _ => self.extents.find(range.device, range.within(sector)),
         };
         let key = (range.device, owner.map(|place| place.file));
-        let bytes = u64::from(sectors) * 512;
+        let bytes = u64::from(sectors) * SECTOR_BYTES;
         let counts = self.counts.entry(key).or_default();
         match op {
             BlockOp::Read => {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
-use crate::RecordError;
+use crate::UserError;
 use crate::database::clients::{clients_of, merge};
 use crate::decoding::{Decoding, DecodingThread};
 use crate::host::devices::Devices;
@@ -70,7 +70,7 @@ impl Session {
     ///
     /// # Errors
     /// If nothing can be traced here, or the file system refuses.
-    pub fn attach(subject: Subject, places: Places) -> Result<Self, RecordError> {
+    pub fn attach(subject: Subject, places: Places) -> Result<Self, UserError> {
         let mut files = Files::new(
             subject.devices,
             subject.rules,
@@ -100,7 +100,7 @@ impl Session {
     }
 
     /// Finds the clients by their wake-ups in a burst that is not kept, and follows them from now on.
-    pub fn find_clients(&mut self, duration: Duration) -> Result<BurstSummary, RecordError> {
+    pub fn find_clients(&mut self, duration: Duration) -> Result<BurstSummary, UserError> {
         let tracer = self.tracer()?;
         tracer.begin()?;
         thread::sleep(duration);
@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// Follows the scheduling of these threads, which are clients, from the next burst on.
-    pub fn set_clients(&mut self, tids: Vec<i32>) -> Result<(), RecordError> {
+    pub fn set_clients(&mut self, tids: Vec<i32>) -> Result<(), UserError> {
         self.tracer()?.set_clients(tids);
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Session {
     }
 
     /// Begins a burst of these processes.
-    pub fn begin_burst(&mut self, pids: Vec<i32>) -> Result<(), RecordError> {
+    pub fn begin_burst(&mut self, pids: Vec<i32>) -> Result<(), UserError> {
         self.pids.clone_from(&pids);
         self.tracer()?.set_processes(pids);
         self.end_unrecorded();
@@ -151,7 +151,7 @@ impl Session {
     }
 
     /// Ends a burst of processes that are these now; none if none was begun.
-    pub fn end_burst(&mut self, pids: Vec<i32>) -> Result<Option<BurstSummary>, RecordError> {
+    pub fn end_burst(&mut self, pids: Vec<i32>) -> Result<Option<BurstSummary>, UserError> {
         let burst = self.tracer()?.end()?;
         self.pids = pids;
         let held_bytes = processes::memory_bytes(&self.pids);
@@ -169,7 +169,7 @@ impl Session {
     }
 
     /// Events of the burst under way, and the size that the recording will have with them.
-    pub fn taken(&self) -> Result<Taken, RecordError> {
+    pub fn taken(&self) -> Result<Taken, UserError> {
         let burst_events = self.tracer.as_ref().ok_or_else(ended)?.events();
         Ok(Taken {
             burst_events,
@@ -178,7 +178,7 @@ impl Session {
     }
 
     /// Writes the recording so far to another directory; `about` is completed.
-    pub fn snapshot(&mut self, about: About, directory: &Path) -> Result<About, RecordError> {
+    pub fn snapshot(&mut self, about: About, directory: &Path) -> Result<About, UserError> {
         let mut decoding = self.decoded()?;
         let mut about = self.completed(about, &decoding.files);
         let written = decoding.snapshot(&mut about, directory);
@@ -188,7 +188,7 @@ impl Session {
     }
 
     /// Detaches, decodes the bursts that wait, and writes the recording; `about` is completed.
-    pub fn finish(&mut self, about: About) -> Result<About, RecordError> {
+    pub fn finish(&mut self, about: About) -> Result<About, UserError> {
         let decoding = self.decoded()?;
         let mut about = self.completed(about, &decoding.files);
         self.tracer = None;
@@ -204,11 +204,11 @@ impl Session {
         }
     }
 
-    fn tracer(&mut self) -> Result<&mut BurstTracer, RecordError> {
+    fn tracer(&mut self) -> Result<&mut BurstTracer, UserError> {
         self.tracer.as_mut().ok_or_else(ended)
     }
 
-    fn decoded(&mut self) -> Result<Decoding, RecordError> {
+    fn decoded(&mut self) -> Result<Decoding, UserError> {
         self.decoder.take().ok_or_else(ended)?.finish()
     }
 
@@ -241,6 +241,6 @@ impl Drop for Session {
     }
 }
 
-fn ended() -> RecordError {
-    RecordError::new("the recording has ended", "attach again for another")
+fn ended() -> UserError {
+    UserError::new("the recording has ended", "attach again for another")
 }

@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::process::geteuid;
 
-use crate::RecordError;
+use crate::UserError;
 use crate::host::paths::entries;
 use crate::host::processes;
-use crate::ledger::PREFIX;
+use crate::output::PREFIX;
 
 /// A tracefs that ends with this process; no directory is needed for it.
 pub struct Tracing {
@@ -22,9 +22,9 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    pub fn open() -> Result<Self, RecordError> {
+    pub fn open() -> Result<Self, UserError> {
         if let Some(reason) = impossible() {
-            return Err(RecordError::new(
+            return Err(UserError::new(
                 format!("cannot record here: {reason}"),
                 "run it as root, on a kernel with tracefs",
             ));
@@ -32,7 +32,7 @@ impl Tracing {
         let pid = std::process::id().cast_signed();
         let began = processes::start_ticks(pid).unwrap_or(0);
         let mount = detached_tracefs().map_err(|error| {
-            RecordError::new(
+            UserError::new(
                 format!("cannot open tracefs: {}", std::io::Error::from(error)),
                 "run it as root on the host itself, with Linux 5.10 or later",
             )

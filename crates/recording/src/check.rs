@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::{About, BlockOp, Burst, CallKind, NONE, Recording, RecordingError, State, UNKNOWN};
+use crate::{
+    About, BlockOp, Burst, CallKind, NONE, Recording, State, UNKNOWN, UserError, manifest,
+};
 
 /// Times, offsets and sizes stay below, so that sums of two of them cannot overflow.
 const LIMIT: u64 = 1 << 62;
@@ -23,25 +25,25 @@ impl Recording {
     ///
     /// # Errors
     /// Naming the table and the row.
-    pub fn check(&self) -> Result<(), RecordingError> {
+    pub fn check(&self) -> Result<(), UserError> {
         self.check_in(Path::new("recording"))
     }
 
-    pub(crate) fn check_in(&self, directory: &Path) -> Result<(), RecordingError> {
+    pub(crate) fn check_in(&self, directory: &Path) -> Result<(), UserError> {
         check_about(&self.about)
             .and_then(|()| self.check_files())
             .and_then(|()| self.check_states())
             .and_then(|()| self.check_calls())
             .and_then(|()| self.check_blocks())
-            .map_err(|problem| RecordingError::damaged(directory, problem))
+            .map_err(|problem| manifest::damaged(directory, problem))
     }
 
     /// States name calls that exist; needed before anything is sorted.
-    pub(crate) fn require_known_calls(&self, directory: &Path) -> Result<(), RecordingError> {
+    pub(crate) fn require_known_calls(&self, directory: &Path) -> Result<(), UserError> {
         every("states", &self.states, |state| {
             index("call", state.call, self.calls.len(), true)
         })
-        .map_err(|problem| RecordingError::damaged(directory, problem))
+        .map_err(|problem| manifest::damaged(directory, problem))
     }
 
     /// A stretch of time lies within a burst: recorders cut events at the burst's edges.

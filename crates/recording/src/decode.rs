@@ -12,9 +12,9 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
 
-use crate::footer;
+use crate::header;
 use crate::pages::{Pages, TableBytes};
-use crate::table::{Cell, Column, Table};
+use crate::schema::{Cell, Column, Table};
 
 /// Numbers decoded at once.
 const BATCH: usize = 1 << 14;
@@ -80,7 +80,7 @@ fn metadata_of(bytes: &TableBytes, size_bytes: u64) -> Result<ParquetMetaData, S
     let at = size_bytes.checked_sub(8 + length as u64);
     let metadata = bytes.range(at.ok_or("is shorter than its metadata")?, length)?;
     // The decoder of the schema recurses once for each level of a nested one.
-    match footer::is_flat(&metadata) {
+    match header::is_flat(&metadata) {
         Some(true) => {}
         Some(false) => return Err("has nested or too many columns".to_owned()),
         None => return Err("has damaged metadata".to_owned()),

@@ -15,11 +15,9 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
-use crate::RecordingError;
-use crate::create::private_file;
-use crate::manifest::{TableFile, table_path};
-use crate::sums::Summed;
-use crate::table::{Cell, Column, Table};
+use crate::UserError;
+use crate::manifest::{self, Summed, TableFile, private_file, table_path};
+use crate::schema::{Cell, Column, Table};
 
 /// Rows that share a row group: enough for compression, few enough for memory.
 const GROUP_ROWS: usize = 1 << 18;
@@ -35,7 +33,7 @@ pub(crate) struct TableWriter<R: Table> {
 
 impl<R: Table> TableWriter<R> {
     /// A new file in `directory`.
-    pub fn create(directory: &Path) -> Result<Self, RecordingError> {
+    pub fn create(directory: &Path) -> Result<Self, UserError> {
         let path = table_path(directory, R::NAME);
         let columns = R::columns();
         let open = || -> Result<_, Box<dyn std::error::Error>> {
@@ -43,7 +41,7 @@ impl<R: Table> TableWriter<R> {
             let (schema, properties) = (schema_of(&columns)?, properties_of(&columns)?);
             Ok(SerializedFileWriter::new(sink, schema, properties)?)
         };
-        let file = open().map_err(|error| RecordingError::unwritable(&path, error))?;
+        let file = open().map_err(|error| manifest::unwritable(&path, error))?;
         Ok(Self {
             path,
             file,
@@ -59,7 +57,7 @@ impl<R: Table> TableWriter<R> {
     }
 
     /// Append rows.
-    pub fn add(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), RecordingError> {
+    pub fn add(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), UserError> {
         for row in rows {
             self.waiting.push(row);
             if self.waiting.len() == GROUP_ROWS {
@@ -70,15 +68,15 @@ impl<R: Table> TableWriter<R> {
     }
 
     /// Write the rows added so far to a file of its own in another directory; more can be added afterwards.
-    pub fn snapshot(&mut self, directory: &Path) -> Result<TableFile, RecordingError> {
+    pub fn snapshot(&mut self, directory: &Path) -> Result<TableFile, UserError> {
         let mut copy = Self::create(directory)?;
         self.copy_groups(&mut copy.file)
-            .map_err(|error| RecordingError::unwritable(&copy.path, error))?;
+            .map_err(|error| manifest::unwritable(&copy.path, error))?;
         copy.rows = self.rows;
         if !self.waiting.is_empty() {
             require_writable(&copy.path, &copy.columns, &self.waiting)?;
             encode_group(&mut copy.file, &copy.columns, &self.waiting, copy.rows)
-                .map_err(|error| RecordingError::unwritable(&copy.path, error))?;
+                .map_err(|error| manifest::unwritable(&copy.path, error))?;
             copy.rows += self.waiting.len() as u64;
         }
         copy.finish()
@@ -110,7 +108,7 @@ impl<R: Table> TableWriter<R> {
     }
 
     /// Write the waiting rows, and the end of the file.
-    pub fn finish(mut self) -> Result<TableFile, RecordingError> {
+    pub fn finish(mut self) -> Result<TableFile, UserError> {
         if !self.waiting.is_empty() {
             self.write_group()?;
         }
@@ -126,13 +124,13 @@ impl<R: Table> TableWriter<R> {
                 crc32,
             })
         };
-        end().map_err(|error| RecordingError::unwritable(&path, error))
+        end().map_err(|error| manifest::unwritable(&path, error))
     }
 
-    fn write_group(&mut self) -> Result<(), RecordingError> {
+    fn write_group(&mut self) -> Result<(), UserError> {
         require_writable(&self.path, &self.columns, &self.waiting)?;
         encode_group(&mut self.file, &self.columns, &self.waiting, self.rows)
-            .map_err(|error| RecordingError::unwritable(&self.path, error))?;
+            .map_err(|error| manifest::unwritable(&self.path, error))?;
         self.rows += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())
@@ -140,11 +138,7 @@ impl<R: Table> TableWriter<R> {
 }
 
 /// Refuse numbers beyond 63 bits, which no kernel returns.
-fn require_writable<R>(
-    path: &Path,
-    columns: &[Column<R>],
-    rows: &[R],
-) -> Result<(), RecordingError> {
+fn require_writable<R>(path: &Path, columns: &[Column<R>], rows: &[R]) -> Result<(), UserError> {
     for column in columns {
         if let Cell::Number {
             get,
@@ -154,7 +148,7 @@ fn require_writable<R>(
             && rows.iter().any(|row| get(row).is_none())
         {
             let problem = format!("a value of {} has more than 63 bits", column.name);
-            return Err(RecordingError::unwritable(path, problem));
+            return Err(manifest::unwritable(path, problem));
         }
     }
     Ok(())

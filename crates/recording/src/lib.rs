@@ -5,40 +5,36 @@
 
 mod about;
 mod check;
-mod create;
 mod decode;
 mod encode;
-mod error;
-mod footer;
 mod header;
 mod manifest;
 mod pages;
 mod reader;
 mod redact;
-mod role;
-mod room;
 mod rows;
 mod rules;
-mod rules_text;
 mod schema;
-mod sums;
-mod table;
-mod thrift;
-mod words;
 mod writer;
 
 pub use about::{
     About, Burst, ChainLink, Check, ClientKind, ClientProgram, Cost, Device, ForeignProgram,
     Losses, Machine, Relation, StorageCpu,
 };
-pub use error::RecordingError;
-pub use role::Role;
 pub use rows::{
-    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass,
+    Block, BlockOp, Call, CallKind, File, NONE, Role, State, StateKind, Thread, ThreadClass,
     TransactionStatus, UNKNOWN,
 };
-pub use rules::{Rules, RulesError};
+pub use rules::Rules;
+pub use tierwise_input::UserError;
 pub use writer::{BurstRows, Writer};
+
+/// Unit of a block request's position and length, whatever the device's own sectors are.
+pub const SECTOR_BYTES: u64 = 512;
+/// A page of the page cache on x86-64, and on most aarch64 kernels; others have 16 or 64 KiB.
+pub const PAGE_BYTES: u64 = 4096;
+/// The same in sectors.
+pub const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
 
 /// Version of the format; a reader refuses newer ones.
 pub const FORMAT_VERSION: u32 = 1;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs;
-use std::io::Write;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tierwise_input::Links;
+use tierwise_input::{Links, UserError};
 
-use crate::create::private_file;
-use crate::{About, FORMAT_VERSION, RecordingError};
+use crate::{About, FORMAT_VERSION};
 
 /// The first word of every `about.json`.
 pub(crate) const FORMAT: &str = "tierwise recording";
@@ -46,30 +46,29 @@ pub(crate) fn exists(directory: &Path) -> bool {
 
 impl Manifest {
     /// Written last and put in its place at once: a folder without it is no recording.
-    pub fn write(&self, directory: &Path) -> Result<(), RecordingError> {
+    pub fn write(&self, directory: &Path) -> Result<(), UserError> {
         let file = directory.join(FILE);
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| RecordingError::unwritable(&file, error))?;
+        let text = serde_json::to_string_pretty(self).map_err(|error| unwritable(&file, error))?;
         let part = directory.join("about.json.part");
         private_file(&part)
             .and_then(|mut opened| opened.write_all((text + "\n").as_bytes()))
             .and_then(|()| fs::rename(&part, &file))
-            .map_err(|error| RecordingError::unwritable(&file, error))
+            .map_err(|error| unwritable(&file, error))
     }
 
     /// Read it, and refuse a file that is no recording or is newer than this program.
-    pub fn read(directory: &Path) -> Result<Self, RecordingError> {
+    pub fn read(directory: &Path) -> Result<Self, UserError> {
         let file = directory.join(FILE);
         let read = tierwise_input::read(&file, Links::Refuse, MOST_BYTES);
         let bytes = read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
                 no_recording(directory)
             }
-            _ => RecordingError::unreadable(&file, &error),
+            _ => unreadable(&file, &error),
         })?;
         require_ours(&file, &bytes)?;
         // One part after the other: what a part does not name takes no memory.
-        let damaged = |error| RecordingError::damaged(&file, error);
+        let damaged = |error| damaged(&file, error);
         let about = serde_json::from_slice(&bytes).map_err(damaged)?;
         let Tables { tables } = serde_json::from_slice(&bytes).map_err(damaged)?;
         Ok(Self { about, tables })
@@ -94,23 +93,23 @@ struct Tables {
     tables: BTreeMap<String, TableFile>,
 }
 
-fn no_recording(directory: &Path) -> RecordingError {
+fn no_recording(directory: &Path) -> UserError {
     let fix = "name a folder that tierwise record has written to its end";
     let problem = if directory.is_dir() {
         "is no recording: it has no about.json, which is written last"
     } else {
         "is no folder"
     };
-    RecordingError::new(format!("{} {problem}", directory.display()), fix)
+    UserError::new(format!("{} {problem}", directory.display()), fix)
 }
 
-fn require_ours(file: &Path, about: &[u8]) -> Result<(), RecordingError> {
-    let damaged = |problem: &dyn Display| RecordingError::damaged(file, problem);
+fn require_ours(file: &Path, about: &[u8]) -> Result<(), UserError> {
+    let damaged = |problem: &dyn Display| damaged(file, problem);
     match serde_json::from_slice::<Format>(about) {
         Ok(found) if found.format == FORMAT => {}
         Err(error) if !error.is_data() => return Err(damaged(&error)),
         _ => {
-            return Err(RecordingError::new(
+            return Err(UserError::new(
                 format!("{}: format is not \"{FORMAT}\"", file.display()),
                 "name a folder that tierwise record has written",
             ));
@@ -118,7 +117,7 @@ fn require_ours(file: &Path, about: &[u8]) -> Result<(), RecordingError> {
     }
     match serde_json::from_slice::<Version>(about) {
         Ok(found) if found.version == u64::from(FORMAT_VERSION) => Ok(()),
-        Ok(found) if found.version > u64::from(FORMAT_VERSION) => Err(RecordingError::new(
+        Ok(found) if found.version > u64::from(FORMAT_VERSION) => Err(UserError::new(
             format!(
                 "{}: version {} of the format is newer than {FORMAT_VERSION}, which this program reads",
                 file.display(),
@@ -128,4 +127,95 @@ fn require_ours(file: &Path, about: &[u8]) -> Result<(), RecordingError> {
         )),
         _ => Err(damaged(&"version is not that of any format")),
     }
+}
+
+// The checksum of a file: of one that is read, and of one while it is written.
+
+/// Bytes that are read at once.
+const PART_BYTES: usize = 64 << 10;
+
+/// The checksum of the first bytes of a file.
+pub(crate) fn checksum(file: &File, size_bytes: u64) -> io::Result<u32> {
+    let (mut sum, mut part) = (crc32fast::Hasher::new(), vec![0; PART_BYTES]);
+    let mut at = 0;
+    while at < size_bytes {
+        let left = usize::try_from(size_bytes - at).unwrap_or(PART_BYTES);
+        let read = file.read_at(&mut part[..left.min(PART_BYTES)], at)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        sum.update(&part[..read]);
+        at += read as u64;
+    }
+    Ok(sum.finalize())
+}
+
+/// Counts and sums up the bytes that pass through.
+pub(crate) struct Summed<W> {
+    inner: W,
+    bytes: u64,
+    sum: crc32fast::Hasher,
+}
+
+impl<W: Write> Summed<W> {
+    pub fn new(inner: W) -> Self {
+        Self {
+            inner,
+            bytes: 0,
+            sum: crc32fast::Hasher::new(),
+        }
+    }
+
+    /// The inner writer, the number of bytes, and their checksum.
+    pub fn end(self) -> (W, u64, u32) {
+        (self.inner, self.bytes, self.sum.finalize())
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+// Files and folders of a recording, which only its owner may read from their first moment on.
+
+/// A new file; one that is there already, or a link, is refused.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// A folder, with those above it that are missing; one that is there keeps its mode.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+// Errors of a recording's files.
+
+/// A file whose content cannot come from a recorder.
+pub(crate) fn damaged(file: &Path, problem: impl Display) -> UserError {
+    let fix = "copy the recording again from where it was made, or record again";
+    UserError::at(file, problem, fix)
+}
+
+pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> UserError {
+    UserError::new(
+        format!("cannot read {}: {error}", file.display()),
+        "name a folder that tierwise record has written, with all of its files",
+    )
+}
+
+pub(crate) fn unwritable(file: &Path, error: impl Display) -> UserError {
+    UserError::new(
+        format!("cannot write {}: {error}", file.display()),
+        "name a new folder on a file system with room",
+    )
 }

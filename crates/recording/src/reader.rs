@@ -1,27 +1,26 @@
 //! Reads a recording whole, and reports every fault as an error.
 
+use std::fs;
 use std::path::Path;
 
 use tierwise_input::Links;
 
 use crate::decode::decode;
-use crate::manifest::{Manifest, TableFile, table_path};
-use crate::room::{Stated, require_room};
-use crate::sums::checksum;
-use crate::table::Table;
-use crate::{About, Block, Call, File, NONE, Recording, RecordingError, State, Thread};
+use crate::manifest::{self, Manifest, TableFile, checksum, table_path};
+use crate::schema::Table;
+use crate::{About, Block, Call, File, NONE, Recording, State, Thread, UserError};
 
 impl Recording {
     /// Read a recording and check it: its indices are in range, its rows in order, its times sane.
     ///
     /// # Errors
     /// If it is no recording, is newer than this program, or is truncated or damaged: naming the file.
-    pub fn read(directory: &Path) -> Result<Self, RecordingError> {
+    pub fn read(directory: &Path) -> Result<Self, UserError> {
         let Manifest { about, tables } = Manifest::read(directory)?;
         let table = |name: &str| {
             tables.get(name).copied().ok_or_else(|| {
                 let file = directory.join("about.json");
-                RecordingError::damaged(&file, format!("tables.{name} is missing"))
+                manifest::damaged(&file, format!("tables.{name} is missing"))
             })
         };
         require_room(
@@ -52,7 +51,7 @@ impl Recording {
     ///
     /// # Errors
     /// If it is no recording, or is newer than this program.
-    pub fn read_about(directory: &Path) -> Result<About, RecordingError> {
+    pub fn read_about(directory: &Path) -> Result<About, UserError> {
         Ok(Manifest::read(directory)?.about)
     }
 
@@ -90,19 +89,19 @@ impl Recording {
 
 /// What `about.json` says of a table.
 fn stated<R: Table>(
-    tables: impl Fn(&str) -> Result<TableFile, RecordingError>,
-) -> Result<Stated, RecordingError> {
+    tables: impl Fn(&str) -> Result<TableFile, UserError>,
+) -> Result<Stated, UserError> {
     Ok((R::NAME, tables(R::NAME)?, size_of::<R>()))
 }
 
 fn read_table<R: Table>(
     directory: &Path,
-    expected: impl Fn(&str) -> Result<TableFile, RecordingError>,
-) -> Result<Vec<R>, RecordingError> {
+    expected: impl Fn(&str) -> Result<TableFile, UserError>,
+) -> Result<Vec<R>, UserError> {
     let expected = expected(R::NAME)?;
     let path = table_path(directory, R::NAME);
-    let unreadable = |error| RecordingError::unreadable(&path, &error);
-    let damaged = |problem| RecordingError::damaged(&path, problem);
+    let unreadable = |error| manifest::unreadable(&path, &error);
+    let damaged = |problem| manifest::damaged(&path, problem);
     let file = tierwise_input::open(&path, Links::Refuse).map_err(unreadable)?;
     let size_bytes = file.metadata().map_err(unreadable)?.len();
     if size_bytes != expected.size_bytes {
@@ -116,4 +115,81 @@ fn read_table<R: Table>(
         return Err(damaged(problem.to_owned()));
     }
     decode(file, size_bytes, expected.rows).map_err(damaged)
+}
+
+// How many rows a recording may have, by the size of its files and by the memory that is free.
+
+/// Rows that any file may have: regular ones compress without limit, and so many take 30 MB.
+const FREE_ROWS: u64 = 1 << 19;
+/// Rows for each byte of a larger file: recorded ones take six bytes and more.
+const ROWS_A_BYTE: u64 = 2;
+
+/// A table's name, what `about.json` says of its file, and the memory that a row takes.
+pub(crate) type Stated = (&'static str, TableFile, usize);
+
+/// Refuse tables of far more rows than files of their size can hold, or than fit into free memory.
+pub(crate) fn require_room(directory: &Path, tables: &[Stated]) -> Result<(), UserError> {
+    let mut needed_bytes = 0u64;
+    for &(name, table, row_bytes) in tables {
+        let TableFile {
+            rows, size_bytes, ..
+        } = table;
+        if rows > FREE_ROWS && rows / ROWS_A_BYTE > size_bytes {
+            let problem = format!("{rows} rows cannot be in {size_bytes} bytes");
+            return Err(manifest::damaged(&table_path(directory, name), problem));
+        }
+        needed_bytes = needed_bytes.saturating_add(rows.saturating_mul(row_bytes as u64));
+    }
+    match available_bytes() {
+        Some(free_bytes) if needed_bytes > free_bytes => Err(UserError::new(
+            format!(
+                "{}: its rows take {} MiB of memory, and {} MiB are free",
+                directory.display(),
+                needed_bytes >> 20,
+                free_bytes >> 20
+            ),
+            "free memory, use a machine with more of it, or record for a shorter time",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Memory that can be taken without swapping (proc_meminfo(5)).
+fn available_bytes() -> Option<u64> {
+    let told = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(rows: u64, size_bytes: u64) -> Option<String> {
+        let table = TableFile {
+            rows,
+            size_bytes,
+            crc32: 0,
+        };
+        let tables = [("calls", table, 56)];
+        let refused = require_room(Path::new("r"), &tables).err();
+        refused.map(|error| error.message)
+    }
+
+    #[test]
+    fn a_small_file_has_no_millions_of_rows() {
+        let problem = "r/calls.parquet: 50000000 rows cannot be in 305 bytes";
+        assert_eq!(refused(50_000_000, 305).as_deref(), Some(problem));
+        assert_eq!(refused(FREE_ROWS, 305), None);
+        assert_eq!(refused(1_000_000, 500_000), None);
+    }
+
+    #[test]
+    fn rows_must_fit_into_memory() {
+        let problem = refused(u64::MAX, u64::MAX).unwrap();
+        assert!(problem.starts_with("r: its rows take"), "{problem}");
+    }
 }

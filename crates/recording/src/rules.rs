@@ -2,19 +2,10 @@
 //! engine.
 
 use regex::Regex;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
-use crate::rules_text::{DataDirectory, Text};
-use crate::{Role, ThreadClass};
-
-/// Rules that cannot be used, in one line that names the file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct RulesError {
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it, in the imperative.
-    pub fix: String,
-}
+use crate::{Role, ThreadClass, UserError};
 
 /// The rules of one engine.
 #[derive(Clone, Debug)]
@@ -64,8 +55,8 @@ struct ThreadRule {
 
 impl Rules {
     /// Reads the text of a rules file; `file` is its name for messages.
-    pub fn parse(text: &str, file: &str) -> Result<Self, RulesError> {
-        let told: Text = toml::from_str(text).map_err(|error| RulesError {
+    pub fn parse(text: &str, file: &str) -> Result<Self, UserError> {
+        let told: Text = toml::from_str(text).map_err(|error| UserError {
             message: format!("{file}: {}", one_line(error.message())),
             fix: "see docs/how-to/record.md for what a rules file may say".into(),
         })?;
@@ -88,11 +79,11 @@ impl Rules {
                         role: one.role,
                     })
                 })
-                .collect::<Result<_, RulesError>>()?,
+                .collect::<Result<_, UserError>>()?,
             files: (told.file.iter())
                 .map(|one| Ok((pattern(&one.path)?, one.role)))
                 .map(|made| made.map(|(path, role)| FileRule { path, role }))
-                .collect::<Result<_, RulesError>>()?,
+                .collect::<Result<_, UserError>>()?,
             threads: (told.thread.iter())
                 .map(|one| {
                     Ok(ThreadRule {
@@ -102,7 +93,7 @@ impl Rules {
                         class: one.class.into(),
                     })
                 })
-                .collect::<Result<_, RulesError>>()?,
+                .collect::<Result<_, UserError>>()?,
         })
     }
 
@@ -131,12 +122,12 @@ impl Rules {
     }
 
     /// The same rules with others before them: pattern of a path, role. `what` names their origin in messages.
-    pub fn after(mut self, first: &[(String, Role)], what: &str) -> Result<Self, RulesError> {
+    pub fn after(mut self, first: &[(String, Role)], what: &str) -> Result<Self, UserError> {
         let made = first.iter().map(|(path, role)| {
             let path = compile(path, what)?;
             Ok(FileRule { path, role: *role })
         });
-        let made: Vec<FileRule> = made.collect::<Result<_, RulesError>>()?;
+        let made: Vec<FileRule> = made.collect::<Result<_, UserError>>()?;
         self.files.splice(0..0, made);
         Ok(self)
     }
@@ -181,8 +172,8 @@ impl Rules {
     }
 }
 
-fn compile(pattern: &str, file: &str) -> Result<Regex, RulesError> {
-    Regex::new(pattern).map_err(|error| RulesError {
+fn compile(pattern: &str, file: &str) -> Result<Regex, UserError> {
+    Regex::new(pattern).map_err(|error| UserError {
         message: format!(
             "{file}: {pattern:?} is no pattern: {}",
             one_line(&error.to_string())
@@ -192,13 +183,13 @@ fn compile(pattern: &str, file: &str) -> Result<Regex, RulesError> {
 }
 
 /// Bytes from pairs of hexadecimal digits.
-fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, RulesError> {
+fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, UserError> {
     let pairs = (0..hex.len()).step_by(2);
     let bytes = pairs.map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok());
     let bytes = bytes
         .collect::<Option<Vec<u8>>>()
         .filter(|bytes| !bytes.is_empty());
-    bytes.ok_or_else(|| RulesError {
+    bytes.ok_or_else(|| UserError {
         message: format!("{file}: {hex:?} is no pairs of hexadecimal digits"),
         fix: "write the first bytes of the file such as \"53514c\"".into(),
     })
@@ -206,6 +197,94 @@ fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, RulesError> {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+// The text of a rules file.
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Text {
+    pub engine: String,
+    pub tested: Option<String>,
+    #[serde(rename = "source")]
+    _source: String,
+    #[serde(default)]
+    pub settings: Vec<String>,
+    pub data_directory: Option<DataDirectory>,
+    #[serde(default)]
+    pub untold: Vec<Role>,
+    /// Protocol by which its counters are read, for a caller with a DSN.
+    pub counters: Option<String>,
+    /// Whether the engine is a library: its programs hold databases themselves.
+    #[serde(default)]
+    pub embedded: bool,
+    pub programs: Vec<String>,
+    pub file: Vec<FileText>,
+    #[serde(default)]
+    pub content: Vec<ContentText>,
+    #[serde(default)]
+    pub thread: Vec<ThreadText>,
+}
+
+/// Where the data directory is found.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) enum DataDirectory {
+    #[serde(rename = "working directory")]
+    WorkingDirectory,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileText {
+    pub path: String,
+    #[serde(deserialize_with = "role_of_files")]
+    pub role: Role,
+}
+
+/// Bytes by which a file is known whatever its name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContentText {
+    pub offset: u16,
+    pub hex: String,
+    #[serde(deserialize_with = "role_of_files")]
+    pub role: Role,
+}
+
+fn role_of_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Role::of_files(&name).ok_or_else(|| D::Error::custom(format!("{name:?} is no role of a file")))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ThreadText {
+    pub process: Option<String>,
+    pub command: Option<String>,
+    pub thread: Option<String>,
+    pub class: ClassText,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ClassText {
+    Session,
+    Client,
+    LogWriter,
+    Background,
+    Other,
+}
+
+impl From<ClassText> for ThreadClass {
+    fn from(text: ClassText) -> Self {
+        match text {
+            ClassText::Session => Self::Session,
+            ClassText::Client => Self::Client,
+            ClassText::LogWriter => Self::LogWriter,
+            ClassText::Background => Self::Background,
+            ClassText::Other => Self::Other,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The columns of the five tables; docs/reference/recordings.md explains their meaning.
 
-use crate::table::{Cell, Column, Table, put, put_or, row_number};
-use crate::words::{ROLE_WORDS, place};
 use crate::{
     Block, BlockOp, Call, CallKind, File, NONE, Role, State, StateKind, Thread, ThreadClass,
     TransactionStatus, UNKNOWN,
@@ -277,5 +275,203 @@ impl Table for Block {
             optional!(thread, NONE),
             optional!(file, NONE),
         ]
+    }
+}
+
+// The words that stand for the variants of an enumeration in tables.
+
+macro_rules! words {
+    ($type:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $type {
+            /// Every one, in the order of reports.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// Their words, in the same order.
+            pub(crate) const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// Its word in tables and reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+    };
+}
+
+words!(ThreadClass {
+    Session = "session",
+    Client = "client",
+    LogWriter = "log_writer",
+    Background = "background",
+    Kernel = "kernel",
+    Other = "other",
+});
+
+words!(StateKind {
+    Cpu = "cpu",
+    Runnable = "runnable",
+    Blocked = "blocked",
+});
+
+words!(CallKind {
+    Read = "read",
+    Write = "write",
+    Sync = "sync",
+    Resize = "resize",
+    Name = "name",
+    Receive = "receive",
+    Send = "send",
+    Poll = "poll",
+    Lock = "lock",
+    Sleep = "sleep",
+    Await = "await",
+    Other = "other",
+});
+
+words!(TransactionStatus {
+    Unknown = "unknown",
+    Idle = "idle",
+    InTransaction = "in_transaction",
+    Failed = "failed",
+});
+
+words!(BlockOp {
+    Read = "read",
+    Write = "write",
+    Flush = "flush",
+    Discard = "discard",
+});
+
+/// Words of the roles, in the order of [`Role::ALL`].
+pub(crate) const ROLE_WORDS: &[&str] = &[
+    "log",
+    "doublewrite",
+    "data",
+    "index",
+    "undo",
+    "temp",
+    "system",
+    "archive",
+    "selected",
+];
+
+/// Place of a variant in its list.
+pub(crate) fn place<T: PartialEq>(all: &[T], one: T) -> usize {
+    all.iter()
+        .position(|other| *other == one)
+        .expect("the list has every variant")
+}
+
+// How a row becomes cells: one description for the schema, the writer and the reader of a table.
+
+/// Type of a cell, and how its value is read from a row and written into it.
+///
+/// A setter returns false where the value cannot stand in the row.
+pub(crate) enum Cell<R> {
+    /// The row's own number.
+    Row,
+    /// A whole number; null where `optional`.
+    Number {
+        get: fn(&R) -> Option<i64>,
+        set: fn(&mut R, Option<i64>) -> bool,
+        optional: bool,
+    },
+    /// One of a few words, by its place among them; null where `optional`.
+    Word {
+        words: &'static [&'static str],
+        get: fn(&R) -> Option<usize>,
+        set: fn(&mut R, Option<usize>),
+        optional: bool,
+    },
+    /// Any text.
+    Text {
+        get: fn(&R) -> &str,
+        set: fn(&mut R, String),
+    },
+    /// Yes or no.
+    Flag {
+        get: fn(&R) -> bool,
+        set: fn(&mut R, bool),
+    },
+}
+
+/// A column.
+pub(crate) struct Column<R> {
+    /// Its name in the file.
+    pub name: &'static str,
+    /// Type of its cells.
+    pub cell: Cell<R>,
+    /// Whether neighbours differ by little, as times and row numbers do.
+    pub rising: bool,
+    /// Whether older recordings lack it: their cells are null.
+    pub added: bool,
+}
+
+impl<R> Column<R> {
+    /// Whether its cells may be null.
+    pub fn is_optional(&self) -> bool {
+        match self.cell {
+            Cell::Number { optional, .. } | Cell::Word { optional, .. } => optional,
+            Cell::Row | Cell::Text { .. } | Cell::Flag { .. } => false,
+        }
+    }
+}
+
+/// Rows of one kind, in a file of their own.
+pub(crate) trait Table: Sized + 'static {
+    /// Name of the table; its file is called so too.
+    const NAME: &'static str;
+
+    /// A row to be filled cell by cell.
+    fn blank() -> Self;
+
+    /// Its columns, in the order of the file.
+    fn columns() -> Vec<Column<Self>>;
+}
+
+/// A column of the row's own number.
+pub(crate) fn row_number<R>(name: &'static str) -> Column<R> {
+    Column {
+        name,
+        cell: Cell::Row,
+        rising: true,
+        added: false,
+    }
+}
+
+/// Put a number into a field, if it fits.
+pub(crate) fn put<T: TryFrom<i64>>(slot: &mut T, value: Option<i64>) -> bool {
+    match value.map(T::try_from) {
+        Some(Ok(value)) => {
+            *slot = value;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The same for a field in which `absent` stands for null, and for nothing else.
+pub(crate) fn put_or<T: TryFrom<i64> + PartialEq>(
+    slot: &mut T,
+    absent: T,
+    value: Option<i64>,
+) -> bool {
+    if value.is_none() {
+        *slot = absent;
+        return true;
+    }
+    put(slot, value) && *slot != absent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Role;
+
+    #[test]
+    fn roles_have_their_words_in_order() {
+        let names: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
+        assert_eq!(names, ROLE_WORDS);
     }
 }

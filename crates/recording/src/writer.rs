@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::create::private_folder;
 use crate::encode::TableWriter;
-use crate::manifest::{self, FORMAT, Manifest, TableFile};
-use crate::table::Table;
-use crate::{
-    About, Block, Call, FORMAT_VERSION, File, NONE, Recording, RecordingError, State, Thread,
-};
+use crate::manifest::{self, FORMAT, Manifest, TableFile, private_folder};
+use crate::schema::Table;
+use crate::{About, Block, Call, FORMAT_VERSION, File, NONE, Recording, State, Thread, UserError};
 
 /// Rows of one burst. A state's `call` counts within the burst, from 0.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,14 +32,14 @@ impl Writer {
     ///
     /// # Errors
     /// If a recording is there already, or the folder cannot be written.
-    pub fn create(directory: &Path) -> Result<Self, RecordingError> {
+    pub fn create(directory: &Path) -> Result<Self, UserError> {
         if manifest::exists(directory) {
-            return Err(RecordingError::new(
+            return Err(UserError::new(
                 format!("{} holds a recording already", directory.display()),
                 "name another folder, or remove that one",
             ));
         }
-        private_folder(directory).map_err(|error| RecordingError::unwritable(directory, error))?;
+        private_folder(directory).map_err(|error| manifest::unwritable(directory, error))?;
         Ok(Self {
             directory: directory.to_owned(),
             states: TableWriter::create(directory)?,
@@ -55,7 +52,7 @@ impl Writer {
     ///
     /// # Errors
     /// If the file system refuses.
-    pub fn burst(&mut self, rows: BurstRows) -> Result<(), RecordingError> {
+    pub fn burst(&mut self, rows: BurstRows) -> Result<(), UserError> {
         let first = u32::try_from(self.calls.rows()).unwrap_or(NONE);
         let shift = |call: u32| match call {
             NONE => NONE,
@@ -80,8 +77,8 @@ impl Writer {
         about: About,
         threads: Vec<Thread>,
         files: Vec<File>,
-    ) -> Result<(), RecordingError> {
-        private_folder(directory).map_err(|error| RecordingError::unwritable(directory, error))?;
+    ) -> Result<(), UserError> {
+        private_folder(directory).map_err(|error| manifest::unwritable(directory, error))?;
         let tables = [
             self.states.snapshot(directory)?,
             self.calls.snapshot(directory)?,
@@ -99,7 +96,7 @@ impl Writer {
         about: About,
         threads: Vec<Thread>,
         files: Vec<File>,
-    ) -> Result<(), RecordingError> {
+    ) -> Result<(), UserError> {
         let tables = [
             self.states.finish()?,
             self.calls.finish()?,
@@ -115,7 +112,7 @@ fn describe(
     about: About,
     (threads, files): (Vec<Thread>, Vec<File>),
     [states, calls, blocks]: [TableFile; 3],
-) -> Result<(), RecordingError> {
+) -> Result<(), UserError> {
     let tables = BTreeMap::from([
         (Thread::NAME.to_owned(), whole_table(directory, threads)?),
         (File::NAME.to_owned(), whole_table(directory, files)?),
@@ -131,7 +128,7 @@ fn describe(
     Manifest { about, tables }.write(directory)
 }
 
-fn whole_table<R: Table>(directory: &Path, rows: Vec<R>) -> Result<TableFile, RecordingError> {
+fn whole_table<R: Table>(directory: &Path, rows: Vec<R>) -> Result<TableFile, UserError> {
     let mut table = TableWriter::create(directory)?;
     table.add(rows)?;
     table.finish()
@@ -142,7 +139,7 @@ impl Recording {
     ///
     /// # Errors
     /// As [`Writer::create`], [`Writer::burst`] and [`Writer::finish`].
-    pub fn write(&self, directory: &Path) -> Result<(), RecordingError> {
+    pub fn write(&self, directory: &Path) -> Result<(), UserError> {
         let mut writer = Writer::create(directory)?;
         writer.burst(BurstRows {
             states: self.states.clone(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tierwise_device::{Nanos, Request};
 
-use crate::SimulateError;
+use crate::UserError;
 
 /// A request and the times that its source gives for it, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub trait Source {
     ///
     /// # Errors
     /// Input that cannot be read or makes no sense.
-    fn next(&mut self) -> Result<Option<Asked>, SimulateError>;
+    fn next(&mut self) -> Result<Option<Asked>, UserError>;
 }
 
 /// A number of requests of an endless stream, without a time of arrival.
@@ -49,7 +49,7 @@ impl<I: Iterator<Item = Request>> Limited<I> {
 }
 
 impl<I: Iterator<Item = Request>> Source for Limited<I> {
-    fn next(&mut self) -> Result<Option<Asked>, SimulateError> {
+    fn next(&mut self) -> Result<Option<Asked>, UserError> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -70,7 +70,7 @@ pub(crate) struct Stoppable<'a> {
 }
 
 impl Source for Stoppable<'_> {
-    fn next(&mut self) -> Result<Option<Asked>, SimulateError> {
+    fn next(&mut self) -> Result<Option<Asked>, UserError> {
         if self.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -101,7 +101,7 @@ impl<'a> Feed<'a> {
         self.batch.is_empty() && !self.ended
     }
 
-    pub(crate) fn refill(&mut self) -> Result<(), SimulateError> {
+    pub(crate) fn refill(&mut self) -> Result<(), UserError> {
         while self.batch.len() < BATCH && !self.ended {
             match self.source.next()? {
                 Some(asked) => self.batch.push_back(asked),

@@ -8,7 +8,7 @@ use tierwise_device::{Device, Precondition, Profile};
 use tierwise_pattern::Pattern;
 
 use crate::feed::Stoppable;
-use crate::{Column, Limited, Limits, Pace, Report, SimulateError, Source, TimesFile, Trace, run};
+use crate::{Column, Limited, Limits, Pace, Report, Source, TimesFile, Trace, UserError, run};
 
 const COUNT_DEFAULT: u64 = 100_000;
 const DEPTH_MAX: u32 = 65_536;
@@ -43,7 +43,7 @@ impl Job {
     ///
     /// # Errors
     /// Options that contradict each other or make no sense; files that cannot be read, written or understood.
-    pub fn run(&self, profile: &Profile, stop: &AtomicBool) -> Result<Report, SimulateError> {
+    pub fn run(&self, profile: &Profile, stop: &AtomicBool) -> Result<Report, UserError> {
         self.check()?;
         let precondition = parse_precondition(self.precondition.as_deref().unwrap_or("fresh"))?;
         let mut device = profile.build(self.seed);
@@ -63,8 +63,8 @@ impl Job {
         )
     }
 
-    fn check(&self) -> Result<(), SimulateError> {
-        let wrong = |message: &str, fix: &str| Err(SimulateError::new(message, fix));
+    fn check(&self) -> Result<(), UserError> {
+        let wrong = |message: &str, fix: &str| Err(UserError::new(message, fix));
         match (&self.requests, &self.preset) {
             (None, None) => {
                 return wrong(
@@ -117,10 +117,10 @@ impl Job {
     }
 
     /// Refuses to write the times over the requests.
-    fn check_files(&self) -> Result<(), SimulateError> {
+    fn check_files(&self) -> Result<(), UserError> {
         let same = |one: &Path, other: &Path| matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other);
         match (&self.requests, &self.times) {
-            (Some(requests), Some(times)) if same(requests, times) => Err(SimulateError::new(
+            (Some(requests), Some(times)) if same(requests, times) => Err(UserError::new(
                 format!(
                     "--times would overwrite the requests in {}",
                     times.display()
@@ -131,7 +131,7 @@ impl Job {
         }
     }
 
-    fn source(&self, capacity_sectors: u64) -> Result<(Box<dyn Source>, Pace), SimulateError> {
+    fn source(&self, capacity_sectors: u64) -> Result<(Box<dyn Source>, Pace), UserError> {
         match (&self.requests, &self.preset) {
             (Some(file), _) => self.trace(file, capacity_sectors),
             (None, name) => self.pattern(name.as_deref().unwrap_or_default(), capacity_sectors),
@@ -142,10 +142,10 @@ impl Job {
         &self,
         file: &Path,
         capacity_sectors: u64,
-    ) -> Result<(Box<dyn Source>, Pace), SimulateError> {
+    ) -> Result<(Box<dyn Source>, Pace), UserError> {
         let trace = Trace::open(file, capacity_sectors)?;
         if self.open && !trace.has(Column::ArrivalUs) {
-            return Err(SimulateError::new(
+            return Err(UserError::new(
                 format!(
                     "{}, line 1: no column arrival_us, which --open needs",
                     file.display()
@@ -166,11 +166,11 @@ impl Job {
         &self,
         name: &str,
         capacity_sectors: u64,
-    ) -> Result<(Box<dyn Source>, Pace), SimulateError> {
+    ) -> Result<(Box<dyn Source>, Pace), UserError> {
         let pattern =
-            Pattern::parse(name).map_err(|error| SimulateError::new(error.message, error.fix))?;
+            Pattern::parse(name).map_err(|error| UserError::new(error.message, error.fix))?;
         if u64::from(pattern.block_sectors()) > capacity_sectors {
-            return Err(SimulateError::new(
+            return Err(UserError::new(
                 format!("--preset {name}: one block is larger than the device"),
                 "choose a smaller block",
             ));
@@ -194,7 +194,7 @@ impl Job {
 ///
 /// # Errors
 /// Another word, or a share that is not above 0 and at most 1.
-pub fn parse_precondition(text: &str) -> Result<Precondition, SimulateError> {
+pub fn parse_precondition(text: &str) -> Result<Precondition, UserError> {
     let share = match text.split_once(':') {
         None if text == "random" => Some(1.0),
         Some(("random", share)) => share
@@ -207,7 +207,7 @@ pub fn parse_precondition(text: &str) -> Result<Precondition, SimulateError> {
         ("fresh", _) => Ok(Precondition::Fresh),
         ("sequential", _) => Ok(Precondition::Sequential),
         (_, Some(active_share)) => Ok(Precondition::Random { active_share }),
-        _ => Err(SimulateError::new(
+        _ => Err(UserError::new(
             format!("--precondition {text:?} is not known"),
             "use fresh, sequential, random or random:SHARE with a share above 0 and at most 1",
         )),

@@ -4,29 +4,19 @@
 //! access pattern; [`run`] owns time and submits them to the device; a [`Report`] has the figures. Memory
 //! does not grow with the number of requests, except where measured times are compared.
 
-mod clock;
-mod column;
-mod compare;
-mod error;
 mod feed;
 mod job;
-mod outstanding;
-mod pace;
 mod report;
 mod run;
 mod summary;
-mod tally;
 mod times;
 mod trace;
 
-pub use column::Column;
-pub use compare::{Comparison, demerit};
-pub use error::SimulateError;
 pub use feed::{Asked, Limited, Source};
 pub use job::{Job, parse_precondition};
-pub use pace::Pace;
 pub use report::{OpReport, Report};
-pub use run::{Limits, run};
+pub use run::{Limits, Pace, run};
 pub use summary::{Summary, summarize, summarize_all};
-pub use times::TimesFile;
-pub use trace::Trace;
+pub use tierwise_input::UserError;
+pub use times::{Comparison, TimesFile, demerit};
+pub use trace::{Column, Trace};

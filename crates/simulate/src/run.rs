@@ -1,15 +1,14 @@
 //! The loop that owns virtual time.
 
-use tierwise_device::{Completion, Device, Nanos, Written};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use crate::clock::CpuMeter;
-use crate::compare::Pairs;
+use tierwise_device::{Completion, Device, Nanos, RequestId, Written};
+
 use crate::feed::Feed;
-use crate::outstanding::{InFlight, Outstanding};
-use crate::pace::Arrivals;
-use crate::report::Totals;
-use crate::tally::Tallies;
-use crate::{Pace, Report, SimulateError, Source, TimesFile};
+use crate::report::{Tallies, Totals};
+use crate::times::Pairs;
+use crate::{Asked, Report, Source, TimesFile, UserError};
 
 /// Requests without any virtual time after which none is expected to pass.
 const AT_ONCE_MOST: u64 = 100_000;
@@ -42,7 +41,7 @@ pub fn run(
     pace: Pace,
     limits: Limits,
     times: Option<&mut TimesFile>,
-) -> Result<Report, SimulateError> {
+) -> Result<Report, UserError> {
     let feed = Feed::new(source);
     let arrivals = Arrivals::new(pace, limits.start_ns);
     let mut run = Run {
@@ -87,7 +86,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn drive(&mut self) -> Result<(), SimulateError> {
+    fn drive(&mut self) -> Result<(), UserError> {
         loop {
             if self.feed.is_low() {
                 self.refill()?;
@@ -111,7 +110,7 @@ impl Run<'_> {
     }
 
     /// Reads requests and writes times; neither counts as simulating.
-    fn refill(&mut self) -> Result<(), SimulateError> {
+    fn refill(&mut self) -> Result<(), UserError> {
         self.cpu.stop();
         self.require_time_to_pass()?;
         self.feed.refill()?;
@@ -123,10 +122,10 @@ impl Run<'_> {
     }
 
     /// A device that answers at once never reaches the end of a time.
-    fn require_time_to_pass(&self) -> Result<(), SimulateError> {
+    fn require_time_to_pass(&self) -> Result<(), UserError> {
         let timed = self.limits.until_ns < Nanos::MAX;
         if timed && self.submitted >= AT_ONCE_MOST && self.now == self.limits.start_ns {
-            return Err(SimulateError::new(
+            return Err(UserError::new(
                 "--duration: the device answers at once, so that no virtual time passes",
                 "give --count",
             ));
@@ -182,7 +181,7 @@ impl Run<'_> {
         }
     }
 
-    fn report(mut self) -> Result<Report, SimulateError> {
+    fn report(mut self) -> Result<Report, UserError> {
         let written = self.device.written();
         Report::of(&Totals {
             tallies: &self.tallies,
@@ -193,6 +192,143 @@ impl Run<'_> {
             cpu_ns: self.cpu.used_ns(),
             compared: self.pairs.comparison(),
         })
-        .ok_or_else(|| SimulateError::new("no request to simulate", "ask for at least one"))
+        .ok_or_else(|| UserError::new("no request to simulate", "ask for at least one"))
+    }
+}
+
+// Requests that the device has not completed yet.
+
+/// A request in the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    pub(crate) asked: Asked,
+    pub(crate) submitted_ns: Nanos,
+    /// Its place in the order of the source, from 0.
+    pub(crate) number: u64,
+}
+
+/// A table of them, whose index is the request's id; it grows to the largest number outstanding at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Outstanding {
+    table: Vec<InFlight>,
+    free: Vec<usize>,
+}
+
+impl Outstanding {
+    pub(crate) fn len(&self) -> usize {
+        self.table.len() - self.free.len()
+    }
+
+    pub(crate) fn add(&mut self, request: InFlight) -> RequestId {
+        match self.free.pop() {
+            Some(index) => {
+                self.table[index] = request;
+                index as RequestId
+            }
+            None => {
+                self.table.push(request);
+                (self.table.len() - 1) as RequestId
+            }
+        }
+    }
+
+    pub(crate) fn take(&mut self, id: RequestId) -> InFlight {
+        self.free.push(id as usize);
+        self.table[id as usize]
+    }
+}
+
+// When requests arrive: closed or open loop.
+
+/// When requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// A number of clients, each with one request outstanding; it asks again its think time after a
+    /// completion.
+    Closed {
+        /// Number of clients, at least 1.
+        depth: u32,
+    },
+    /// At the times that the source gives, independent of the device.
+    Open,
+}
+
+/// The arrivals of a run.
+#[derive(Debug)]
+pub(crate) enum Arrivals {
+    /// When each idle client asks next.
+    Closed(BinaryHeap<Reverse<Nanos>>),
+    Open,
+}
+
+impl Arrivals {
+    pub(crate) fn new(pace: Pace, start_ns: Nanos) -> Self {
+        match pace {
+            Pace::Closed { depth } => Self::Closed((0..depth).map(|_| Reverse(start_ns)).collect()),
+            Pace::Open => Self::Open,
+        }
+    }
+
+    /// When the next request arrives, or `None` if that depends on a completion or there is none.
+    pub(crate) fn next(&self, feed: &Feed<'_>) -> Option<Nanos> {
+        let asked = feed.peek()?;
+        match self {
+            Self::Closed(ready) => ready.peek().map(|&Reverse(at)| at),
+            Self::Open => Some(asked.arrival_ns),
+        }
+    }
+
+    pub(crate) fn arrived(&mut self) {
+        if let Self::Closed(ready) = self {
+            ready.pop();
+        }
+    }
+
+    pub(crate) fn completed(&mut self, at: Nanos, think_ns: Nanos) {
+        if let Self::Closed(ready) = self {
+            ready.push(Reverse(at + think_ns));
+        }
+    }
+}
+
+// The CPU time of a thread.
+
+/// CPU time that the calling thread has used, in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid place for one timespec.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(status, 0, "every Linux has this clock");
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Adds up CPU time between starts and stops.
+#[derive(Debug)]
+pub(crate) struct CpuMeter {
+    started_ns: u64,
+    used_ns: u64,
+}
+
+impl CpuMeter {
+    pub(crate) fn started() -> Self {
+        Self {
+            started_ns: thread_cpu_ns(),
+            used_ns: 0,
+        }
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.used_ns += thread_cpu_ns() - self.started_ns;
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.started_ns = thread_cpu_ns();
+    }
+
+    pub(crate) fn used_ns(&self) -> u64 {
+        self.used_ns
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tierwise_device::{Device, Nanos, Params, Precondition, Profile, Request};
 use tierwise_pattern::Pattern;
 
-use crate::{Limited, Limits, Pace, Report, SimulateError, run};
+use crate::{Limited, Limits, Pace, Report, UserError, run};
 
 const MIB: u32 = 1 << 20;
 const SEQUENTIAL: u32 = MIB;
@@ -51,7 +51,7 @@ pub struct Summary {
 ///
 /// # Errors
 /// None that a valid profile can cause.
-pub fn summarize(profile: &Profile) -> Result<Summary, SimulateError> {
+pub fn summarize(profile: &Profile) -> Result<Summary, UserError> {
     let used = Precondition::Random { active_share: 1.0 };
     let filled = match profile.params() {
         Params::Volume(_) => used,
@@ -142,7 +142,7 @@ impl Bench {
     }
 
     /// Lets a pattern settle, then measures it.
-    fn measure(&mut self, pattern: Pattern, length: Length) -> Result<Report, SimulateError> {
+    fn measure(&mut self, pattern: Pattern, length: Length) -> Result<Report, UserError> {
         self.seed += 1;
         let settled_ns = self.now + self.settling_ns;
         let mut requests = pattern.requests(self.device.capacity_sectors(), self.seed);
@@ -162,7 +162,7 @@ impl Bench {
         requests: impl Iterator<Item = Request>,
         depth: u32,
         count: u64,
-    ) -> Result<Report, SimulateError> {
+    ) -> Result<Report, UserError> {
         let report = run(
             &mut *self.device,
             &mut Limited::new(requests, count, 0),
@@ -185,7 +185,7 @@ fn is_settled(report: &Report) -> bool {
 }
 
 /// The figures of each profile, in their order, measured on as many threads as asked for.
-pub fn summarize_all(profiles: &[Profile], threads: usize) -> Vec<Result<Summary, SimulateError>> {
+pub fn summarize_all(profiles: &[Profile], threads: usize) -> Vec<Result<Summary, UserError>> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(vec![None; profiles.len()]);
     let take = || {

@@ -2,14 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use csv::ByteRecord;
 use flate2::bufread::MultiGzDecoder;
 use tierwise_device::{Nanos, Op, Request};
 use tierwise_input::Links;
 
-use crate::column::{self, Complaint};
-use crate::{Asked, Column, SimulateError, Source};
+use crate::{Asked, Source, UserError};
 
 const HEADER: &str = "begin with op,lbn,sectors[,think_ms][,arrival_us]; op is R, W, F or D";
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -34,9 +34,8 @@ impl Trace {
     ///
     /// # Errors
     /// A file that cannot be read, is empty, or whose columns are not those of [`Column`].
-    pub fn open(file: &Path, capacity_sectors: u64) -> Result<Self, SimulateError> {
-        let content =
-            decompressed(file).map_err(|error| SimulateError::unreadable(file, &error))?;
+    pub fn open(file: &Path, capacity_sectors: u64) -> Result<Self, UserError> {
+        let content = decompressed(file).map_err(|error| unreadable(file, &error))?;
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .trim(csv::Trim::All)
@@ -45,10 +44,10 @@ impl Trace {
             .from_reader(Box::new(content.chain(&b"\n"[..])) as Box<dyn Read>);
         let header = reader
             .byte_headers()
-            .map_err(|error| SimulateError::unreadable(file, &error))?
+            .map_err(|error| unreadable(file, &error))?
             .clone();
         let columns = columns(&header).map_err(|message| {
-            SimulateError::new(format!("{}, line 1: {message}", file.display()), HEADER)
+            UserError::new(format!("{}, line 1: {message}", file.display()), HEADER)
         })?;
         Ok(Self {
             file: file.to_owned(),
@@ -67,12 +66,12 @@ impl Trace {
     }
 
     /// Reads the next line that is not blank; returns whether there was one.
-    fn read_line(&mut self) -> Result<bool, SimulateError> {
+    fn read_line(&mut self) -> Result<bool, UserError> {
         loop {
             let is_there = self
                 .reader
                 .read_byte_record(&mut self.record)
-                .map_err(|error| SimulateError::unreadable(&self.file, &error))?;
+                .map_err(|error| unreadable(&self.file, &error))?;
             let is_blank = self.record.len() == 1 && self.record[0].is_empty();
             if !(is_there && is_blank) {
                 return Ok(is_there);
@@ -80,7 +79,7 @@ impl Trace {
         }
     }
 
-    fn parse(&mut self) -> Result<Asked, SimulateError> {
+    fn parse(&mut self) -> Result<Asked, UserError> {
         if self.record.len() != self.columns.len() {
             let message = format!(
                 "{} fields, where the first line has {}",
@@ -113,7 +112,7 @@ impl Trace {
         Ok(line.asked)
     }
 
-    fn check_extent(&self, request: &Request) -> Result<(), SimulateError> {
+    fn check_extent(&self, request: &Request) -> Result<(), UserError> {
         if request.op == Op::Flush {
             return Ok(());
         }
@@ -132,12 +131,12 @@ impl Trace {
         Ok(())
     }
 
-    fn wrong(&self, column: Option<Column>, message: &str, fix: &str) -> SimulateError {
+    fn wrong(&self, column: Option<Column>, message: &str, fix: &str) -> UserError {
         let line = self.reader.position().line() - 1;
         let column = column.map_or(String::new(), |column| {
             format!(", column {}", column.name())
         });
-        SimulateError::new(
+        UserError::new(
             format!("{}, line {line}{column}: {message}", self.file.display()),
             fix,
         )
@@ -145,7 +144,7 @@ impl Trace {
 }
 
 impl Source for Trace {
-    fn next(&mut self) -> Result<Option<Asked>, SimulateError> {
+    fn next(&mut self) -> Result<Option<Asked>, UserError> {
         if self.read_line()? {
             self.requests += 1;
             return self.parse().map(Some);
@@ -155,7 +154,7 @@ impl Source for Trace {
                 "{} has no request below its first line",
                 self.file.display()
             );
-            return Err(SimulateError::new(message, "add one request a line"));
+            return Err(UserError::new(message, "add one request a line"));
         }
         Ok(None)
     }
@@ -190,13 +189,11 @@ impl Line {
         match column {
             Column::Op => asked.request.op = op(text)?,
             Column::Lbn | Column::Sectors if asked.request.op == Op::Flush && text.is_empty() => {}
-            Column::Lbn => asked.request.sector = column::whole(text)?,
-            Column::Sectors => asked.request.sectors = column::whole(text)?,
-            Column::ThinkMs | Column::InterarrivalUs => {
-                asked.think_ns = column::time_ns(column, text)?
-            }
-            Column::ArrivalUs => asked.arrival_ns = column::time_ns(column, text)?,
-            Column::ServiceUs => asked.measured_ns = Some(column::time_ns(column, text)?),
+            Column::Lbn => asked.request.sector = whole(text)?,
+            Column::Sectors => asked.request.sectors = whole(text)?,
+            Column::ThinkMs | Column::InterarrivalUs => asked.think_ns = time_ns(column, text)?,
+            Column::ArrivalUs => asked.arrival_ns = time_ns(column, text)?,
+            Column::ServiceUs => asked.measured_ns = Some(time_ns(column, text)?),
         }
         Ok(())
     }
@@ -277,4 +274,112 @@ fn decompressed(file: &Path) -> std::io::Result<Box<dyn Read>> {
         inner,
         line_bytes: 0,
     }))
+}
+
+fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> UserError {
+    UserError::new(
+        format!("cannot read {}: {error}", file.display()),
+        "give a readable CSV file, or one compressed with gzip",
+    )
+}
+
+// The columns that a file of requests may have, and how their values are read.
+
+/// Longest time that a file may name, in nanoseconds: some 30 years, so that sums of times fit.
+const LONGEST_NS: f64 = 1e18;
+
+/// A column of a file of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// `R`ead, `W`rite, `F`lush or `D`iscard.
+    Op,
+    /// First sector, of 512 bytes; of no meaning for a flush.
+    Lbn,
+    /// Length in sectors; of no meaning for a flush.
+    Sectors,
+    /// Between the completion and the next request of the same client, in milliseconds.
+    ThinkMs,
+    /// The same in microseconds, as in the measurements that DiskSim was validated with.
+    InterarrivalUs,
+    /// When the request arrives in an open loop, in microseconds; never earlier than the one before.
+    ArrivalUs,
+    /// The service time that was measured, in microseconds, to compare the model's with.
+    ServiceUs,
+}
+
+impl Column {
+    /// All of them; the first three are required.
+    pub const ALL: [Self; 7] = [
+        Self::Op,
+        Self::Lbn,
+        Self::Sectors,
+        Self::ThinkMs,
+        Self::InterarrivalUs,
+        Self::ArrivalUs,
+        Self::ServiceUs,
+    ];
+
+    /// Its name in the first line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Op => "op",
+            Self::Lbn => "lbn",
+            Self::Sectors => "sectors",
+            Self::ThinkMs => "think_ms",
+            Self::InterarrivalUs => "interarrival_us",
+            Self::ArrivalUs => "arrival_us",
+            Self::ServiceUs => "service_us",
+        }
+    }
+
+    /// Whether a file must have it.
+    pub const fn is_required(self) -> bool {
+        matches!(self, Self::Op | Self::Lbn | Self::Sectors)
+    }
+
+    /// Nanoseconds in one of its units.
+    const fn unit_ns(self) -> f64 {
+        match self {
+            Self::ThinkMs => 1e6,
+            _ => 1e3,
+        }
+    }
+
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|column| column.name() == name)
+    }
+}
+
+/// The fault of a value, as a text to follow it, and its fix.
+pub(crate) type Complaint = (&'static str, &'static str);
+
+/// Reads a whole number that is not negative.
+pub(crate) fn whole<T: FromStr>(text: &str) -> Result<T, Complaint> {
+    text.parse().map_err(|_| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match (is_number, text.starts_with('-')) {
+            (true, true) => ("is negative", "give a number from 0 on"),
+            (true, false) => ("is too large", "give a smaller number"),
+            _ => ("is not a whole number", "give a whole number from 0 on"),
+        }
+    })
+}
+
+/// Reads a time in the unit of its column, as nanoseconds.
+pub(crate) fn time_ns(column: Column, text: &str) -> Result<Nanos, Complaint> {
+    let value: f64 = text
+        .parse()
+        .map_err(|_| ("is not a number", "give a time from 0 on"))?;
+    let ns = value * column.unit_ns();
+    if ns.is_nan() {
+        return Err(("is not a number", "give a time from 0 on"));
+    }
+    if ns < 0.0 {
+        return Err(("is negative", "give a time from 0 on"));
+    }
+    if ns > LONGEST_NS {
+        return Err(("is too large", "give a shorter time"));
+    }
+    Ok(ns.round() as Nanos)
 }

@@ -7,10 +7,7 @@ use rusqlite::{Rows as Returned, Statement, ToSql};
 use tierwise_load::sql::Template;
 use tierwise_load::{Arguments, Client, Connector, Failure, LoadError, Outcome, Rows, Value};
 
-use crate::address::Address;
-use crate::cap::StatementCap;
-use crate::failure::failure;
-use crate::session::Session;
+use crate::session::{Address, Session, StatementCap, failure};
 
 /// Rows appended in one transaction: a flush each is little, and others wait for the lock only a moment.
 const ROWS_PER_TRANSACTION: usize = 10_000;

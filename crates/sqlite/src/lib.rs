@@ -5,24 +5,17 @@
 //! journal, temporary files and the log's index elsewhere; [`SqliteConnector`] opens clients on it for
 //! [`tierwise_load`]; [`Database`] keeps the database open, and reads its counters.
 
-mod address;
-mod cap;
 mod client;
-mod counts;
-mod database;
-mod failure;
 mod file;
 mod places;
 mod session;
 mod vfs;
-mod wal_index;
 
-pub use address::Address;
 pub use client::{SqliteClient, SqliteConnector};
-pub use counts::{Count, Counts, Requests};
-pub use database::Database;
+pub use file::{Count, Counts, Requests};
 pub use places::Places;
 pub use rusqlite::types::Value;
+pub use session::{Address, Database};
 pub use vfs::Vfs;
 
 /// Version of the SQLite that is compiled in.

@@ -1,11 +1,17 @@
 //! A connection, set up as its address says, that reports its counts.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, ffi};
-use tierwise_load::Failure;
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
-use crate::address::Address;
-use crate::failure::failure;
+use rusqlite::types::Value;
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, ffi};
+use serde::Deserialize;
+use tierwise_load::{Failure, LoadError};
+
+use crate::file::Counts;
+use crate::places::Places;
 use crate::vfs::Vfs;
 
 pub(crate) struct Session {
@@ -65,5 +71,218 @@ impl Session {
             ffi::sqlite3_db_status(handle, counter, &mut now, &mut highest, 1);
         }
         now as u64
+    }
+}
+
+// The address of a database for its connections.
+
+/// Where a database is, and how each connection to it is set up.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Address {
+    /// Where its files are.
+    pub places: Places,
+    /// Names and values of PRAGMAs, executed in this order by each connection.
+    pub pragmas: Vec<(String, String)>,
+}
+
+impl Address {
+    /// Read it from JSON.
+    ///
+    /// # Errors
+    /// If the text is no address, a directory is not there, or a PRAGMA is more than a word or a number.
+    pub fn parse(json: &str) -> Result<Self, LoadError> {
+        let mut address: Self =
+            serde_json::from_str(json).map_err(|error| LoadError::Address(error.to_string()))?;
+        let is_word = |text: &str| {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            !text.is_empty() && text.chars().all(is_part)
+        };
+        if let Some((name, value)) = address
+            .pragmas
+            .iter()
+            .find(|(n, v)| !is_word(n) || !is_word(v))
+        {
+            return Err(LoadError::Address(format!(
+                "PRAGMA {name} = {value} is no word or number"
+            )));
+        }
+        let canonical = address.places.canonical();
+        address.places = canonical.map_err(|error| LoadError::Address(error.to_string()))?;
+        Ok(address)
+    }
+}
+
+// Statements that are stopped when their time is over.
+
+/// Instructions of SQLite's machine between two looks at the clock: far less than a millisecond.
+const LOOK_INSTRUCTIONS: i32 = 1000;
+
+/// The time that each statement of one connection has, if there is a limit.
+pub(crate) struct StatementCap {
+    cap: Option<Duration>,
+    started: Instant,
+    /// When the statement under way must end, since `started`.
+    ends_ns: Arc<AtomicU64>,
+}
+
+impl StatementCap {
+    pub fn none() -> Self {
+        Self {
+            cap: None,
+            started: Instant::now(),
+            ends_ns: Arc::default(),
+        }
+    }
+
+    /// Change the limit of the statements to come.
+    pub fn set(
+        &mut self,
+        cap: Option<Duration>,
+        connection: &mut Connection,
+    ) -> rusqlite::Result<()> {
+        let was_set = self.cap.is_some();
+        self.cap = cap;
+        match cap {
+            Some(_) if !was_set => {
+                let (started, ends_ns) = (self.started, Arc::clone(&self.ends_ns));
+                let is_over =
+                    move || started.elapsed().as_nanos() as u64 > ends_ns.load(Ordering::Relaxed);
+                connection.progress_handler(LOOK_INSTRUCTIONS, Some(is_over))
+            }
+            None if was_set => connection.progress_handler(0, None::<fn() -> bool>),
+            _ => Ok(()),
+        }
+    }
+
+    /// A statement begins.
+    pub fn begin(&self) {
+        if let Some(cap) = self.cap {
+            let end = self.started.elapsed() + cap;
+            self.ends_ns.store(end.as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+// SQLite's errors in the form that clients report.
+
+/// The failure of a statement; where a device refused, including the request that it refused.
+pub(crate) fn failure(error: &Error, vfs: &Vfs) -> Failure {
+    let message = message(error);
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure {
+            retry: true,
+            ..Failure::new(message)
+        },
+        Some(ErrorCode::OperationInterrupted) => Failure::capped(message),
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
+            let refused = vfs.failure().map(|refused| format!(" ({refused})"));
+            Failure::new(message + &refused.unwrap_or_default())
+        }
+        _ => Failure::new(message),
+    }
+}
+
+/// In SQLite's words, without the statement, which callers name themselves.
+fn message(error: &Error) -> String {
+    match error {
+        Error::SqliteFailure(_, Some(message)) | Error::SqlInputError { msg: message, .. } => {
+            message.clone()
+        }
+        other => other.to_string(),
+    }
+}
+
+// The connection that keeps a database open, makes its tables and reads its counters.
+
+/// A database that is open: while it is, its log outlives the clients.
+pub struct Database {
+    open: Mutex<Option<(Session, StatementCap)>>,
+    vfs: &'static Vfs,
+}
+
+impl Database {
+    /// Make the database, or open it and recover if it was not closed.
+    ///
+    /// # Errors
+    /// If a device refuses, or the files are no database.
+    pub fn open(address: &Address) -> Result<Self, Failure> {
+        let session = Session::open(address)?;
+        let vfs = session.vfs;
+        // Only a statement that reads looks for something to recover.
+        let looked = session.rows("SELECT count(*) FROM sqlite_schema");
+        looked.map_err(|error| failure(&error, vfs))?;
+        // A new journal makes SQLite flush the directory, which here is not that of the database file.
+        let flushed = File::open(&address.places.data).and_then(|directory| directory.sync_all());
+        flushed.map_err(|error| Failure::new(format!("flush of data's directory: {error}")))?;
+        Ok(Self {
+            open: Mutex::new(Some((session, StatementCap::none()))),
+            vfs,
+        })
+    }
+
+    /// Run one statement and give its rows, empty for one that returns none.
+    ///
+    /// # Errors
+    /// If the database is closed or SQLite refuses.
+    pub fn query(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failure> {
+        self.query_within(sql, None)
+    }
+
+    /// As [`Database::query`], but stopped, and failed as `capped`, if it takes longer than this.
+    ///
+    /// # Errors
+    /// If the time is over, the database is closed or SQLite refuses.
+    pub fn query_within(
+        &self,
+        sql: &str,
+        cap: Option<Duration>,
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let mut open = self.locked();
+        let (session, limit) = open
+            .as_mut()
+            .ok_or_else(|| Failure::new("the database is closed"))?;
+        let rows = limit.set(cap, &mut session.connection).and_then(|()| {
+            limit.begin();
+            session.rows(sql)
+        });
+        session.hand_in();
+        rows.map_err(|error| failure(&error, self.vfs))
+    }
+
+    /// Write all of the write-ahead log into the database file; later records begin at the log's start.
+    ///
+    /// The log's file keeps its size, as it does at SQLite's own checkpoints: overwriting it costs a flush
+    /// less than growing it.
+    ///
+    /// # Errors
+    /// If a client prevents it for as long as the busy timeout allows, or a device refuses.
+    pub fn checkpoint(&self) -> Result<(), Failure> {
+        let told = self.query("PRAGMA wal_checkpoint(RESTART)")?;
+        match told.first().and_then(|row| row.first()) {
+            Some(Value::Integer(0)) => Ok(()),
+            _ => Err(Failure::new(
+                "a transaction of a client is in the way of the checkpoint",
+            )),
+        }
+    }
+
+    /// Totals of all connections of this process.
+    pub fn counts(&self) -> &'static Counts {
+        &self.vfs.counts
+    }
+
+    /// The last request that the operating system refused, if any.
+    pub fn refused(&self) -> Option<String> {
+        self.vfs.failure()
+    }
+
+    /// Close; the last connection to do so empties the write-ahead log.
+    pub fn close(&self) {
+        self.locked().take();
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<(Session, StatementCap)>> {
+        self.open.lock().expect("no panic under the lock")
     }
 }

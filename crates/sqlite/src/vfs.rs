@@ -3,7 +3,7 @@
 //! It stands on the VFS `unix`, which does all the work. This one gives it other names for the write-ahead
 //! log, the rollback journal and temporary files, where they are opened, deleted and looked for. The VFS
 //! `unix` makes up the name of the log's index itself, so that is changed in its system calls
-//! ([`crate::wal_index`]).
+//! ([`crate::places`]).
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
@@ -11,10 +11,8 @@ use std::sync::Mutex;
 
 use rusqlite::ffi;
 
-use crate::counts::{Counts, Kind};
-use crate::file;
-use crate::places::{Names, Places};
-use crate::wal_index;
+use crate::file::{self, Counts, Kind};
+use crate::places::{self, Names, Places};
 
 /// The files of one database, as all connections of this process see them. Never freed: SQLite keeps it.
 pub struct Vfs {
@@ -43,7 +41,7 @@ impl Vfs {
         }
         let made = Self::register(places, registered.len());
         registered.push(made);
-        wal_index::redirect(made.base);
+        places::redirect(made.base);
         made
     }
 

@@ -4,18 +4,10 @@
 //! rows of the specification's generator; the keys of the refresh sets follow clause 4.2.3. Rows are made in
 //! batches of bounded size, whatever the scale factor.
 
-mod error;
-mod keys;
 mod lines;
-mod pool;
 mod source;
 mod table;
-mod write;
 
-pub use error::TpchError;
-pub use keys::{RefreshKeys, SETS_MAX};
-pub use lines::Lines;
-pub use pool::release_text;
-pub use source::Source;
-pub use table::{Column, Kind, Table};
-pub use write::write_file;
+pub use lines::{Lines, release_text, write_file};
+pub use source::{Source, TpchError};
+pub use table::{Column, Kind, RefreshKeys, SETS_MAX, Table};

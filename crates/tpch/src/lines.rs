@@ -1,8 +1,11 @@
 //! Rows as lines of text, made a batch at a time.
 
 use std::fmt::{Display, Write};
+use std::fs::File;
+use std::io::Write as _;
 use std::ops::Range;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::{
@@ -11,10 +14,8 @@ use tpchgen::generators::{
 };
 use tpchgen::text::TextPool;
 
-use crate::keys::{SETS_MAX, inserted_key, order_number};
-use crate::pool::text_pool;
-use crate::source::Source;
-use crate::table::Table;
+use crate::source::{Source, TpchError};
+use crate::table::{SETS_MAX, Table, inserted_key, order_number};
 
 /// Separates the fields of a line; no field holds one.
 const SEPARATOR: char = '|';
@@ -144,4 +145,56 @@ fn write_lines(rows: impl Iterator<Item = impl Display>, text: &mut String) {
         debug_assert_eq!(last, Some(SEPARATOR), "the generator ends each field");
         text.push('\n');
     }
+}
+
+// The text that comments are cut from (TPC-H specification, clause 4.2.2.14).
+
+/// As the specification has it.
+const BYTES: f64 = (300 * 1024 * 1024) as f64;
+/// Enough for comments not to repeat too soon in the smallest tables.
+const BYTES_MIN: f64 = (3 * 1024 * 1024) as f64;
+
+/// Kept from one table to the next: it takes longer to make than most tables.
+static KEPT: Mutex<Option<Arc<TextPool>>> = Mutex::new(None);
+
+/// The pool for tables of that size.
+///
+/// Below scale factor 1 it shrinks with the tables: only comments then differ from dbgen's. A pool three
+/// times the size of its database would not fit into the memory that a study allows an engine.
+pub(crate) fn text_pool(scale_factor: f64) -> Arc<TextPool> {
+    let bytes = (BYTES * scale_factor).clamp(BYTES_MIN, BYTES) as i32;
+    // Locked while the pool is made, so that other threads wait for it rather than make another.
+    let mut kept = KEPT.lock().expect("no panic under the lock");
+    if let Some(pool) = kept.as_ref().filter(|pool| pool.size() == bytes) {
+        return Arc::clone(pool);
+    }
+    let pool = Arc::new(TextPool::new(bytes, Distributions::static_default()));
+    *kept = Some(Arc::clone(&pool));
+    pool
+}
+
+/// Give back the memory that is kept for the next table: up to 300 MiB.
+pub fn release_text() {
+    *KEPT.lock().expect("no panic under the lock") = None;
+}
+
+// Tables as files, for engines that load files.
+
+/// Write one of `parts` parts as lines of fields separated by `|`; returns the number of rows.
+///
+/// # Errors
+/// If there is no such part, or the file cannot be written.
+pub fn write_file(source: Source, part: u32, parts: u32, path: &Path) -> Result<u64, TpchError> {
+    let failed = |error| TpchError::Write {
+        path: path.to_owned(),
+        source: error,
+    };
+    let mut lines = source.lines(part, parts)?;
+    let mut file = File::create(path).map_err(failed)?;
+    let mut rows = 0;
+    while let Some(text) = lines.next_text() {
+        rows += text.bytes().filter(|&byte| byte == b'\n').count() as u64;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+    }
+    Ok(rows)
 }

@@ -1,9 +1,12 @@
 //! A request for rows: a table, or its refresh sets, at one size.
 
-use crate::error::TpchError;
-use crate::keys::{RefreshKeys, SETS_MAX};
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
 use crate::lines::Lines;
-use crate::table::{SCALE_FACTOR_MAX, SCALE_FACTOR_MIN, Table};
+use crate::table::{RefreshKeys, SCALE_FACTOR_MAX, SCALE_FACTOR_MIN, SETS_MAX, Table};
 
 /// Rows that the generator counts by and makes at a time: half a megabyte of text.
 const BATCH_ROWS: u64 = 1000;
@@ -102,4 +105,47 @@ impl Source {
         };
         batches.max(1) as u32
     }
+}
+
+// Errors in a request for rows.
+
+/// Why there are no rows.
+#[derive(Debug, Error)]
+pub enum TpchError {
+    /// No such table.
+    #[error("unknown table {name:?}; use one of {}", known_tables())]
+    UnknownTable {
+        /// As it was given.
+        name: String,
+    },
+    /// The tables make no sense at that size.
+    #[error("scale factor {0} is not between {SCALE_FACTOR_MIN} and {SCALE_FACTOR_MAX}")]
+    ScaleFactor(f64),
+    /// Only orders and their items are refreshed.
+    #[error("table {} has no refresh sets; orders and lineitem have", .0.name())]
+    NotRefreshed(Table),
+    /// There are no orders left to delete.
+    #[error("{0} refresh sets are more than {SETS_MAX}, after which all first orders are gone")]
+    Sets(u32),
+    /// A piece that is not there.
+    #[error("part {part} of {parts}: parts are numbered from 1")]
+    Part {
+        /// Asked for.
+        part: u32,
+        /// There are.
+        parts: u32,
+    },
+    /// A file could not be written.
+    #[error("{path}: {source}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn known_tables() -> String {
+    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+    names.join(", ")
 }

@@ -15,7 +15,8 @@ use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, Role, StateKind, 
 
 use crate::Place;
 use crate::constants::{EARLY_NS, WOKEN_NS};
-use crate::rows::{PAGE_SECTORS, Rows, SECTOR_BYTES};
+use crate::rows::Rows;
+use tierwise_recording::{PAGE_SECTORS, SECTOR_BYTES};
 
 const MOST_READ_AHEAD_SECTORS: i128 = 4096;
 

@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tierwise_recording::{Block, BlockOp, CallKind, Recording, Role, State, ThreadClass};
+use tierwise_recording::{
+    Block, BlockOp, CallKind, Recording, Role, SECTOR_BYTES, State, ThreadClass,
+};
 
 use crate::TimeCategory;
-use crate::rows::{SECTOR_BYTES, cpu_ns};
-use crate::timeline::wait::{role_of_use, time_use};
+use crate::rows::cpu_ns;
+use crate::timeline::{role_of_use, time_use};
 use crate::transactions::sessions::raw_sessions;
 use crate::view::View;
 

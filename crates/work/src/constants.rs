@@ -42,9 +42,9 @@ constants! {
     /// to 8 µs from a sync's end to its waiters' start, 2 cores of an EPYC in a virtual machine.
     RECHECK_NS: u64 = 2_000;
     // Commits and flushes of the log
-    /// Most time on a core from the end of a flush until the leader wakes the first waiter. Measured: 9 µs at the
-    /// median, 17 µs at the 97th percentile, more where the machine is crowded; PostgreSQL, 2 cores of an
-    /// EPYC in a virtual machine.
+    /// A wakeup belongs to a flush if its leader ran for at most this time since the flush ended. Limit; measured
+    /// until the first wakeup: 9 µs at the median, 17 µs at the 97th percentile, more where the machine is
+    /// crowded; PostgreSQL, 2 cores of an EPYC in a virtual machine.
     FIRST_WAKE_NS: u64 = 100_000;
     /// Most time on a core between the wakeups of one chain. Measured: 4.5 µs at the median, 12 µs at the 97th
     /// percentile; PostgreSQL, 2 cores of an EPYC in a virtual machine.

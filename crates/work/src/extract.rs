@@ -2,22 +2,22 @@
 
 use tierwise_recording::{Recording, ThreadClass};
 
-use crate::emit::emitter::{Appending, Emitter, empty_session};
-use crate::emit::{background, log_rules};
+use crate::emit::background;
+use crate::emit::emitter::{self, Appending, Emitter, empty_session};
+use crate::model::mechanism;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::page_cache::{cache_size, dirty_pages};
-use crate::storage::devices;
-use crate::timeline::idle_cores;
+use crate::storage::syncs;
 use crate::transactions::boundaries::{boundaries, set_ends};
 use crate::transactions::observed::{self, Counted};
 use crate::transactions::sessions::{
-    RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
+    self, RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
 };
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
-use crate::transactions::{clients, database_lock, hot_locks};
+use crate::transactions::{database_lock, hot_locks};
 use crate::view::View;
-use crate::{Disabled, Grouping, ReadCpu, Work, WorkError, ablation, limits};
+use crate::{Disabled, Grouping, ReadCpu, UserError, Work, limits, timeline};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -27,7 +27,7 @@ impl Work {
     ///
     /// # Errors
     /// If it has no bursts or no session that did anything.
-    pub fn from_recording(recording: &Recording) -> Result<Self, WorkError> {
+    pub fn from_recording(recording: &Recording) -> Result<Self, UserError> {
         Self::without(recording, Disabled::default())
     }
 
@@ -35,11 +35,11 @@ impl Work {
     ///
     /// # Errors
     /// As [`Self::from_recording`].
-    pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, WorkError> {
+    pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, UserError> {
         let view = View::new(recording);
         let sessions = raw_sessions(&view);
         if view.span_ns() == 0 || sessions.is_empty() {
-            return Err(WorkError::new(
+            return Err(UserError::new(
                 "the recording holds no session that did anything",
                 "record while the database serves its clients, and check the rules for classes of threads",
             ));
@@ -72,7 +72,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     let mut emitter = Emitter::new(view, &dependencies, appending, &reuse_distances);
     let mut sessions = Vec::new();
     for (name, turns) in names.into_iter().zip(&turns) {
-        let client = clients::thread_of(view, turns);
+        let client = sessions::thread_of(view, turns);
         let mut session = empty_session(name, ThreadClass::Session, client);
         for turn in turns {
             emitter.turn(turn, &mut session);
@@ -80,7 +80,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         sessions.push(session);
     }
     let read_cpu = ReadCpu::new(&sessions, &emitter.read_calls);
-    let log = log_rules::log(&emitter);
+    let log = emitter::log(&emitter);
     let replica = view.flushes.replica;
     sessions.extend(replica.map(|replica| background::replica_session(&mut emitter, replica)));
     let ended = turns.iter().flatten().filter(|turn| turn.ends);
@@ -99,9 +99,9 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         scripts: emitter.syncs.scripts,
         log,
         locks,
-        cold_factor: Some(idle_cores::mean_cold_factor(&view.recording.states)),
+        cold_factor: Some(timeline::mean_cold_factor(&view.recording.states)),
         foreign_cpu_share: others_share(view),
-        devices: devices::devices(view),
+        devices: syncs::devices(view),
         footprints: regions.map(|(role, region)| (*role, region.used)).collect(),
         cached_roles: cache_size::cached_roles(view),
         most_dirty_bytes: dirty_pages::most_dirty_bytes(view),
@@ -110,7 +110,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         unassigned: limits::unassigned(view),
         limits: Vec::new(),
     };
-    ablation::strip(&mut work);
+    mechanism::strip(&mut work);
     work.limits = limits::limits(view, &work, unexplained);
     work
 }

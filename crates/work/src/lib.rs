@@ -1,6 +1,5 @@
 //! Converts a recording into work: what the run requires of a machine, independent of its devices' times.
 
-mod ablation;
 mod address_space;
 mod breakdown;
 pub mod constants;
@@ -26,7 +25,8 @@ pub(crate) use model::step::Place;
 pub use model::step::{Delay, Step};
 pub use model::work::{
     CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu, RecordedDevice,
-    RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work, WorkError,
+    RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
 };
-pub use timeline::idle_cores::cold_factor;
+pub use tierwise_recording::UserError;
+pub use timeline::cold_factor;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -100,10 +100,8 @@ KNOWN_CIRCLES: list[set[str]] = [
         "stations/locks.rs",
         "stations/log.rs",
         "stations/log_replica.rs",
-        "stations/second_log.rs",
         "stations/signals.rs",
         "stations/sync.rs",
-        "stations/wal.rs",
     },
 ]
 

@@ -11,27 +11,16 @@
 //! second; the time of exclusive or; locks on stripes; logs against the write hole; scrubbing; a second failure.
 
 mod cache;
-mod destage;
-mod extents;
 mod health;
 mod layout;
-mod level;
-mod member;
 mod members;
 mod model;
 mod params;
 mod parity;
-mod preload;
-mod rebuild;
 mod rebuilding;
-mod runs;
-mod serve;
 mod slab;
-mod touched;
-mod tournament;
 mod write_back;
 
-pub use level::Level;
-pub use member::Member;
+pub use layout::Level;
 pub use model::Array;
-pub use params::{ArrayParams, ControllerParams, RebuildParams};
+pub use params::{ArrayParams, ControllerParams, Member, RebuildParams};

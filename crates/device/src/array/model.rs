@@ -1,17 +1,18 @@
 //! The array as a [`Device`]: takes requests, keeps the members at work, reports completions.
 
-use super::destage::Destage;
-use super::extents::Extents;
+use std::ops::Range;
+
 use super::health::Health;
 use super::layout::Layout;
-use super::member::Member;
 use super::members::Members;
 use super::params::{ArrayParams, ControllerParams};
-use super::rebuild::Rebuild;
 use super::slab::Slab;
-use super::touched::Touched;
-use crate::due::DueList;
-use crate::forward::Forward;
+use crate::array::cache::Destage;
+use crate::array::health::Rebuild;
+use crate::array::layout::{Extent, Extents, Touched};
+use crate::array::params::Member;
+use crate::array::parity::Row;
+use crate::driver::{DueList, Forward};
 use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, RequestId, Written};
 
@@ -207,6 +208,244 @@ impl Device for Array {
         Written {
             host_sectors: self.host_sectors,
             ..self.members.written()
+        }
+    }
+}
+
+// From requests of the host to commands for members, and back.
+
+impl Array {
+    /// Begins a request that the controller has handled.
+    pub(super) fn start(&mut self, now: Nanos, host: u32) {
+        let request = self.hosts[host].request;
+        match request.op {
+            Op::Flush => self.flush(now, host),
+            _ if request.sectors == 0 => self.complete(now, host),
+            Op::Read if self.is_cached(&request) => self.complete(now, host),
+            Op::Read => self.read(now, host),
+            Op::Write if self.takes(&request) => self.cache_write(now, host),
+            Op::Write => self.write_through(now, host),
+            Op::Discard => self.write_data(now, host),
+        }
+    }
+
+    fn read(&mut self, now: Nanos, host: u32) {
+        let request = self.hosts[host].request;
+        self.extents.clear();
+        self.locate_read(request.sector, u64::from(request.sectors));
+        let task = self.open_task(Owner::Host(host), 0);
+        self.send_reads(now, task);
+    }
+
+    /// Finds what members must read; with parity and a failed member, row by row.
+    fn locate_read(&mut self, sector: u64, sectors: u64) {
+        if self.health.is_whole() || self.layout.copies() > 1 {
+            self.layout.data(sector, sectors, &mut self.extents);
+            return;
+        }
+        let (size, end) = (self.layout.row_sectors(), sector + sectors);
+        for row in sector / size..end.div_ceil(size) {
+            self.layout.touch(row, sector, end, &mut self.touched);
+            if let Some(row) = Row::new(&self.layout, &self.health, row, &self.touched) {
+                row.read(&mut self.extents);
+            }
+        }
+    }
+
+    fn write_through(&mut self, now: Nanos, host: u32) {
+        let Request {
+            sector, sectors, ..
+        } = self.hosts[host].request;
+        if self.layout.parity(0).is_none() {
+            self.write_data(now, host);
+            return;
+        }
+        let (size, end) = (self.layout.row_sectors(), sector + u64::from(sectors));
+        let (first_whole, end_whole) = (sector.div_ceil(size), end / size);
+        if first_whole < end_whole {
+            self.write_whole_rows(now, host, first_whole, end_whole);
+        }
+        for row in sector / size..end.div_ceil(size) {
+            if !(first_whole..end_whole).contains(&row) {
+                self.write_row(now, Owner::Host(host), row);
+            }
+        }
+    }
+
+    /// Passes a write or discard to every member that holds a part of it, without parity.
+    fn write_data(&mut self, now: Nanos, host: u32) {
+        let request = self.hosts[host].request;
+        self.extents.clear();
+        let sectors = u64::from(request.sectors);
+        self.layout.data(request.sector, sectors, &mut self.extents);
+        let task = self.open_task(Owner::Host(host), 0);
+        self.send_writes(now, task, request.op, request.fua);
+    }
+
+    /// Writes rows from `first` to `end`, data and parity, without reading.
+    fn write_whole_rows(&mut self, now: Nanos, host: u32, first: u64, end: u64) {
+        let chunk = self.layout.chunk();
+        self.extents.clear();
+        for member in 0..self.layout.members() {
+            self.extents.add(member, first * chunk, end * chunk);
+        }
+        let task = self.open_task(Owner::Host(host), 0);
+        let fua = self.hosts[host].request.fua;
+        self.send_writes(now, task, Op::Write, fua);
+    }
+
+    /// Writes the touched part of one row, after the reads that its parity needs.
+    pub(super) fn write_row(&mut self, now: Nanos, owner: Owner, row: u64) {
+        let task = self.open_task(owner, row);
+        self.touch(owner, row);
+        self.extents.clear();
+        if let Some(row) = Row::new(&self.layout, &self.health, row, &self.touched) {
+            row.read_before_write(&mut self.extents);
+        }
+        if self.extents.is_empty() {
+            self.finish_row(now, task);
+        } else {
+            self.tasks[task].writes_follow = true;
+            self.send_reads(now, task);
+        }
+    }
+
+    fn finish_row(&mut self, now: Nanos, task: u32) {
+        let Task { owner, row, .. } = self.tasks[task];
+        self.touch(owner, row);
+        self.extents.clear();
+        if let Some(row) = Row::new(&self.layout, &self.health, row, &self.touched) {
+            row.write(&mut self.extents);
+        }
+        let fua = match owner {
+            Owner::Host(host) => self.hosts[host].request.fua,
+            Owner::Batch(_) | Owner::Rebuild => false,
+        };
+        self.send_writes(now, task, Op::Write, fua);
+    }
+
+    fn touch(&mut self, owner: Owner, row: u64) {
+        match owner {
+            Owner::Host(host) => {
+                let request = self.hosts[host].request;
+                let end = request.sector + u64::from(request.sectors);
+                self.layout
+                    .touch(row, request.sector, end, &mut self.touched);
+            }
+            Owner::Batch(batch) => self.touch_dirty(batch),
+            Owner::Rebuild => {}
+        }
+    }
+
+    pub(super) fn flush_members(&mut self, now: Nanos, host: u32) {
+        let task = self.open_task(Owner::Host(host), 0);
+        let absent = self.health.absent();
+        for member in (0..self.layout.members()).filter(|&member| absent != Some(member)) {
+            self.send(now, task, member, Op::Flush, 0..0, false);
+        }
+    }
+
+    pub(super) fn open_task(&mut self, owner: Owner, row: u64) -> u32 {
+        if let Owner::Host(host) = owner {
+            self.hosts[host].tasks += 1;
+        }
+        self.tasks.insert(Task {
+            owner,
+            row,
+            writes_follow: false,
+            remaining: 0,
+        })
+    }
+
+    /// Reads the extents, each from one of the members that hold it.
+    pub(super) fn send_reads(&mut self, now: Nanos, task: u32) {
+        let copies = self.layout.copies();
+        for index in 0..self.extents.len() {
+            let Extent { lane, start, end } = self.extents.get(index);
+            let member = if copies == 1 {
+                lane
+            } else {
+                let lane = lane * copies..(lane + 1) * copies;
+                let missing = self.health.missing_below(end);
+                self.members.best_copy(lane, missing, start)
+            };
+            self.send(now, task, member, Op::Read, start..end, false);
+        }
+    }
+
+    /// Writes or discards the extents on every member that is to hold them.
+    pub(super) fn send_writes(&mut self, now: Nanos, task: u32, op: Op, fua: bool) {
+        let copies = self.layout.copies();
+        for index in 0..self.extents.len() {
+            let Extent { lane, start, end } = self.extents.get(index);
+            let missing = self.health.missing_from(start);
+            for member in lane * copies..(lane + 1) * copies {
+                if missing != Some(member) {
+                    self.send(now, task, member, op, start..end, fua);
+                }
+            }
+        }
+        if self.tasks[task].remaining == 0 {
+            self.task_done(now, task);
+        }
+    }
+
+    pub(super) fn send(
+        &mut self,
+        now: Nanos,
+        task: u32,
+        member: usize,
+        op: Op,
+        sectors: Range<u64>,
+        fua: bool,
+    ) {
+        self.tasks[task].remaining += 1;
+        let request = Request {
+            op,
+            sector: sectors.start,
+            sectors: (sectors.end - sectors.start) as u32,
+            fua,
+        };
+        self.members.submit(now, member, task, request);
+    }
+
+    /// Advances the first member that is due at `now`.
+    pub(super) fn members_advance(&mut self, now: Nanos) {
+        self.members.advance(now);
+        for index in 0..self.members.done() {
+            let task = self.members.task(index);
+            self.tasks[task].remaining -= 1;
+            if self.tasks[task].remaining == 0 {
+                self.task_done(now, task);
+            }
+        }
+    }
+
+    fn task_done(&mut self, now: Nanos, task: u32) {
+        let Task {
+            owner,
+            row,
+            writes_follow,
+            ..
+        } = self.tasks[task];
+        if writes_follow {
+            self.tasks[task].writes_follow = false;
+            match owner {
+                Owner::Rebuild => self.rebuild_write(now, task),
+                Owner::Host(_) | Owner::Batch(_) => self.finish_row(now, task),
+            }
+            return;
+        }
+        self.tasks.remove(task);
+        match owner {
+            Owner::Batch(batch) => self.batch_done(now, batch),
+            Owner::Rebuild => self.rebuild_written(now, row),
+            Owner::Host(host) => {
+                self.hosts[host].tasks -= 1;
+                if self.hosts[host].tasks == 0 {
+                    self.complete(now, host);
+                }
+            }
         }
     }
 }

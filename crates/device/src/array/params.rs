@@ -3,12 +3,13 @@
 use std::ops::RangeInclusive;
 
 use super::layout::Layout;
-use super::level::Level;
-use super::member::Member;
-use crate::Nanos;
-use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, WAIT_NS, sector_ns};
-use crate::problem::{Problem, SectionResult, require};
+use crate::array::layout::Level;
+use crate::problem::{
+    CAPACITY_BYTES, LINK_MB_PER_S, Problem, SECTOR_NS, SectionResult, TIME_NS, WAIT_NS, require,
+    sector_ns,
+};
 use crate::section::Section;
+use crate::{Device, Nanos};
 
 const MEMBERS: RangeInclusive<u32> = 2..=1024;
 const STRIPE_SECTORS: RangeInclusive<u64> = 1..=1 << 21;
@@ -220,4 +221,21 @@ fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
     };
     section.finish()?;
     Ok(params)
+}
+
+// What an array needs to know of its members.
+
+/// A kind of device that can be a member of an array. [`crate::Profile`] is one.
+pub trait Member {
+    /// The addressable size, in bytes.
+    fn capacity_bytes(&self) -> u64;
+
+    /// Whether completed writes may be lost with the power until a flush.
+    fn write_cache(&self) -> bool;
+
+    /// Whether positions are reached by moving and turning, so that near is fast.
+    fn is_rotating(&self) -> bool;
+
+    /// One such device. The same seed gives the same times.
+    fn build(&self, seed: u64) -> Box<dyn Device>;
 }

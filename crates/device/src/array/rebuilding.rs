@@ -1,8 +1,9 @@
 //! The steps of a rebuild: reads from the surviving members, writes to the replacement.
 
 use super::model::{Array, Event, Owner};
-use super::rebuild::STEP_SECTORS;
-use crate::{Nanos, Op};
+use crate::array::health::STEP_SECTORS;
+use crate::array::parity::Row;
+use crate::{Nanos, Op, Request};
 
 impl Array {
     /// Rebuilding begins with the first request, since before it time has no meaning.
@@ -75,6 +76,45 @@ impl Array {
         {
             let next = now.max(rebuild.next_step(busy));
             self.agenda.push(next, Event::Rebuild);
+        }
+    }
+}
+
+// Data that is on the members before time begins to count.
+
+impl Array {
+    /// Gives members their shares of a request, with parity and copies.
+    pub(super) fn preload_members(&mut self, request: &Request) {
+        if request.op == Op::Flush {
+            return;
+        }
+        let (sector, sectors) = (request.sector, u64::from(request.sectors));
+        self.extents.clear();
+        if request.op == Op::Write && self.layout.parity(0).is_some() {
+            self.locate_rows(sector, sector + sectors);
+        } else {
+            self.layout.data(sector, sectors, &mut self.extents);
+        }
+        let copies = self.layout.copies();
+        for extent in self.extents.iter() {
+            let share = Request {
+                sector: extent.start,
+                sectors: (extent.end - extent.start) as u32,
+                ..*request
+            };
+            for member in extent.lane * copies..(extent.lane + 1) * copies {
+                self.members.preload(member, &share);
+            }
+        }
+    }
+
+    fn locate_rows(&mut self, sector: u64, end: u64) {
+        let size = self.layout.row_sectors();
+        for row in sector / size..end.div_ceil(size) {
+            self.layout.touch(row, sector, end, &mut self.touched);
+            if let Some(row) = Row::new(&self.layout, &self.health, row, &self.touched) {
+                row.write(&mut self.extents);
+            }
         }
     }
 }

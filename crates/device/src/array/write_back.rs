@@ -1,8 +1,8 @@
-//! Writes through the controller's cache, as [`super::destage`] decides.
+//! Writes through the controller's cache, as [`super::cache`] decides.
 
-use super::destage::Destage;
 use super::model::{Array, Event, Owner};
-use super::touched::Touched;
+use crate::array::cache::Destage;
+use crate::array::layout::Touched;
 use crate::{Nanos, Op, Request};
 
 impl Array {

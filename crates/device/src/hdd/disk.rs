@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::flush::Flushes;
-use super::job::Job;
 use super::mechanics::{Arm, Mechanics};
 use super::params::{HddParams, OverheadParams};
 use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
 use super::writeback::WriteCache;
-use crate::due::{DueList, RESERVED};
-use crate::forward::Forward;
+use crate::driver::{DueList, Forward, RESERVED};
+use crate::hdd::queue::Job;
+use crate::hdd::writeback::Flushes;
 use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};
 

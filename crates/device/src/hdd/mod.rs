@@ -10,20 +10,14 @@
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
 mod bounds;
-mod check;
 mod disk;
-mod fetched;
-mod flush;
-mod flush_service;
 mod geometry;
 mod import;
-mod job;
 mod mechanics;
 mod params;
 mod queue;
 mod readahead;
 mod seek;
-mod segments;
 mod service;
 mod writeback;
 mod zones;

@@ -4,11 +4,12 @@
 //! starves (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::geometry::Place;
 use super::mechanics::{Arm, Mechanics};
 use super::params::{QueueParams, QueuePolicy};
-use crate::due::RESERVED;
+use crate::driver::RESERVED;
 use crate::{Nanos, Request, RequestId};
 
 /// A command that waits for the mechanism.
@@ -113,4 +114,26 @@ impl Queue {
         };
         chosen.unwrap_or(0)
     }
+}
+
+// What the mechanism is doing.
+
+/// What the mechanism is doing.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) end: Nanos,
+    pub(super) work: Work,
+    /// The sectors it moves between medium and buffer.
+    pub(super) sectors: Range<u64>,
+}
+
+/// For whom the mechanism works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// A command from the queue.
+    Command,
+    /// The write cache.
+    WriteBack,
+    /// A flush that nothing else may overtake, with the cache written back.
+    Flush(RequestId),
 }

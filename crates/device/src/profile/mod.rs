@@ -1,29 +1,24 @@
 //! Profiles: the parameters of one device, in TOML, with a source for every number.
 
-mod error;
-mod library;
-mod mebibytes;
 mod price;
-mod range;
-mod seeks;
 mod source;
 
-pub use error::ProfileError;
-pub use library::Library;
-pub use source::Source;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
-use seeks::Seeks;
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::array::{Array, ArrayParams, Member};
 use crate::hdd::{Disk, HddParams};
 use crate::problem::{Problem, SectionResult};
 use crate::ram::{Ram, RamParams};
-pub use crate::section::{Form, Key};
 use crate::section::{Keys, Section};
 use crate::ssd::{Ssd, SsdParams};
 use crate::volume::{Volume, VolumeParams};
 use crate::{Device, SECTOR_BYTES};
+
+pub use crate::section::{Form, Key};
+pub use source::Source;
 
 /// The parameters of each kind of device.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +79,7 @@ impl Profile {
     }
 
     fn read(text: &str, file: &str, library: &Library, keys: &Keys) -> SectionResult<Self> {
-        let table = library::table(text, library)?;
+        let table = table(text, library)?;
         let mut root = Section::new(&table, keys);
         let kind = root.word("kind", &["hdd", "ssd", "ram", "volume", "array"])?;
         let summary = root.text("summary")?.to_owned();
@@ -99,7 +94,7 @@ impl Profile {
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
         price::check(&mut root)?;
-        range::check(&mut root, &table)?;
+        source::check(&mut root, &table)?;
         let endurance_tb_written = read_endurance(&mut root)?;
         root.flag_or("ephemeral", false)?; // who places files reads it from the fields
         root.texts("source", source::SHORTEST)?;
@@ -259,4 +254,151 @@ fn read_member(root: &mut Section<'_>, library: &Library) -> SectionResult<Profi
         }
     }
     Ok(member)
+}
+
+// What can be wrong with a profile.
+
+/// A profile that cannot be used. The message names the file, the key and its value; the fix says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct ProfileError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// What is wrong, naming the key.
+    pub message: String,
+    /// What to do about it, in the imperative.
+    pub fix: String,
+}
+
+impl ProfileError {
+    pub(crate) fn new(problem: Problem, file: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            message: problem.message,
+            fix: problem.fix,
+        }
+    }
+}
+
+// Profiles that a profile refers to by name: its base profile (`like`), the members of an array.
+
+/// Texts of profiles by name. The caller reads the files; this crate reads none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Library {
+    texts: BTreeMap<String, String>,
+    /// Names of the members that are being read, one inside the other.
+    inside: Vec<String>,
+}
+
+impl Library {
+    /// A library of these texts, by name.
+    pub fn new(texts: BTreeMap<String, String>) -> Self {
+        let inside = Vec::new();
+        Self { texts, inside }
+    }
+
+    /// The library as a member of that name sees it.
+    pub(crate) fn inside(&self, name: &str) -> Self {
+        let mut library = self.clone();
+        library.inside.push(name.to_owned());
+        library
+    }
+
+    /// The text of a profile that `key` names.
+    pub(crate) fn text(&self, key: &str, name: &str) -> SectionResult<&str> {
+        if self.inside.iter().any(|outer| outer == name) {
+            return Err(Problem::new(
+                format!("{key} = \"{name}\" leads back to itself"),
+                "name another profile",
+            ));
+        }
+        self.texts.get(name).map(String::as_str).ok_or_else(|| {
+            Problem::new(
+                format!("{key} = \"{name}\" is not a known profile"),
+                "name a profile that ships, or a TOML file beside this one",
+            )
+        })
+    }
+}
+
+/// The table of a profile, on top of the profile that it is `like`, if any.
+pub(crate) fn table(text: &str, library: &Library) -> SectionResult<Table> {
+    table_within(text, library, &mut Vec::new())
+}
+
+fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> SectionResult<Table> {
+    let mut own: Table = toml::from_str(text).map_err(|error| {
+        Problem::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
+    })?;
+    source::convert(&mut own)?;
+    let Some(like) = own.remove("like") else {
+        return Ok(own);
+    };
+    let Some(name) = like.as_str().map(str::to_owned) else {
+        return Err(Problem::new(
+            format!("like is a {}", like.type_str()),
+            "give the name of a profile",
+        ));
+    };
+    if inside.contains(&name) {
+        return Err(Problem::new(
+            format!("like = \"{name}\" leads back to itself"),
+            "name another profile",
+        ));
+    }
+    require_own_sources(&mut own)?;
+    inside.push(name.clone());
+    let mut whole = table_within(library.text("like", &name)?, library, inside)?;
+    lay_over(&mut whole, own);
+    Ok(whole)
+}
+
+/// Refuses numbers whose source would be the other profile's text for its own numbers.
+fn require_own_sources(own: &mut Table) -> SectionResult<()> {
+    own.entry("source")
+        .or_insert_with(|| Value::Table(Table::new()));
+    source::read(own).map(drop)
+}
+
+/// Replaces values of `base` by those of `over`; tables are merged key by key.
+fn lay_over(base: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => lay_over(below, above),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+fn one_line(error: &toml::de::Error) -> String {
+    error
+        .to_string()
+        .split('\n')
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+// Seek times by distance. They take longer to compute than all else of a disk, so the disks built from a
+// profile or from its copies share one table.
+
+/// Seek times of a profile's disks, in nanoseconds, computed when the first disk is built.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seeks(Arc<OnceLock<Arc<[u32]>>>);
+
+impl Seeks {
+    /// Those of the parameters, which must be the profile's own.
+    pub(super) fn of(&self, params: &HddParams) -> Arc<[u32]> {
+        self.0.get_or_init(|| params.seek_ns()).clone()
+    }
+}
+
+/// They follow from the parameters: profiles that differ in nothing else are equal.
+impl PartialEq for Seeks {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use crate::problem::{Problem, SectionResult};
+use crate::section::{Section, number_of};
 
 /// Characters of the shortest text that can name a source: one more than "estimated: ".
 pub(super) const SHORTEST: usize = 12;
@@ -77,4 +78,96 @@ fn mark(path: &str, used: &mut BTreeMap<&str, bool>) -> SectionResult<()> {
         format!("{path} has no source"),
         format!("add \"{path}\" or a table that holds it to [source]"),
     ))
+}
+
+// Rates in MiB per second: providers of volumes give them so. They are read as 10⁶ bytes per second.
+
+const MB_PER_MIB: f64 = 1.048_576;
+/// Tables with a rate that may be given in either unit.
+const TABLES: [&str; 2] = ["limits", "credits"];
+
+/// Replaces each `mib_per_s` by the `mb_per_s` of the same rate, with its sources.
+pub(super) fn convert(profile: &mut Table) -> SectionResult<()> {
+    for name in TABLES {
+        let Some(Value::Table(table)) = profile.get_mut(name) else {
+            continue;
+        };
+        let Some(mut rate) = table.remove("mib_per_s") else {
+            continue;
+        };
+        if table.contains_key("mb_per_s") {
+            return Err(Problem::new(
+                format!("{name} has mb_per_s and mib_per_s"),
+                "give the rate in one unit",
+            ));
+        }
+        if let Value::Table(parts) = &mut rate {
+            for value in parts.iter_mut().map(|(_, value)| value) {
+                scale(value);
+            }
+        }
+        table.insert("mb_per_s".to_owned(), rate);
+        rename_sources(profile, name);
+    }
+    Ok(())
+}
+
+fn scale(value: &mut Value) {
+    match value {
+        Value::Integer(number) => *value = Value::Float(*number as f64 * MB_PER_MIB),
+        Value::Float(number) => *number *= MB_PER_MIB,
+        _ => {}
+    }
+}
+
+fn rename_sources(profile: &mut Table, table: &str) {
+    let Some(Value::Table(sources)) = profile.get_mut("source") else {
+        return;
+    };
+    let (from, to) = (format!("{table}.mib_per_s"), format!("{table}.mb_per_s"));
+    let keys: Vec<String> = sources
+        .keys()
+        .filter(|key| **key == from || key.starts_with(&format!("{from}.")))
+        .cloned()
+        .collect();
+    for key in keys {
+        if let Some(text) = sources.remove(&key) {
+            sources.insert(key.replacen(&from, &to, 1), text);
+        }
+    }
+}
+
+// The table `range`: how far a number of the profile varies between drives or runs. It is checked here; a
+// prediction spans both ends.
+
+const KEY: &str = "range";
+
+/// Checks the table `range`, if there is one: by key, dots between the names of tables, the least and the greatest
+/// value of a number, which lies between them.
+pub(crate) fn check(root: &mut Section<'_>, profile: &Table) -> SectionResult<()> {
+    let ranges = root.optional(KEY, |root| root.ranges(KEY))?;
+    for (key, least, most) in ranges.unwrap_or_default() {
+        let number = number(profile, &key).ok_or_else(|| {
+            Problem::new(
+                format!("{KEY}.\"{key}\" is no number of this profile"),
+                "name a key that has one number",
+            )
+        })?;
+        if !(least..=most).contains(&number) {
+            return Err(Problem::new(
+                format!("{key} = {number} is outside of its range, {least} to {most}"),
+                "give the least and the greatest value around it",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn number(profile: &Table, key: &str) -> Option<f64> {
+    let (tables, last) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut table = profile;
+    for name in tables.split('.').filter(|name| !name.is_empty()) {
+        table = table.get(name)?.as_table()?;
+    }
+    number_of(table.get(last)?)
 }

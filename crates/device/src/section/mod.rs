@@ -1,20 +1,18 @@
 //! Typed, range-checked reading of one TOML table.
 
 mod keys;
-mod lists;
-mod quantities;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use keys::Whole;
 use toml::{Table, Value};
 
-use crate::problem::{Problem, SectionResult, out_of_range, require};
+use crate::Nanos;
+use crate::problem::{CAPACITY_BYTES, Problem, SectionResult, out_of_range, require};
+
 pub(crate) use keys::Keys;
-use keys::Whole;
 pub use keys::{Form, Key};
-pub(crate) use lists::number_of;
-pub(crate) use quantities::{in_micros, nanos};
 
 /// One table of a profile. Remembers which keys were read, so that unknown ones can be refused.
 pub(crate) struct Section<'a> {
@@ -254,4 +252,192 @@ impl<'a> Section<'a> {
             format!("give {wanted}"),
         )
     }
+}
+
+// Lists of numbers in a TOML table.
+
+impl Section<'_> {
+    /// One number in `range`, or a list of up to `most` of them.
+    pub(crate) fn numbers(
+        &mut self,
+        key: &'static str,
+        most: usize,
+        range: RangeInclusive<f64>,
+    ) -> SectionResult<Vec<f64>> {
+        self.note(
+            key,
+            Form::Numbers {
+                least: *range.start(),
+                most: *range.end(),
+                longest: most,
+            },
+        );
+        let value = self.value(key)?;
+        let Value::Array(list) = value else {
+            let number = number_of(value)
+                .ok_or_else(|| self.wrong_type(key, "a number or a list of numbers", value))?;
+            return self.require(key, number, range).map(|()| vec![number]);
+        };
+        match list.iter().map(number_of).collect::<Option<Vec<f64>>>() {
+            Some(all) if all.is_empty() || all.len() > most => {
+                Err(self.wrong_type(key, &format!("1 to {most} numbers"), value))
+            }
+            Some(all) if all.iter().all(|number| range.contains(number)) => Ok(all),
+            Some(_) => Err(out_of_range(&self.name(key), value, &range)),
+            None => Err(self.wrong_type(key, "a number or a list of numbers", value)),
+        }
+    }
+
+    /// A list of pairs of numbers, each in its range.
+    pub(crate) fn pairs(
+        &mut self,
+        key: &'static str,
+        first: RangeInclusive<f64>,
+        second: RangeInclusive<f64>,
+    ) -> SectionResult<Vec<(f64, f64)>> {
+        self.note(
+            key,
+            Form::Pairs {
+                least: [*first.start(), *second.start()],
+                most: [*first.end(), *second.end()],
+            },
+        );
+        let value = self.value(key)?;
+        let rows = value
+            .as_array()
+            .ok_or_else(|| self.wrong_type(key, "a list of pairs of numbers", value))?;
+        rows.iter()
+            .map(|row| self.pair(key, row, &first, &second))
+            .collect()
+    }
+
+    /// A table of the least and the greatest number of other keys.
+    pub(crate) fn ranges(&mut self, key: &'static str) -> SectionResult<Vec<(String, f64, f64)>> {
+        let table = self.section(key)?.table;
+        self.note(key, Form::Ranges);
+        table
+            .iter()
+            .map(|(name, value)| {
+                let pair = value.as_array().map_or(&[][..], Vec::as_slice);
+                match pair
+                    .iter()
+                    .map(number_of)
+                    .collect::<Option<Vec<f64>>>()
+                    .as_deref()
+                {
+                    Some(&[least, most]) if least <= most => Ok((name.clone(), least, most)),
+                    _ => Err(Problem::new(
+                        format!("{}.\"{name}\" = {value} is no range", self.name(key)),
+                        "give the least and the greatest value, as [600, 2600]",
+                    )),
+                }
+            })
+            .collect()
+    }
+
+    fn pair(
+        &self,
+        key: &str,
+        row: &Value,
+        first: &RangeInclusive<f64>,
+        second: &RangeInclusive<f64>,
+    ) -> SectionResult<(f64, f64)> {
+        let numbers: Vec<f64> = row
+            .as_array()
+            .map(|list| list.iter().filter_map(number_of).collect())
+            .unwrap_or_default();
+        match numbers[..] {
+            [a, b] if first.contains(&a) && second.contains(&b) => Ok((a, b)),
+            [a, _] if !first.contains(&a) => Err(out_of_range(&self.name(key), row, first)),
+            [_, _] => Err(out_of_range(&self.name(key), row, second)),
+            _ => Err(self.wrong_type(key, "a list of pairs of numbers", row)),
+        }
+    }
+}
+
+/// A number, whole or not.
+pub(crate) fn number_of(value: &Value) -> Option<f64> {
+    value
+        .as_float()
+        .or(value.as_integer().map(|whole| whole as f64))
+}
+
+// Numbers with a unit: read in the unit of their key, kept and bounded in the unit of the model's field.
+
+const MB: u64 = 1_000_000;
+
+impl Section<'_> {
+    /// A duration given in microseconds; the range is in nanoseconds.
+    pub(crate) fn micros(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<Nanos>,
+    ) -> SectionResult<Nanos> {
+        self.number(key, in_micros(&range)).map(nanos)
+    }
+
+    /// As [`Section::micros`], with a value in nanoseconds for an absent key.
+    pub(crate) fn micros_or(
+        &mut self,
+        key: &'static str,
+        default_ns: Nanos,
+        range: RangeInclusive<Nanos>,
+    ) -> SectionResult<Nanos> {
+        let default_us = default_ns as f64 / 1e3;
+        self.number_or(key, default_us, in_micros(&range))
+            .map(nanos)
+    }
+
+    /// A duration given in milliseconds; the range is in nanoseconds.
+    pub(crate) fn millis(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<Nanos>,
+    ) -> SectionResult<Nanos> {
+        let range_ms = *range.start() as f64 / 1e6..=*range.end() as f64 / 1e6;
+        Ok((self.number(key, range_ms)? * 1e6).round() as Nanos)
+    }
+
+    /// A size given in 10⁶ bytes, as drives are sold; in bytes.
+    pub(crate) fn capacity(&mut self, key: &'static str) -> SectionResult<u64> {
+        Ok(self.integer(key, 1..=CAPACITY_BYTES.end() / MB)? * MB)
+    }
+
+    /// As [`Section::capacity`], from 0 on and with a value in bytes for an absent key.
+    pub(crate) fn capacity_or(&mut self, key: &'static str, default: u64) -> SectionResult<u64> {
+        Ok(self.integer_or(key, default / MB, 0..=CAPACITY_BYTES.end() / MB)? * MB)
+    }
+
+    /// A size given in KiB; the range is in sectors, and so is the result.
+    pub(crate) fn kib(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> SectionResult<u64> {
+        Ok(self.integer(key, in_kib(&range))? * 2)
+    }
+
+    /// As [`Section::kib`], with a value in sectors for an absent key.
+    pub(crate) fn kib_or(
+        &mut self,
+        key: &'static str,
+        default_sectors: u64,
+        range: RangeInclusive<u64>,
+    ) -> SectionResult<u64> {
+        Ok(self.integer_or(key, default_sectors / 2, in_kib(&range))? * 2)
+    }
+}
+
+/// A range of nanoseconds in microseconds.
+pub(crate) fn in_micros(range: &RangeInclusive<Nanos>) -> RangeInclusive<f64> {
+    *range.start() as f64 / 1e3..=*range.end() as f64 / 1e3
+}
+
+/// Microseconds in nanoseconds.
+pub(crate) fn nanos(us: f64) -> Nanos {
+    (us * 1e3).round() as Nanos
+}
+
+fn in_kib(range: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+    range.start().div_ceil(2)..=range.end() / 2
 }

@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use super::buffer::Buffer;
 use super::dies::Dies;
 use super::ftl::{CleaningParams, Ftl};
 use super::params::SsdParams;
-use super::slc::Slc;
+use crate::ssd::dies::Buffer;
+use crate::ssd::params::Slc;
 use crate::{Nanos, Precondition, Request, SECTOR_BYTES, Written};
 
 /// The write stream of a device with a translation layer.

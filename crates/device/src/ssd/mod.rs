@@ -6,31 +6,24 @@
 //! Does not model: where a unit really lies (reads go by address), wear levelling, reads that hit the write
 //! cache, cleaning while idle, thermal limits, failing flash, queue-pair arbitration.
 
-mod buffer;
 mod dies;
-mod flash;
 mod ftl;
 mod history;
 mod log;
 mod params;
-mod slc;
-mod worn;
 
-pub use ftl::{CleaningParams, uniform_write_amplification};
-pub use history::{Window, overwrite_history};
-pub use params::SsdParams;
-pub use slc::SlcParams;
-pub use worn::Worn;
+use dies::{Buffer, Dies};
+use log::Log;
 
-use crate::due::DueList;
-use crate::forward::Forward;
+use crate::driver::{DueList, Forward};
 use crate::problem::ParamsError;
 use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
 };
-use buffer::Buffer;
-use dies::Dies;
-use log::Log;
+
+pub use ftl::{CleaningParams, uniform_write_amplification};
+pub use history::{Window, Worn, overwrite_history};
+pub use params::{SlcParams, SsdParams};
 
 /// The model. Every completion time is known at submit: nothing is reordered.
 #[derive(Debug)]

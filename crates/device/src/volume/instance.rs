@@ -6,9 +6,10 @@
 //! disks.
 //! Does not model: requests that a provider splits or merges; separate limits for reads and writes; other tenants.
 
-use super::bucket::Bucket;
-use super::limits::RATE;
+use serde::Deserialize;
+
 use crate::problem::{Problem, SectionResult, require};
+use crate::volume::params::RATE;
 use crate::{Nanos, ParamsError, SECTOR_BYTES};
 
 /// Time whose share of the limits an idle machine saves up, in seconds: as in the profiles of volumes.
@@ -16,22 +17,28 @@ const WINDOW_S: f64 = 0.1;
 /// Longest burst, in seconds: a day.
 const BURST_S: std::ops::RangeInclusive<f64> = 1e-3..=86_400.0;
 
-/// Limits of I/Os and throughput.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InstanceRates {
+/// Limits of a machine for all its network volumes together.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct InstanceLimits {
+    /// I/Os per second that the machine sustains.
+    pub iops: f64,
+    /// 10⁶ bytes per second that it sustains.
+    pub mb_per_s: f64,
+    /// What it reaches for a time, from full credits; `None` if it has no burst.
+    #[serde(default)]
+    pub burst: Option<InstanceBurst>,
+}
+
+/// A burst of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstanceBurst {
     /// I/Os per second.
     pub iops: f64,
     /// 10⁶ bytes per second.
     pub mb_per_s: f64,
-}
-
-/// Limits of a machine for all its network volumes together.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InstanceLimits {
-    /// What the machine sustains.
-    pub baseline: InstanceRates,
-    /// What it reaches for a time, and that time in seconds, from a full bucket; `None` if it has no burst.
-    pub burst: Option<(InstanceRates, f64)>,
+    /// How long it lasts from full credits, in seconds.
+    pub time_s: f64,
 }
 
 /// The gate: requests to all network volumes of a machine pass it in order of arrival.
@@ -53,15 +60,15 @@ impl InstanceLimits {
     }
 
     fn checked(&self) -> SectionResult<()> {
-        require("instance.iops", self.baseline.iops, RATE)?;
-        require("instance.mb_per_s", self.baseline.mb_per_s, RATE)?;
-        let Some((rates, burst_s)) = &self.burst else {
+        require("instance.iops", self.iops, RATE)?;
+        require("instance.mb_per_s", self.mb_per_s, RATE)?;
+        let Some(burst) = self.burst else {
             return Ok(());
         };
-        require("instance.burst.iops", rates.iops, RATE)?;
-        require("instance.burst.mb_per_s", rates.mb_per_s, RATE)?;
-        require("instance.burst.time_s", *burst_s, BURST_S)?;
-        if rates.iops < self.baseline.iops || rates.mb_per_s < self.baseline.mb_per_s {
+        require("instance.burst.iops", burst.iops, RATE)?;
+        require("instance.burst.mb_per_s", burst.mb_per_s, RATE)?;
+        require("instance.burst.time_s", burst.time_s, BURST_S)?;
+        if burst.iops < self.iops || burst.mb_per_s < self.mb_per_s {
             return Err(Problem::new(
                 "a burst of the instance is below its baseline",
                 "give the higher rates as the burst",
@@ -78,7 +85,7 @@ impl InstanceGate {
     /// As [`InstanceLimits::check`].
     pub fn new(limits: &InstanceLimits, spent: bool) -> Result<Self, ParamsError> {
         limits.check()?;
-        let sectors = |rates: InstanceRates| rates.mb_per_s * 1e6 / SECTOR_BYTES as f64;
+        let sectors = |mb_per_s: f64| mb_per_s * 1e6 / SECTOR_BYTES as f64;
         let bucket = |baseline: f64, burst: Option<(f64, f64)>| {
             let most = burst.map_or(baseline, |(rate, _)| rate);
             let credits = burst.map(|(rate, time_s)| {
@@ -92,16 +99,13 @@ impl InstanceGate {
             });
             (Bucket::new(most, most * WINDOW_S), credits)
         };
-        let base = limits.baseline;
-        let burst =
-            |of: fn(InstanceRates) -> f64| limits.burst.map(|(rates, time_s)| (of(rates), time_s));
+        let ios = limits.burst.map(|burst| (burst.iops, burst.time_s));
+        let burst = limits.burst;
+        let throughput = burst.map(|burst| (sectors(burst.mb_per_s), burst.time_s));
         Ok(Self {
             buckets: [
-                bucket(base.iops, burst(|rates| rates.iops)),
-                bucket(
-                    sectors(base),
-                    burst(|rates| rates.mb_per_s * 1e6 / SECTOR_BYTES as f64),
-                ),
+                bucket(limits.iops, ios),
+                bucket(sectors(limits.mb_per_s), throughput),
             ],
             passed: 0,
         })
@@ -130,13 +134,68 @@ impl InstanceGate {
     }
 }
 
+// A token bucket in closed form: the virtual scheduling algorithm of ITU-T I.371 (the generic cell rate
+// algorithm). One time holds the bucket's whole state, so that nothing ticks.
+
+/// Bits after the point of a time: a token may take a fraction of a nanosecond more or less.
+const FRACTION_BITS: u32 = 8;
+
+/// Tokens that come in at a steady rate up to a depth; takers wait until there are enough.
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    /// Time in which one token comes in; as all times here in 2⁻⁸ ns.
+    token: f64,
+    /// Time in which an empty bucket fills.
+    depth: u64,
+    /// When the bucket will be full if nothing is taken.
+    full_at: u64,
+}
+
+impl Bucket {
+    /// A full bucket.
+    pub(super) fn new(tokens_per_s: f64, depth_tokens: f64) -> Self {
+        let token = 1e9 * f64::from(1 << FRACTION_BITS) / tokens_per_s;
+        Self {
+            token,
+            depth: (token * depth_tokens) as u64,
+            full_at: 0,
+        }
+    }
+
+    /// The earliest time at which the bucket holds `tokens`; for more than its depth, at which it is full.
+    #[inline]
+    pub(super) fn ready_at(&self, tokens: u64) -> Nanos {
+        let spare = self.depth.saturating_sub(self.time_of(tokens));
+        self.full_at
+            .saturating_sub(spare)
+            .div_ceil(1 << FRACTION_BITS)
+    }
+
+    /// Takes `tokens` at a time from [`Bucket::ready_at`] on. More than the depth leaves a debt.
+    #[inline]
+    pub(super) fn take(&mut self, at: Nanos, tokens: u64) {
+        self.full_at = self.full_at.max(at << FRACTION_BITS) + self.time_of(tokens);
+    }
+
+    /// Leaves nothing in the bucket at time `at`.
+    pub(super) fn empty(&mut self, at: Nanos) {
+        self.full_at = (at << FRACTION_BITS) + self.depth;
+    }
+
+    #[inline]
+    fn time_of(&self, tokens: u64) -> u64 {
+        (tokens as f64 * self.token) as u64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const RATES: InstanceRates = InstanceRates {
+    const STEADY: InstanceLimits = InstanceLimits {
         iops: 4000.0,
         mb_per_s: 100.0,
+        burst: None,
     };
 
     /// Requests that pass in a second from `from_s` on, if there are always more.
@@ -149,13 +208,14 @@ mod tests {
 
     #[test]
     fn a_burst_lasts_as_long_as_its_credits() {
-        let twice = InstanceRates {
+        let twice = InstanceBurst {
             iops: 8000.0,
             mb_per_s: 200.0,
+            time_s: 3.0,
         };
         let limits = InstanceLimits {
-            baseline: RATES,
-            burst: Some((twice, 3.0)),
+            burst: Some(twice),
+            ..STEADY
         };
         let mut gate = InstanceGate::new(&limits, false).expect("sound limits");
         let rates: Vec<usize> = (0..6)
@@ -174,11 +234,7 @@ mod tests {
 
     #[test]
     fn large_requests_are_limited_by_throughput() {
-        let limits = InstanceLimits {
-            baseline: RATES,
-            burst: None,
-        };
-        let mut gate = InstanceGate::new(&limits, true).expect("sound limits");
+        let mut gate = InstanceGate::new(&STEADY, true).expect("sound limits");
         let _saved = per_second(&mut gate, 0, 2048);
         let found = per_second(&mut gate, 1, 2048); // 1 MiB each
         assert!((94..=96).contains(&found), "{found}");
@@ -187,16 +243,17 @@ mod tests {
     #[test]
     fn impossible_limits_are_refused() {
         let none = InstanceLimits {
-            baseline: InstanceRates { iops: 0.0, ..RATES },
-            burst: None,
+            iops: 0.0,
+            ..STEADY
         };
-        let lower = InstanceRates {
+        let lower = InstanceBurst {
             iops: 1.0,
             mb_per_s: 100.0,
+            time_s: 60.0,
         };
         let below = InstanceLimits {
-            baseline: RATES,
-            burst: Some((lower, 60.0)),
+            burst: Some(lower),
+            ..STEADY
         };
         for limits in [none, below] {
             assert!(InstanceGate::new(&limits, true).is_err());

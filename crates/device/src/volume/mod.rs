@@ -6,30 +6,24 @@
 //! Does not model: other tenants; latency that grows near the limits other than by waiting; first reads of a volume
 //! made from a snapshot; resizing. Limits of the machine that volumes are attached to are apart: [`InstanceGate`].
 
-mod bucket;
 mod instance;
-mod latency;
-mod limits;
 mod params;
-mod run;
-mod slots;
 
-pub use instance::{InstanceGate, InstanceLimits, InstanceRates};
-pub use latency::LatencyParams;
-pub use params::{CountParams, CreditParams, VolumeParams};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use bucket::Bucket;
-use latency::Latency;
-use run::Run;
-use slots::Slots;
+use instance::Bucket;
+use params::Latency;
 
-use crate::due::DueList;
-use crate::forward::Forward;
+use crate::driver::{DueList, Forward};
 use crate::problem::ParamsError;
 use crate::random::SplitMix;
 use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
 };
+
+pub use instance::{InstanceBurst, InstanceGate, InstanceLimits};
+pub use params::{CountParams, CreditParams, LatencyParams, VolumeParams};
 
 /// The model. Every completion time is known at submit; requests complete out of order because latency varies.
 #[derive(Debug)]
@@ -166,6 +160,78 @@ impl Device for Volume {
             host_sectors: self.written_sectors,
             medium_sectors: self.written_sectors,
             erases: 0,
+        }
+    }
+}
+
+// How I/Os are counted: large requests are split, requests in sequence are merged.
+
+/// The latest requests in sequence of one kind, reads or writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Run {
+    next_sector: u64,
+    /// Sectors in the last I/O counted; it can take up more if it is not 0.
+    filled_sectors: u64,
+    /// Latest arrival that can still be merged.
+    open_until: Nanos,
+}
+
+impl Run {
+    /// I/Os that `request`, arriving at `now`, adds to those counted.
+    #[inline]
+    pub(super) fn count(&mut self, params: &CountParams, now: Nanos, request: &Request) -> u64 {
+        if params.unit_sectors == 0 {
+            return 1;
+        }
+        let follows = params.merge_window_ns.is_some()
+            && request.sector == self.next_sector
+            && now <= self.open_until;
+        let begun = if follows { self.filled_sectors } else { 0 };
+        let filled = begun + u64::from(request.sectors.max(1));
+        self.filled_sectors = filled % params.unit_sectors;
+        self.next_sector = request.sector + u64::from(request.sectors);
+        filled.div_ceil(params.unit_sectors) - u64::from(begun > 0)
+    }
+
+    /// Notes when the request just counted completes.
+    #[inline]
+    pub(super) fn completes(&mut self, params: &CountParams, at: Nanos) {
+        self.open_until = at + params.merge_window_ns.unwrap_or(0);
+    }
+}
+
+// Requests that a volume works on at the same time.
+
+/// A fixed number of slots, each held by a request until it completes.
+#[derive(Debug)]
+pub(super) struct Slots {
+    depth: usize,
+    /// When each slot in use becomes free, earliest first.
+    free_at: BinaryHeap<Reverse<Nanos>>,
+}
+
+impl Slots {
+    pub(super) fn new(depth: u32) -> Self {
+        Self {
+            depth: depth as usize,
+            free_at: BinaryHeap::with_capacity(depth as usize),
+        }
+    }
+
+    /// When the next slot is free; 0 if one never was used.
+    pub(super) fn ready_at(&self) -> Nanos {
+        match self.free_at.peek() {
+            Some(Reverse(free_at)) if self.free_at.len() == self.depth => *free_at,
+            _ => 0,
+        }
+    }
+
+    /// Holds the slot that is free first until `until`.
+    pub(super) fn hold(&mut self, until: Nanos) {
+        if self.free_at.len() < self.depth {
+            self.free_at.push(Reverse(until));
+        } else if let Some(mut earliest) = self.free_at.peek_mut() {
+            *earliest = Reverse(until);
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Arrays made for tests, of shipped members or small ones.
 
-pub use crate::request::request;
 use std::collections::BTreeMap;
 
 use tierwise_device::{
     Completion, Device, Driver, Library, Nanos, Op, Profile, ProfileError, Request,
 };
+
+pub use crate::disk::request;
 
 /// A disk of 240 MB whose tracks all have 100 sectors.
 const SMALL_DISK: &str = r#"

@@ -1,8 +1,12 @@
 //! Every model keeps the rules of a device, under arrivals made by proptest.
 
-use crate::shipped;
 use proptest::prelude::*;
-use tierwise_device::{Device, Profile, conformance};
+use tierwise_device::ssd::Ssd;
+use tierwise_device::{Device, Op, Precondition, Profile, conformance};
+
+use crate::array_support::{array, request};
+use crate::flash::{self, ssd};
+use crate::shipped;
 
 /// Checks `profile` over its whole space, and over a small part of it where requests meet each other.
 fn conforms(profile: &Profile, seed: u64, count: usize) -> Result<(), TestCaseError> {
@@ -128,4 +132,192 @@ fn the_suite_catches_devices_that_break_a_rule() {
             "a device that is wrong by \"{rule}\" passed"
         );
     }
+}
+
+// Arrays of every level keep the rules of a device, whole, with a failed member and while rebuilding, with and
+// without a controller.
+
+const NO_CONTROLLER: &str = "";
+const CONTROLLER: &str =
+    "[controller]\noverhead_us = 50\nbus_mb_per_s = 400\ncache_mib = 1\nwrite_share = 0.5\n";
+
+/// An array, and on how many members each written sector ends if nothing has failed and there is no parity.
+#[derive(Clone, Debug)]
+struct Case {
+    profile: Profile,
+    copies: Option<u64>,
+}
+
+fn any_level() -> impl Strategy<Value = (&'static str, u32)> {
+    prop_oneof![
+        (2_u32..9).prop_map(|n| ("raid0", n)),
+        (2_u32..4).prop_map(|n| ("raid1", n)),
+        (2_u32..5).prop_map(|n| ("raid10", 2 * n)),
+        (3_u32..9).prop_map(|n| ("raid5", n)),
+    ]
+}
+
+fn any_array(controllers: Vec<String>) -> impl Strategy<Value = Case> {
+    let member = prop::sample::select(vec!["small-disk", "small-ram", "pair"]);
+    let state = prop::sample::select(vec![
+        "",
+        "failed_members = 1\n",
+        "failed_members = 1\nrebuild_mb_per_s = 50\nrebuild_priority = 0.1\n",
+    ]);
+    let controller = prop::sample::select(controllers);
+    (any_level(), member, state, controller, 1_u32..200).prop_map(
+        |((level, members), member, state, controller, chunk)| {
+            let state = if level == "raid0" { "" } else { state };
+            let stripe = match level {
+                "raid1" => String::new(),
+                _ => format!("stripe_kib = {chunk}\n"),
+            };
+            let more = format!("{stripe}{state}{controller}");
+            let below = if member == "pair" { 2 } else { 1 };
+            let copies = match level {
+                "raid0" => Some(1),
+                "raid1" => Some(u64::from(members)),
+                "raid10" => Some(2),
+                _ => None,
+            };
+            Case {
+                profile: array(member, level, members, &more),
+                copies: copies
+                    .filter(|_| state.is_empty())
+                    .map(|copies| copies * below),
+            }
+        },
+    )
+}
+
+fn controllers() -> Vec<String> {
+    vec![
+        NO_CONTROLLER.to_owned(),
+        format!("{CONTROLLER}protected = false\n"),
+        format!("{CONTROLLER}protected = true\ndestage_depth = 2\ndestage_after_us = 5000\n"),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn arrays_conform(case in any_array(controllers()), seed in any::<u64>(), count in 1_usize..150) {
+        let Case { profile, .. } = case;
+        let capacity = profile.build(0).capacity_sectors();
+        prop_assert_eq!(capacity * 512, profile.capacity_bytes());
+        for space in [capacity, 20_000] {
+            let arrivals = conformance::arrivals(seed, count, space);
+            conformance::check(|| profile.build(seed), &arrivals).map_err(TestCaseError::fail)?;
+        }
+    }
+
+    #[test]
+    fn every_written_sector_reaches_each_of_its_copies(
+        case in any_array(vec![NO_CONTROLLER.to_owned()]), seed in any::<u64>(), count in 1_usize..100,
+    ) {
+        let mut device = case.profile.build(seed);
+        device.precondition(Precondition::Sequential);
+        device.preload(&request(Op::Write, 0, 4096));
+        let (mut now, mut done) = (0, Vec::new());
+        for (id, arrival) in (0..).zip(conformance::arrivals(seed, count, device.capacity_sectors())) {
+            now += arrival.gap_ns;
+            device.advance(now, &mut done);
+            device.submit(now, id, arrival.request);
+        }
+        while let Some(event) = device.next_event() {
+            device.advance(event, &mut done);
+        }
+        prop_assert_eq!(done.len(), count);
+        let written = device.written();
+        if let Some(copies) = case.copies {
+            prop_assert_eq!(written.medium_sectors, copies * written.host_sectors);
+        }
+    }
+}
+
+/// Arrays that ship, as whole: few cases, since each builds up to a hundred disks.
+#[test]
+fn shipped_arrays_conform() {
+    for name in [
+        "array-raid0-12x-hdd-10k-fc",
+        "array-raid0-2x-hdd-7k2-sata-2009",
+        "array-raid0-100x-hdd-15k-sas",
+        "array-raid0-12x-ssd-sata-slc-2008",
+        "array-raid0-4x-ssd-pcie-slc-2008",
+        "array-raid1-2x-ssd-nvme-dc",
+        "array-raid5-7x-hdd-7k2-200g-ata",
+        "array-raid5-8x-hdd-10k-sas",
+        "array-raid10-8x-hdd-7k2-20t-nearline",
+    ] {
+        let profile = shipped::profile(name);
+        let capacity = profile.build(0).capacity_sectors();
+        for (seed, space) in [(1, capacity), (2, 20_000)] {
+            let arrivals = conformance::arrivals(seed, 200, space);
+            conformance::check(|| profile.build(seed), &arrivals)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+}
+
+// Small SSDs with every combination of caches keep the rules of a device.
+
+const VOLATILE: (&str, &str) = ("protection = true", "protection = false");
+const SMALL: (&str, &str) = ("write_cache_kib = 1024", "write_cache_kib = 32");
+const NONE: (&str, &str) = ("write_cache_kib = 1024", "write_cache_kib = 0");
+const LARGE_UNITS: (&str, &str) = ("[cleaning]", "[cleaning]\nmapping_kib = 16");
+const NOT_QUEUED: (&str, &str) = ("flush_us = 20", "flush_us = 20\nflush_queued = false");
+const APART: (&str, &str) = (
+    "spare_share = 0.28",
+    "spare_share = 0.05\nseparate_moves = true",
+);
+const FOLD: (&str, &str) = (
+    "[source]",
+    "[slc_cache]\nsize_mb = 1\nprogram_us = 100\nidle_ms = 1\nwhen_full = \"fold\"\n[source]\nslc_cache = \"made for the test\"",
+);
+
+#[test]
+fn small_devices_conform_in_every_state() {
+    let variants: [&[(&str, &str)]; 6] = [
+        &[SMALL],
+        &[VOLATILE, SMALL, NOT_QUEUED],
+        &[VOLATILE, NONE],
+        &[VOLATILE, FOLD, APART],
+        &[LARGE_UNITS, SMALL, FOLD],
+        &[LARGE_UNITS, VOLATILE, NOT_QUEUED],
+    ];
+    let states = [
+        Precondition::Fresh,
+        Precondition::Sequential,
+        Precondition::Random { active_share: 0.3 },
+    ];
+    for (index, changes) in variants.into_iter().enumerate() {
+        for (state, seed) in states.into_iter().zip(1..) {
+            let build = || -> Ssd {
+                let mut device = ssd(changes);
+                device.precondition(state);
+                device
+            };
+            let space = [30_000, build().capacity_sectors()][seed as usize % 2];
+            let arrivals = conformance::arrivals(seed, 400, space);
+            conformance::check(build, &arrivals)
+                .unwrap_or_else(|error| panic!("variant {index}, {state:?}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn what_was_preloaded_is_mapped_but_not_counted() {
+    let mut device = ssd(&[]);
+    let all = flash::units(&device);
+    for unit in (0..all).step_by(64) {
+        device.preload(&tierwise_device::Request {
+            sectors: 64 * flash::UNIT as u32,
+            ..flash::write(unit)
+        });
+    }
+    assert_eq!(device.written(), tierwise_device::Written::default());
+    let mut random = flash::Random(1);
+    flash::overwrite(&mut device, 0, all, || random.below(all));
+    let cleaned = device.written().amplification().expect("writes");
+    assert!(cleaned > 1.5, "as on a full device: {cleaned}");
 }

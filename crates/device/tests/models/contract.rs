@@ -1,10 +1,11 @@
 //! What every model does with requests and calls that a careful caller would not make.
 
-use crate::request::request;
-use crate::shipped;
 use proptest::prelude::*;
 use tierwise_device::ram::{Ram, RamParams};
 use tierwise_device::{Completion, Device, Nanos, Op, Params, Precondition, Profile, Request};
+
+use crate::disk::request;
+use crate::shipped;
 
 const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Flush, Op::Discard];
 

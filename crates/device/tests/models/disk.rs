@@ -1,7 +1,6 @@
 //! A small disk made up for tests, with round numbers: a turn takes 10 ms, a sector 50 µs.
 
-pub use crate::request::request;
-use tierwise_device::Profile;
+use tierwise_device::{Op, Profile, Request};
 
 const TEXT: &str = "kind = \"hdd\"
 summary = \"made up for tests\"
@@ -82,4 +81,15 @@ pub fn profile(changes: &[(&str, &str)]) -> Profile {
     };
     let text: Vec<String> = TEXT.lines().map(line).collect();
     Profile::parse(&text.join("\n"), "test").expect("a valid profile")
+}
+
+// A plain request.
+
+pub fn request(op: Op, sector: u64, sectors: u32) -> Request {
+    Request {
+        op,
+        sector,
+        sectors,
+        fua: false,
+    }
 }

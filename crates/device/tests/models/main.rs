@@ -1,9 +1,6 @@
 //! The models against closed forms, data sheets and measured drives; what follows from their contract.
 
-mod array_conformance;
-mod array_controller;
 mod array_physics;
-mod array_profiles;
 mod array_support;
 mod conformance;
 mod contract;
@@ -13,24 +10,13 @@ mod golden;
 mod measured;
 mod physics;
 mod physics_queue;
-mod physics_seek;
-mod physics_transfer;
 mod profiles;
 mod ram;
 mod readahead;
-mod references;
-mod request;
 mod sheets;
 mod shipped;
 mod ssd;
 mod ssd_amplification;
-mod ssd_cliff;
-mod ssd_conformance;
-mod ssd_refusals;
-mod ssd_sheets;
-mod ssd_slc;
-mod ssd_static;
 mod ssd_timing;
 mod volume;
-mod volume_load;
 mod volume_profiles;

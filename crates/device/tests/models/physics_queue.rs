@@ -1,7 +1,9 @@
 //! In what order a disk serves queued commands, and whom a flush makes wait.
 
+use tierwise_device::hdd::SeekCurve;
+use tierwise_device::{Completion, Device, Driver, Nanos, Op, Request};
+
 use crate::disk::{OUTER_CYLINDER, profile, request};
-use tierwise_device::{Completion, Device, Nanos, Op, Request};
 
 /// Time at which each of the requests completes, all submitted at time 0, in the order given.
 fn completions(changes: &[(&str, &str)], requests: &[Request]) -> Vec<Nanos> {
@@ -136,4 +138,120 @@ fn reads_in_sequence_are_not_reordered() {
         let order = order(&changes, &requests);
         assert!(order.is_sorted(), "{policy}: {order:?}");
     }
+}
+
+// The three ways to give a seek curve, against what their sources say of them.
+
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (value - expected).abs() <= tolerance,
+        "{value}, expected {expected}"
+    );
+}
+
+#[test]
+fn a_table_is_met_and_linear_between_its_rows() {
+    let curve = SeekCurve::Table(vec![(1.0, 1000.0), (11.0, 3000.0), (101.0, 6000.0)]);
+    for (distance, time_us) in [
+        (1.0, 1000.0),
+        (6.0, 2000.0),
+        (11.0, 3000.0),
+        (101.0, 6000.0),
+    ] {
+        near(curve.time_us(distance), time_us, 1e-9);
+    }
+    // Beyond the last row with the slope of the last two.
+    near(curve.time_us(131.0), 7000.0, 1e-9);
+}
+
+/// The HP 97560 as Ruemmler and Wilkes give it: 3.24 + 0.400·√d ms below 383 cylinders, 8.00 + 0.008·d ms from there.
+#[test]
+fn the_two_pieces_of_ruemmler_and_wilkes_meet() {
+    let curve = SeekCurve::TwoPiece {
+        short_us: (3240.0, 400.0),
+        boundary_cylinders: 383.0,
+        long_us: (8000.0, 8.0),
+    };
+    near(curve.time_us(1.0), 3640.0, 1e-9);
+    near(curve.time_us(100.0), 7240.0, 1e-9);
+    near(curve.time_us(1000.0), 16_000.0, 1e-9);
+    near(curve.time_us(382.999), curve.time_us(383.0), 10.0);
+}
+
+/// Lee and Katz chose their coefficients so that the curve has the three times of the specification sheet; the
+/// average is over random pairs of cylinders, of which a distance d has the share 2·(n − d)/n².
+#[test]
+fn the_curve_of_lee_and_katz_has_the_three_times_it_is_given() {
+    let cylinders = 20_000.0;
+    let curve = SeekCurve::LeeKatz {
+        single_us: 800.0,
+        average_us: 8500.0,
+        full_us: 18_000.0,
+        cylinders,
+    };
+    near(curve.time_us(1.0), 800.0, 1e-9);
+    near(curve.time_us(cylinders), 18_000.0, 5.0);
+    let share = |distance: f64| 2.0 * (cylinders - distance) / (cylinders * cylinders);
+    let average: f64 = (1..cylinders as u32)
+        .map(f64::from)
+        .map(|distance| share(distance) * curve.time_us(distance))
+        .sum();
+    near(average, 8500.0, 10.0);
+}
+
+// Transfers: the media rate of each zone, and the bus beside the medium.
+
+/// First sector of the inner zone: 50,000 cylinders of 2 tracks of 200.
+const INNER: u64 = 50_000 * OUTER_CYLINDER;
+
+#[test]
+fn each_zone_has_its_own_media_rate() {
+    // A track takes its turn and the skew to the next: 230 or 115 sector times for 200 or 100 sectors.
+    for (first, sector_ns, track) in [(0, 50_000, 200), (INNER, 100_000, 100)] {
+        let mut driver = Driver::new(profile(&[]).build(1));
+        driver.serve(request(Op::Read, first, 1));
+        let start = driver.now();
+        let tracks = 400;
+        for index in 0..tracks {
+            driver.serve(request(Op::Read, first + 1 + index * track, track as u32));
+        }
+        let per_track = (driver.now() - start) / tracks;
+        let expected = sector_ns * track * 115 / 100;
+        assert!(
+            per_track.abs_diff(expected) < expected / 100,
+            "{per_track} ns a track from {first}, expected {expected}"
+        );
+    }
+}
+
+/// Mean service time of writes of `sectors` on one track, at times spread over the turn.
+fn mean_write_ns(sector_us: &str, sectors: u32) -> u64 {
+    let mut driver = Driver::new(profile(&[("sector_us", sector_us)]).build(1));
+    driver.serve(request(Op::Write, 0, 1));
+    let count = 500;
+    let serve = |index: u64| {
+        driver.run_until(driver.now() + index * 6_180_340 % 10_000_000);
+        driver.serve(request(Op::Write, index % 2 * 60, sectors))
+    };
+    (1..=count).map(serve).sum::<u64>() / count
+}
+
+#[test]
+fn a_write_streams_from_the_bus_to_the_medium() {
+    // 100 sectors pass in 5 ms. A bus twice as fast is not felt; one half as fast holds back the medium by the
+    // 5 ms that it lags, not by the 10 ms that it takes.
+    let medium = mean_write_ns("0.1", 100);
+    assert!(mean_write_ns("25", 100).abs_diff(medium) < 200_000);
+    let late = mean_write_ns("100", 100) - medium;
+    assert!((4_000_000..6_000_000).contains(&late), "{late} ns later");
+}
+
+#[test]
+fn a_read_from_the_medium_ends_with_the_slower_of_bus_and_medium() {
+    let service = |sector_us| {
+        let mut driver = Driver::new(profile(&[("sector_us", sector_us)]).build(1));
+        driver.serve(request(Op::Read, 0, 100))
+    };
+    assert_eq!(service("10"), service("0") + 10_000);
+    assert_eq!(service("100"), service("0") + 5_000_000);
 }

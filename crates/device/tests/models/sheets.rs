@@ -1,8 +1,9 @@
 //! What the shipped disks deliver, against their data sheets.
 
-use crate::request::request;
+use tierwise_device::{Completion, Device, Driver, Op, Params, Precondition, Request};
+
+use crate::disk::request;
 use crate::shipped;
-use tierwise_device::{Driver, Op, Params};
 
 /// Disks, with the outer zone's rate in 10^6 bytes per second that the data sheet gives (or, for the first, that
 /// its zones give) and the average seek in milliseconds.
@@ -92,6 +93,198 @@ fn random_reads_take_the_average_seek_and_half_a_turn() {
         assert!(
             (0.93..1.03).contains(&share),
             "{name}: {found_ms} ms, not {expected_ms}"
+        );
+    }
+}
+
+// Shipped profiles against the four lines of their data sheets: sequential and random, reads and writes.
+
+/// What a sheet states.
+struct Sheet {
+    profile: &'static str,
+    /// Sequential reads and writes in MB/s, random reads and writes of 4 KiB a second.
+    lines: [f64; 4],
+    /// Random reads and writes of 4 KiB a second, one at a time; 0 where the sheet says nothing of the kind.
+    alone: [f64; 2],
+    /// The state that the sheet's random writes are for.
+    state: Precondition,
+    depth: u64,
+}
+
+const WORN: Precondition = Precondition::Random { active_share: 1.0 };
+const FRESH: Precondition = Precondition::Fresh;
+
+const SHEETS: [Sheet; 8] = [
+    Sheet {
+        profile: "ssd-sata-dc",
+        lines: [500.0, 410.0, 75_000.0, 11_000.0],
+        alone: [0.0, 0.0],
+        state: WORN,
+        depth: 32,
+    },
+    Sheet {
+        profile: "ssd-nvme-dc",
+        lines: [3200.0, 2000.0, 637_000.0, 81_500.0],
+        alone: [12_987.0, 0.0],
+        state: WORN,
+        depth: 256,
+    },
+    Sheet {
+        profile: "ssd-nvme-dc-2020",
+        lines: [6500.0, 3500.0, 900_000.0, 200_000.0],
+        alone: [0.0, 0.0],
+        state: WORN,
+        depth: 256,
+    },
+    Sheet {
+        profile: "ssd-sata-consumer",
+        lines: [550.0, 520.0, 98_000.0, 90_000.0],
+        alone: [10_000.0, 42_000.0],
+        state: FRESH,
+        depth: 32,
+    },
+    Sheet {
+        profile: "ssd-nvme-consumer",
+        lines: [3500.0, 3300.0, 600_000.0, 550_000.0],
+        alone: [19_000.0, 60_000.0],
+        state: FRESH,
+        depth: 128,
+    },
+    Sheet {
+        profile: "ssd-optane",
+        lines: [2400.0, 2000.0, 550_000.0, 500_000.0],
+        alone: [108_300.0, 0.0],
+        state: WORN,
+        depth: 16,
+    },
+    Sheet {
+        profile: "ssd-sata-slc-2008",
+        lines: [250.0, 170.0, 35_000.0, 3_300.0],
+        alone: [0.0, 0.0],
+        state: WORN,
+        depth: 32,
+    },
+    Sheet {
+        profile: "ssd-pcie-slc-2008",
+        lines: [700.0, 550.0, 110_000.0, 100_000.0],
+        alone: [0.0, 0.0],
+        state: FRESH,
+        depth: 32,
+    },
+];
+
+/// Sectors a second of `count` requests, `depth` at a time, after a quarter of them.
+fn rate(
+    device: &mut dyn Device,
+    op: Op,
+    sectors: u32,
+    count: u64,
+    depth: u64,
+    random: bool,
+) -> f64 {
+    let mut state = 88_172_645_463_325_252_u64;
+    let places = device.capacity_sectors() / u64::from(sectors);
+    let mut next = move |index: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let place = if random {
+            state % places
+        } else {
+            index % places
+        };
+        Request {
+            op,
+            sector: place * u64::from(sectors),
+            sectors,
+            fua: false,
+        }
+    };
+    let (mut sent, mut done, mut now, mut from) = (0, 0, 0, 0);
+    let mut completions: Vec<Completion> = Vec::new();
+    while done < count {
+        while sent < count && sent - done < depth {
+            device.submit(now, sent, next(sent));
+            sent += 1;
+        }
+        now = device.next_event().expect("requests are outstanding");
+        completions.clear();
+        device.advance(now, &mut completions);
+        let before = done;
+        done += completions.len() as u64;
+        if before < count / 4 && done >= count / 4 {
+            from = now;
+        }
+    }
+    (count - count / 4) as f64 * f64::from(sectors) / (now - from) as f64 * 1e9
+}
+
+fn device(profile: &str, state: Precondition) -> Box<dyn Device> {
+    let mut device = shipped::profile(profile).build(1);
+    device.precondition(state);
+    device
+}
+
+/// Requests of 4 KiB a second at random places.
+fn random_rate(profile: &str, state: Precondition, op: Op, count: u64, depth: u64) -> f64 {
+    rate(&mut device(profile, state), op, 8, count, depth, true) / 8.0
+}
+
+fn sequential_rate(profile: &str, op: Op) -> f64 {
+    rate(&mut device(profile, FRESH), op, 256, 8_000, 32, false) * 512.0 / 1e6
+}
+
+/// 8 %: sheets round their figures, and "up to" and "over" leave as much open.
+#[test]
+fn profiles_give_the_lines_of_their_sheets() {
+    for sheet in SHEETS {
+        let Sheet {
+            profile,
+            state,
+            depth,
+            ..
+        } = sheet;
+        let ours = [
+            ("sequential read MB/s", sequential_rate(profile, Op::Read)),
+            ("sequential write MB/s", sequential_rate(profile, Op::Write)),
+            (
+                "random reads/s",
+                random_rate(profile, FRESH, Op::Read, 60_000, depth),
+            ),
+            (
+                "random writes/s",
+                random_rate(profile, state, Op::Write, 200_000, depth),
+            ),
+            (
+                "random reads/s alone",
+                random_rate(profile, FRESH, Op::Read, 2_000, 1),
+            ),
+            (
+                "random writes/s alone",
+                random_rate(profile, FRESH, Op::Write, 2_000, 1),
+            ),
+        ];
+        let stated = sheet.lines.iter().chain(&sheet.alone);
+        for ((line, ours), &stated) in ours.into_iter().zip(stated) {
+            println!("{profile:<18} {line:<22} {stated:>8.0} {ours:>8.0}");
+            assert!(
+                stated == 0.0 || (ours / stated - 1.0).abs() < 0.08,
+                "{profile}, {line}: {ours}, not {stated}"
+            );
+        }
+    }
+}
+
+/// The cleaning that a worn device does costs its random writes their rate, not its sequential overwrites.
+#[test]
+fn one_set_of_parameters_gives_fast_sequential_and_slow_random_writes() {
+    for profile in ["ssd-sata-dc", "ssd-nvme-dc"] {
+        let mut ordered = device(profile, Precondition::Sequential);
+        let sequential = rate(&mut ordered, Op::Write, 256, 8_000, 32, false) / 8.0;
+        let random = random_rate(profile, WORN, Op::Write, 200_000, 32);
+        assert!(
+            sequential > 5.0 * random,
+            "{profile}: {sequential} against {random}"
         );
     }
 }

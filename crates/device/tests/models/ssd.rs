@@ -1,7 +1,8 @@
 //! What the simple solid-state disk says of latency, parallelism, its link and its cache.
 
-use crate::request::request;
 use tierwise_device::{Driver, Op, Profile, Request};
+
+use crate::disk::request;
 
 const PROFILE: &str = r#"
 kind = "ssd"

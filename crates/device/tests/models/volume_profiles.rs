@@ -1,8 +1,9 @@
 //! What the shipped volumes deliver, against what their providers document.
 
-use crate::shipped;
-use crate::volume_load::{ClosedLoop, MIB_SECTORS, Place, SECOND, request};
 use tierwise_device::{Driver, Op, Params, Precondition, Profile};
+
+use crate::shipped;
+use crate::volume::{ClosedLoop, MIB_SECTORS, Place, SECOND, request};
 
 const MIB: f64 = 1048576.0;
 

@@ -1,7 +1,6 @@
 //! Clients and loading, with drivers that note what they are asked.
 
 mod decision_support;
-mod derived;
 mod generators;
 mod laps;
 mod noting;

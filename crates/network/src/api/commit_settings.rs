@@ -5,8 +5,8 @@
 use serde::Deserialize;
 use tierwise_work::CommitDelay;
 
-use crate::api::error::ReplayError;
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// Longest wait for more commits, in microseconds: PostgreSQL's largest `commit_delay`.
 const MOST_DELAY_US: u32 = 100_000;
@@ -59,7 +59,7 @@ impl CommitSettings {
     }
 
     /// Checks that the recorded commits have what is changed.
-    pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
+    pub(crate) fn check(&self, program: &Program) -> Result<(), UserError> {
         let work = &program.work;
         let second_log = work.scripts.iter().any(|script| script.shared);
         let delay = self.commit_delay.map_or(0, |delay| delay.time_us);
@@ -86,7 +86,7 @@ impl CommitSettings {
         ];
         let broken = rules.iter().find(|rule| !rule.0);
         broken.map_or(Ok(()), |rule| {
-            Err(ReplayError::new(
+            Err(UserError::new(
                 rule.1,
                 "leave out the setting, or give another value",
             ))

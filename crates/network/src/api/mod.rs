@@ -1,11 +1,6 @@
 //! Requests to a replay and its answers: scenarios, outcomes, refusals. Nothing here simulates anything.
 
 pub(crate) mod commit_settings;
-pub(crate) mod demands;
-pub(crate) mod error;
-pub(crate) mod instance;
-pub(crate) mod joint_request;
-pub(crate) mod outcome;
 pub(crate) mod parallel;
 pub(crate) mod reproduction;
 pub(crate) mod scenario;

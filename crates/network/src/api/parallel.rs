@@ -7,11 +7,10 @@ use std::thread;
 
 use serde::Serialize;
 use tierwise_device::{Library, Profile};
+use tierwise_recording::UserError;
 use tierwise_work::Work;
 
-use crate::api::error::ReplayError;
-use crate::api::outcome::Outcome;
-use crate::api::scenario::Scenario;
+use crate::api::scenario::{Outcome, Scenario};
 use crate::api::simulation_request::SimulationRequest;
 use crate::kernel::run::run;
 use crate::program::Program;
@@ -21,7 +20,7 @@ use crate::program::Program;
 /// # Errors
 ///
 /// Work that cannot be replayed, or an invalid scenario.
-pub fn replay(work: &Work, scenario: &Scenario) -> Result<Outcome, ReplayError> {
+pub fn replay(work: &Work, scenario: &Scenario) -> Result<Outcome, UserError> {
     run(&Program::new(work.clone(), &Library::default())?, scenario)
 }
 
@@ -60,7 +59,7 @@ impl Answer {
         on_threads(requests, threads, stop, answer)
     }
 
-    fn refused(error: ReplayError) -> Self {
+    fn refused(error: UserError) -> Self {
         Self::Refused {
             message: error.message,
             fix: error.fix,
@@ -75,7 +74,7 @@ pub fn replay_all(
     scenarios: &[Scenario],
     threads: usize,
     stop: &AtomicBool,
-) -> Vec<Result<Outcome, ReplayError>> {
+) -> Vec<Result<Outcome, UserError>> {
     on_threads(scenarios, threads, stop, |scenario| run(program, scenario))
 }
 

@@ -3,12 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
+use tierwise_recording::UserError;
 use tierwise_work::STEADY_TRANSACTIONS;
 
-use crate::api::error::ReplayError;
-use crate::api::outcome::Outcome;
 use crate::api::parallel::replay_all;
-use crate::api::scenario::{Mode, Scenario};
+use crate::api::scenario::{Mode, Outcome, Scenario};
 use crate::api::simulation_request::RunLength;
 use crate::program::Program;
 
@@ -24,7 +23,7 @@ const ANCHOR_STEPS: usize = 3;
 const LEAST_ELASTICITY: f64 = 0.3;
 
 /// Outcomes of some scenarios, in order, or the first that cannot be.
-type Replayed = Result<Vec<Outcome>, ReplayError>;
+type Replayed = Result<Vec<Outcome>, UserError>;
 
 /// How to replay the recorded run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -47,13 +46,13 @@ impl ReproductionRequest {
         program: &Program,
         threads: usize,
         stop: &AtomicBool,
-    ) -> Result<Reproduction, ReplayError> {
+    ) -> Result<Reproduction, UserError> {
         let mode = match (recorded_mode(program), self.span_s) {
             (Mode::Steady { .. }, Some(span_s)) => RunLength::SteadyS(span_s).mode()?,
             (mode, _) => mode,
         };
         if self.seeds.is_empty() {
-            return Err(ReplayError::new("no seeds are given", "give at least one"));
+            return Err(UserError::new("no seeds are given", "give at least one"));
         }
         let seeds = self.seeds.iter();
         let recorded = seeds.map(|seed| Scenario::as_recorded(program, mode, *seed));
@@ -136,7 +135,7 @@ fn anchored(
     mode: Mode,
     recorded: &[Scenario],
     replayed: impl Fn(&[Scenario]) -> Replayed,
-) -> Result<(f64, Vec<Outcome>), ReplayError> {
+) -> Result<(f64, Vec<Outcome>), UserError> {
     let (mut scale, mut outcomes) = (1.0_f64, replayed(recorded)?);
     let (mut elasticity, mut excess) = (1.0, over_observed(program, mode, &outcomes).ln());
     for _ in 0..ANCHOR_STEPS {

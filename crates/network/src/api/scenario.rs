@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tierwise_device::Profile;
-use tierwise_recording::Role;
+use tierwise_device::volume::{InstanceGate, InstanceLimits};
+use tierwise_recording::{Role, UserError};
 
 use crate::api::commit_settings::CommitSettings;
-use crate::api::error::ReplayError;
-use crate::api::instance::Instance;
 use crate::program::Program;
 
 /// Up to this share of foreign processor time, emulated devices keep to their models' times.
@@ -142,7 +141,7 @@ impl Scenario {
     }
 
     /// Checks that the scenario is possible.
-    pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
+    pub(crate) fn check(&self, program: &Program) -> Result<(), UserError> {
         self.check_buffer(program)?;
         self.check_memory(program)?;
         self.commits.check(program)?;
@@ -206,11 +205,11 @@ impl Scenario {
             ),
         ];
         let broken = rules.iter().find(|rule| !rule.0);
-        broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
+        broken.map_or(Ok(()), |rule| Err(UserError::new(rule.1, rule.2)))
     }
 
     /// Checks that this size of the engine's own buffer is possible and can be predicted.
-    fn check_buffer(&self, program: &Program) -> Result<(), ReplayError> {
+    fn check_buffer(&self, program: &Program) -> Result<(), UserError> {
         let recorded = program.work.page_cache.engine_bytes;
         let Some(asked) = self.buffer_bytes.filter(|bytes| *bytes != recorded) else {
             return Ok(());
@@ -247,23 +246,23 @@ impl Scenario {
             ),
         ];
         let broken = rules.into_iter().find(|rule| !rule.0);
-        broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
+        broken.map_or(Ok(()), |rule| Err(UserError::new(rule.1, rule.2)))
     }
 
     /// Checks that this size of memory is possible and can be predicted.
-    fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
+    fn check_memory(&self, program: &Program) -> Result<(), UserError> {
         let recorded = program.work.memory_bytes;
         let Some(asked) = self.memory_bytes.filter(|bytes| *bytes != recorded) else {
             return Ok(());
         };
         if let Some(reason) = program.memory_reason() {
-            return Err(ReplayError::new(reason, "ask with the recorded memory"));
+            return Err(UserError::new(reason, "ask with the recorded memory"));
         }
         let recorded_engine = program.work.page_cache.engine_bytes;
         let engine = self.buffer_bytes.unwrap_or(recorded_engine);
         if asked <= engine.min(recorded) {
             let mebibytes = engine as f64 / f64::from(1 << 20);
-            return Err(ReplayError::new(
+            return Err(UserError::new(
                 format!(
                     "the engine's own buffer takes {mebibytes:.0} MiB, which leaves no memory for anything else"
                 ),
@@ -272,4 +271,86 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+// Limits of a machine for all its network volumes together, as a request gives them.
+
+/// The limits, and which recorded devices stand behind them beside those whose profiles are volumes.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// The limits.
+    #[serde(flatten)]
+    pub limits: InstanceLimits,
+    /// Indexes of recorded devices without a profile that are network volumes.
+    #[serde(default)]
+    pub recorded: Vec<usize>,
+}
+
+impl Instance {
+    /// The gate; `spent`: without credits for a burst, as steady load leaves it.
+    pub(crate) fn gate(&self, spent: bool) -> Result<InstanceGate, UserError> {
+        InstanceGate::new(&self.limits, spent)
+            .map_err(|error| UserError::new(error.message, error.fix))
+    }
+}
+
+// The answer to a scenario.
+
+/// Percentiles of the latency of transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Median.
+    pub p50_us: f64,
+    /// 95th percentile.
+    pub p95_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// Mean.
+    pub mean_us: f64,
+}
+
+/// I/O of one role.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RoleIo {
+    /// The role.
+    pub role: Role,
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time in which at least one request of the role was outstanding.
+    pub busy_s: f64,
+}
+
+/// The answer to one scenario.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Measured virtual time.
+    pub elapsed_s: f64,
+    /// Turns of client sessions.
+    pub turns: u64,
+    /// Transactions of client sessions.
+    pub transactions: u64,
+    /// Latency of transactions.
+    pub latency: Latency,
+    /// Share of the client sessions' time by category: cpu, runnable, log_device, log_queue, read, write, lock,
+    /// client, sleep, other. The shares sum to 1.
+    pub shares: Vec<(String, f64)>,
+    /// Commits per flush of the log.
+    pub commits_per_flush: f64,
+    /// Mean utilisation of the cores.
+    pub busy_share: f64,
+    /// Requests by role.
+    pub io: Vec<RoleIo>,
+    /// Transactions waiting for a session at the end, in an open loop.
+    pub waiting: u64,
+    /// Reasons why the answer is less certain than usual, as sentences.
+    pub warnings: Vec<String>,
 }

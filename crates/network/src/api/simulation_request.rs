@@ -1,15 +1,16 @@
 //! Simulation requests as JSON, and the scenarios they describe.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tierwise_device::Profile;
-use tierwise_recording::Role;
+use tierwise_recording::{Role, UserError};
 
 use crate::api::commit_settings::CommitSettings;
-use crate::api::error::ReplayError;
-use crate::api::instance::Instance;
-use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
+use crate::api::parallel::on_threads;
+use crate::api::scenario::{EmulatedPath, Instance, MissAssumption, Mode, Outcome, Scenario};
+use crate::kernel::run::run_together;
 use crate::program::Program;
 
 /// The device a role is placed on.
@@ -99,11 +100,7 @@ impl SimulationRequest {
     /// # Errors
     ///
     /// An unknown device; a time that is negative or longer than a day.
-    pub fn scenario(
-        &self,
-        program: &Program,
-        profiles: &[Profile],
-    ) -> Result<Scenario, ReplayError> {
+    pub fn scenario(&self, program: &Program, profiles: &[Profile]) -> Result<Scenario, UserError> {
         let recorded = program.work.devices.len();
         let mut devices = vec![None; recorded];
         let mut used: BTreeMap<(bool, usize), usize> = BTreeMap::new();
@@ -154,7 +151,7 @@ impl SimulationRequest {
 }
 
 impl RunLength {
-    pub(crate) fn mode(self) -> Result<Mode, ReplayError> {
+    pub(crate) fn mode(self) -> Result<Mode, UserError> {
         match self {
             Self::Once => Ok(Mode::Once),
             Self::SteadyS(seconds) => Ok(Mode::Steady {
@@ -165,7 +162,7 @@ impl RunLength {
 }
 
 impl EmulationOptions {
-    fn path(self) -> Result<EmulatedPath, ReplayError> {
+    fn path(self) -> Result<EmulatedPath, UserError> {
         Ok(EmulatedPath {
             path_ns: self
                 .path_us
@@ -178,20 +175,93 @@ impl EmulationOptions {
 /// Longest time that a request may specify: a day.
 const LONGEST_NS: f64 = 86_400e9;
 
-fn nanos(time: f64, unit_ns: f64, field: &str) -> Result<u64, ReplayError> {
+fn nanos(time: f64, unit_ns: f64, field: &str) -> Result<u64, UserError> {
     let ns = time * unit_ns;
     if (0.0..=LONGEST_NS).contains(&ns) {
         return Ok(ns as u64);
     }
-    Err(ReplayError::new(
+    Err(UserError::new(
         format!("{field} = {time} is no time from 0 to a day"),
         "give a time within that",
     ))
 }
 
-fn unknown_device(role: Role) -> ReplayError {
-    ReplayError::new(
+fn unknown_device(role: Role) -> UserError {
+    UserError::new(
         format!("{} is placed on a device that is not there", role.name()),
         "name a device of the list",
     )
+}
+
+// Requests for several databases at once, as JSON, and their answers.
+
+/// Several databases at once, each under its own scenario.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct JointRequest {
+    /// One for each database, in the order of the programs.
+    pub databases: Vec<SimulationRequest>,
+}
+
+/// The answer to a joint request, or the reason for its refusal.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JointAnswer {
+    /// The outcome of each database, in their order.
+    Outcomes(Vec<Outcome>),
+    /// The request was refused.
+    Refused {
+        /// Index of the database at fault.
+        database: usize,
+        /// What is wrong.
+        message: String,
+        /// How to correct it.
+        fix: String,
+    },
+}
+
+impl JointAnswer {
+    /// Answers requests about `programs` on `threads` threads, in their order. A refused request does not affect the
+    /// others. Requests not yet started when `stop` was set are missing at the end.
+    #[must_use]
+    pub fn all(
+        programs: &[&Program],
+        requests: &[JointRequest],
+        profiles: &[Profile],
+        threads: usize,
+        stop: &AtomicBool,
+    ) -> Vec<Self> {
+        let answer = |request: &JointRequest| {
+            request
+                .run(programs, profiles)
+                .unwrap_or_else(|(database, error)| Self::Refused {
+                    database,
+                    message: error.message,
+                    fix: error.fix,
+                })
+        };
+        on_threads(requests, threads, stop, answer)
+    }
+}
+
+impl JointRequest {
+    fn run(
+        &self,
+        programs: &[&Program],
+        profiles: &[Profile],
+    ) -> Result<JointAnswer, (usize, UserError)> {
+        if self.databases.len() != programs.len() {
+            let message = "a joint request has not one scenario for each database";
+            let error = UserError::new(message, "give one for each, in their order");
+            return Err((0, error));
+        }
+        let scenarios = programs.iter().zip(&self.databases).enumerate();
+        let scenarios = scenarios.map(|(index, (program, request))| {
+            let scenario = request.scenario(program, profiles);
+            scenario
+                .map(|scenario| (*program, scenario))
+                .map_err(|error| (index, error))
+        });
+        run_together(&scenarios.collect::<Result<Vec<_>, _>>()?).map(JointAnswer::Outcomes)
+    }
 }

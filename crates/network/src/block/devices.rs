@@ -18,11 +18,11 @@ use tierwise_device::{Completion, Device, Nanos, Op, Precondition, Profile, Requ
 use tierwise_work::constants::PATH_NS;
 use tierwise_work::{Mechanism, RecordedDevice};
 
-use crate::api::error::ReplayError;
 use crate::api::scenario::{EmulatedPath, Scenario};
 use crate::block::empirical_device::EmpiricalDevice;
 use crate::kernel::clock::RequestId;
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// Least number of observed times to model a device by them.
 const MIN_OBSERVED_TIMES: usize = 30;
@@ -152,7 +152,7 @@ pub(crate) fn scenario_devices(
     program: &Program,
     scenario: &Scenario,
     shared: &mut SharedDevices,
-) -> Result<Vec<DeviceQueue>, ReplayError> {
+) -> Result<Vec<DeviceQueue>, UserError> {
     let gate = match &scenario.instance {
         Some(instance) => Some(instance.gate(scenario.worn)?),
         None => None,

@@ -3,12 +3,12 @@
 //! A role that stays keeps its place. A role that moves lies behind those already on its new device, in the order of
 //! the roles, on as many sectors as its files use. Left out: free space between partitions.
 
-use tierwise_device::Profile;
+use tierwise_device::{Profile, SECTOR_BYTES};
 use tierwise_recording::Role;
 
-use crate::api::error::ReplayError;
 use crate::api::scenario::Scenario;
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// Space of a role on a new device if its footprint is unknown: 128 MiB.
 const DEFAULT_SECTORS: u64 = 1 << 18;
@@ -44,7 +44,7 @@ impl Layout {
         program: &Program,
         scenario: &Scenario,
         starts: Vec<u64>,
-    ) -> Result<Self, ReplayError> {
+    ) -> Result<Self, UserError> {
         let mut layout = Self {
             areas: Default::default(),
             ends: starts,
@@ -83,16 +83,16 @@ impl Layout {
         Ok(layout)
     }
 
-    fn check(&self, scenario: &Scenario) -> Result<(), ReplayError> {
+    fn check(&self, scenario: &Scenario) -> Result<(), UserError> {
         for (profile, end) in scenario.devices.iter().zip(&self.ends) {
             let Some(profile) = profile else { continue };
-            if profile.capacity_bytes() / 512 < *end {
-                return Err(ReplayError::new(
+            if profile.capacity_bytes() / SECTOR_BYTES < *end {
+                return Err(UserError::new(
                     format!(
                         "{} holds {:.1} GB; the roles placed on it take {:.1} GB",
                         profile.name(),
                         profile.capacity_bytes() as f64 / 1e9,
-                        *end as f64 * 512.0 / 1e9
+                        (*end * SECTOR_BYTES) as f64 / 1e9
                     ),
                     "place fewer roles on it, or take a larger device",
                 ));
@@ -147,7 +147,9 @@ fn recorded_area(program: &Program, role: Role) -> Option<Area> {
     devices.find_map(|(device, recorded)| {
         let place = recorded.roles.iter().find(|place| place.0 == role)?;
         let profile = program.profiles.get(device).and_then(Option::as_ref);
-        let end = profile.map_or(2 * MAX_SECTORS, |known| known.capacity_bytes() / 512);
+        let end = profile.map_or(2 * MAX_SECTORS, |known| {
+            known.capacity_bytes() / SECTOR_BYTES
+        });
         let first_sector = place.1.min(MAX_SECTORS).min(end.saturating_sub(8));
         Some(Area {
             device,

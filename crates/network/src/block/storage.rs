@@ -1,16 +1,15 @@
 //! Storage: devices, the layout of roles on them, requests under way and their counts by role.
 
-use tierwise_device::{Completion, Nanos, Op, Request};
+use tierwise_device::{Completion, Nanos, Op, Request, SECTOR_BYTES};
 use tierwise_recording::Role;
 
-use crate::api::outcome::RoleIo;
+use crate::api::scenario::RoleIo;
 use crate::block::devices::DeviceQueue;
 use crate::block::layout::Layout;
 use crate::kernel::clock::{Clock, Event, RequestId, TaskId};
 
 /// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
 const MAX_REQUEST_SECTORS: u32 = 2048;
-const SECTOR_BYTES: u64 = 512;
 /// Writes that nobody waits for at once, of syncs and of the flusher, that may be under way on a partition: a half and
 /// a quarter of 96, which is three quarters of a queue of 128 (Linux block/blk-wbt.c, `nr_requests`). The kernel allows
 /// fewer beside reads.

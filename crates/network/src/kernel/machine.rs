@@ -9,9 +9,9 @@ use std::task::{Context, Waker};
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
+use tierwise_recording::UserError;
 use tierwise_work::TimeCategory;
 
-use crate::api::error::ReplayError;
 use crate::block::storage::{Owner, Storage};
 use crate::kernel::clock::{Clock, Event, TaskId};
 use crate::kernel::metrics::{Metrics, Milestone};
@@ -24,7 +24,7 @@ use crate::stations::client_threads::ClientThreads;
 use crate::stations::cores::Cores;
 use crate::stations::locks::HotLocks;
 use crate::stations::log::Log;
-use crate::stations::second_log::SecondLog;
+use crate::stations::log_replica::SecondLog;
 use crate::stations::signals::Signals;
 
 /// The machine.
@@ -165,7 +165,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The run makes no progress.
-    pub(crate) fn run(&mut self) -> Result<(), ReplayError> {
+    pub(crate) fn run(&mut self) -> Result<(), UserError> {
         while !self.advance()? {}
         Ok(())
     }
@@ -174,7 +174,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The run makes no progress.
-    pub(crate) fn advance(&mut self) -> Result<bool, ReplayError> {
+    pub(crate) fn advance(&mut self) -> Result<bool, UserError> {
         self.machine.borrow_mut().handle_next_event();
         while let Some(task) = self.next_ready() {
             let coroutine = &mut self.coroutines[task.0 as usize];

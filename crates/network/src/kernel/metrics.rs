@@ -4,7 +4,7 @@ use tierwise_device::Nanos;
 use tierwise_latency::Times;
 use tierwise_work::TimeCategory;
 
-use crate::api::outcome::Latency;
+use crate::api::scenario::Latency;
 
 /// Warm-up of a run that ends after a number of transactions: one in this many of them.
 const WARM_UP_DIVISOR: u64 = 5;

@@ -1,7 +1,6 @@
 //! Coroutines on virtual time: the event loop, the sessions' steps, arrivals and metrics.
 
 pub(crate) mod clock;
-pub(crate) mod joint;
 pub(crate) mod machine;
 pub(crate) mod metrics;
 pub(crate) mod progress;

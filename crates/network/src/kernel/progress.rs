@@ -6,9 +6,9 @@
 use tierwise_device::Nanos;
 use tierwise_work::TimeCategory;
 
-use crate::api::error::ReplayError;
 use crate::kernel::task::TaskState;
 use crate::program::Program;
+use tierwise_recording::UserError;
 
 /// Longest virtual time without an action of a session or a completion, in addition to the longest recorded
 /// absence: even the slowest device answers within an hour.
@@ -67,9 +67,9 @@ impl Progress {
         &mut self,
         now: Nanos,
         tasks: &[TaskState],
-    ) -> Result<(), ReplayError> {
+    ) -> Result<(), UserError> {
         let halted = self.count_event(now);
-        halted.map_err(|halt| ReplayError::new(describe(halt, now, tasks), FIX))
+        halted.map_err(|halt| UserError::new(describe(halt, now, tasks), FIX))
     }
 
     /// Counts an event; whether the run still makes progress.

@@ -5,11 +5,10 @@ use std::rc::Rc;
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
+use tierwise_recording::UserError;
 use tierwise_work::{Pace, TimeCategory};
 
-use crate::api::error::ReplayError;
-use crate::api::outcome::Outcome;
-use crate::api::scenario::{Mode, Scenario};
+use crate::api::scenario::{Mode, Outcome, Scenario};
 use crate::block::devices::{SharedDevices, scenario_devices};
 use crate::block::layout::Layout;
 use crate::block::storage::Storage;
@@ -25,7 +24,7 @@ use crate::stations::client_threads::ClientThreads;
 use crate::stations::cores::Cores;
 use crate::stations::locks::HotLocks;
 use crate::stations::log::Log;
-use crate::stations::second_log::SecondLog;
+use crate::stations::log_replica::SecondLog;
 use crate::stations::signals::Signals;
 
 /// Warm-up, as a share of the measured span.
@@ -39,7 +38,7 @@ const MAX_SHARE: f64 = 0.97;
 /// # Errors
 ///
 /// An impossible scenario: no cores, an unknown device, a device that is too small; a run without progress.
-pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
+pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, UserError> {
     let mut run = prepare(program, scenario, &mut SharedDevices::default())?;
     run.run()?;
     Ok(outcome(&run))
@@ -50,7 +49,7 @@ pub(crate) fn prepare<'a>(
     program: &'a Program,
     scenario: &Scenario,
     shared: &mut SharedDevices,
-) -> Result<Run<'a>, ReplayError> {
+) -> Result<Run<'a>, UserError> {
     scenario.check(program)?;
     let devices = 0..scenario.devices.len();
     let starts = devices.map(|device| shared.end(scenario.shared.get(&device)));
@@ -236,4 +235,46 @@ pub(crate) fn outcome(run: &Run<'_>) -> Outcome {
         waiting: machine.arrivals.as_ref().map_or(0, Arrivals::waiting),
         warnings: machine.signals.warning().into_iter().collect(),
     }
+}
+
+// Several databases at once, each on its own machine, with devices that they share.
+
+/// Runs the scenarios of several databases on one virtual time; outcomes in their order.
+///
+/// # Errors
+///
+/// The index of the database at fault, and an impossible scenario or a run without progress. All databases must
+/// repeat their work for the same time, so that each is measured while all others are at work.
+pub fn run_together(
+    databases: &[(&Program, Scenario)],
+) -> Result<Vec<Outcome>, (usize, UserError)> {
+    let mut shared = SharedDevices::default();
+    let mut runs = Vec::with_capacity(databases.len());
+    for (index, (program, scenario)) in databases.iter().enumerate() {
+        let checked = check(scenario, &databases[0].1);
+        let run = checked.and_then(|()| prepare(program, scenario, &mut shared));
+        runs.push((run.map_err(|error| (index, error))?, false));
+    }
+    while let Some((_, index)) = runs
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, over))| !over)
+        .map(|(index, (run, _))| (run.next_event_at(), index))
+        .min()
+    {
+        let (run, over) = &mut runs[index];
+        *over = run.advance().map_err(|error| (index, error))?;
+    }
+    Ok(runs.iter().map(|(run, _)| outcome(run)).collect())
+}
+
+fn check(scenario: &Scenario, first: &Scenario) -> Result<(), UserError> {
+    let repeats = matches!(scenario.mode, Mode::Steady { .. });
+    if repeats && scenario.mode == first.mode && scenario.enough.is_none() {
+        return Ok(());
+    }
+    Err(UserError::new(
+        "work that is done once, or for another time, cannot be measured while others are at work",
+        "take recordings of work that repeats, and one time for all",
+    ))
 }

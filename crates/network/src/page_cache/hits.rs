@@ -9,14 +9,11 @@
 use std::cmp::Ordering;
 
 use tierwise_device::Nanos;
+use tierwise_recording::{PAGE_BYTES, PAGE_SECTORS};
 use tierwise_work::{Reuse, ReuseCurve, Unobserved};
 
 use crate::api::scenario::{MissAssumption, Scenario};
 use crate::program::Program;
-
-const PAGE_BYTES: u64 = 4096;
-/// Sectors of a page.
-const SECTORS: u64 = 8;
 
 /// Decides which recorded reads the page cache answers.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +112,7 @@ impl CacheHits {
         };
         let pages = held.saturating_add(asked).saturating_sub(recorded) / PAGE_BYTES;
         let footprints = work.footprints.iter();
-        let used: u64 = footprints.map(|used| used.1 / SECTORS).sum();
+        let used: u64 = footprints.map(|used| used.1 / PAGE_SECTORS).sum();
         Self {
             buffer: BufferHits::new(program, scenario),
             change,

@@ -3,7 +3,6 @@
 pub(crate) mod dirty_pages;
 pub(crate) mod files;
 pub(crate) mod hits;
-pub(crate) mod page_set;
 pub(crate) mod write_back;
 
 use tierwise_work::Work;

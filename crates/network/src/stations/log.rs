@@ -16,7 +16,8 @@
 
 use std::collections::VecDeque;
 
-use tierwise_device::Nanos;
+use tierwise_device::{Nanos, SECTOR_BYTES};
+use tierwise_work::constants::RECHECK_NS;
 use tierwise_work::{CommitDelay, Grouping, LogRules, TimeCategory};
 
 use crate::api::commit_settings::{CommitSettings, UnflushedCommits};
@@ -28,8 +29,6 @@ use crate::program::Program;
 use crate::stations::cores::Thread;
 use crate::stations::log_replica::LogReplica;
 use crate::stations::sync::SyncWrites;
-
-const SECTOR_BYTES: u64 = 512;
 
 /// The state of the log. Positions are bytes since the run began: durable ones never exceed those inserted.
 #[derive(Debug)]
@@ -94,7 +93,7 @@ impl<'a> Log<'a> {
     /// Writes of whole pages for the bytes between two positions: first sector and sectors within the role. Two parts
     /// where the log wraps.
     pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
-        let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
+        let page = u64::from(self.rules.page_bytes).max(SECTOR_BYTES) / SECTOR_BYTES * SECTOR_BYTES;
         let all = (self.rules.sectors.min(MAX_SECTORS) * SECTOR_BYTES / page).max(1) * page;
         let start = from / page * page;
         let length = (to.max(from + 1).next_multiple_of(page) - start).min(all);
@@ -143,8 +142,7 @@ impl Task<'_> {
             self.block(TimeCategory::LogQueue).await;
             if !self.machine().is_durable(self.id) {
                 // A session that was woken in vain needs a core to notice.
-                let recheck_ns = self.machine().log_time_ns(|rules| rules.recheck_ns);
-                self.run(Thread::Server, recheck_ns).await;
+                self.run(Thread::Server, RECHECK_NS.get()).await;
             }
         }
         self.await_replica().await;
@@ -370,7 +368,6 @@ mod tests {
             leader_cpu_ns: 0,
             release_cpu_ns: 0,
             wake_ns: 0,
-            recheck_ns: 0,
             flusher_period_ns: None,
             commit_delay: None,
         };

@@ -6,6 +6,5 @@ pub(crate) mod cores;
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod log_replica;
-pub(crate) mod second_log;
 pub(crate) mod signals;
 pub(crate) mod sync;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use tierwise_device::volume::{InstanceBurst, InstanceLimits};
 use tierwise_device::{Library, Profile};
-use tierwise_network::{Mode, Outcome, Program, Scenario, run_together};
-use tierwise_work::{Grouping, Step};
+use tierwise_network::{Instance, Mode, Outcome, Program, Scenario, replay, run_together};
+use tierwise_recording::Role;
+use tierwise_work::{Grouping, Step, Work};
 
-use crate::support::{SECOND, all_on, cpu, memory, shipped, update, work};
+use crate::support::{SECOND, all_on, close, cpu, memory, shipped, update, work};
 
 const SPAN_NS: u64 = 5 * SECOND;
 
@@ -107,4 +109,199 @@ fn work_that_is_done_once_and_a_device_that_is_full_are_refused_by_database() {
     let (index, error) = run_together(&all).expect_err("it is full");
     assert!(index > 1, "{index}");
     assert!(error.message.contains("holds"), "{}", error.message);
+}
+
+// A machine's limits hold for all its network volumes together, and for nothing else.
+
+fn limited(limits: InstanceLimits) -> Instance {
+    Instance {
+        limits,
+        recorded: Vec::new(),
+    }
+}
+
+fn limits(iops: f64) -> Instance {
+    limited(InstanceLimits {
+        iops,
+        mb_per_s: 1000.0,
+        burst: None,
+    })
+}
+
+/// Clients that only read, half of them temporary files.
+fn readers() -> Work {
+    let read = |role| Step::Read {
+        role,
+        sector: 0,
+        sectors: 8,
+    };
+    work(
+        64,
+        &[read(Role::Data), read(Role::Temp), cpu(4)],
+        Grouping::LeaderFollower,
+    )
+}
+
+/// Data and temporary files each on a device of this kind.
+fn two(profile: &str, instance: Option<Instance>) -> Scenario {
+    Scenario {
+        devices: vec![None, Some(shipped(profile)), Some(shipped(profile))],
+        placement: vec![(Role::Data, 1), (Role::Temp, 2)],
+        instance,
+        worn: true,
+        ..all_on(shipped(profile), SPAN_NS, 1)
+    }
+}
+
+/// I/Os a second of all roles.
+fn iops(scenario: &Scenario) -> f64 {
+    let outcome = replay(&readers(), scenario).expect("it runs");
+    let reads: u64 = outcome.io.iter().map(|one| one.reads).sum();
+    reads as f64 / outcome.elapsed_s
+}
+
+#[test]
+fn two_volumes_share_the_limit_of_their_machine() {
+    let volume = "volume-aws-io2";
+    let alone = iops(&two(volume, None));
+    assert!(alone > 20_000.0, "{alone}");
+    close(iops(&two(volume, Some(limits(4000.0)))), 4000.0, 0.01);
+}
+
+#[test]
+fn a_local_device_has_no_part_in_it() {
+    let local = two("ssd-nvme-dc", None);
+    let behind = two("ssd-nvme-dc", Some(limits(10.0)));
+    assert_eq!(replay(&readers(), &local), replay(&readers(), &behind));
+}
+
+#[test]
+fn limits_beyond_the_load_change_nothing() {
+    let wide = limited(InstanceLimits {
+        mb_per_s: 1e8,
+        ..limits(1e8).limits
+    });
+    let volume = "volume-aws-gp3";
+    let (without, with) = (two(volume, None), two(volume, Some(wide)));
+    assert_eq!(replay(&readers(), &without), replay(&readers(), &with));
+}
+
+#[test]
+fn a_recorded_device_stands_behind_the_gate_if_it_is_a_volume() {
+    let recorded = |recorded: Vec<usize>| Scenario {
+        placement: Vec::new(),
+        devices: vec![None::<Profile>],
+        ..two(
+            "volume-aws-gp3",
+            Some(Instance {
+                recorded,
+                ..limits(500.0)
+            }),
+        )
+    };
+    close(iops(&recorded(vec![0])), 500.0, 0.02);
+    assert!(iops(&recorded(Vec::new())) > 5000.0);
+}
+
+#[test]
+fn a_burst_is_there_until_its_credits_are_spent() {
+    let bursting = Some(limited(InstanceLimits {
+        burst: Some(InstanceBurst {
+            iops: 12_000.0,
+            mb_per_s: 1000.0,
+            time_s: 3600.0,
+        }),
+        ..limits(4000.0).limits
+    }));
+    let spent = two("volume-aws-io2", bursting);
+    let fresh = Scenario {
+        worn: false,
+        ..spent.clone()
+    };
+    close(iops(&spent), 4000.0, 0.01);
+    close(iops(&fresh), 12_000.0, 0.01);
+}
+
+#[test]
+fn impossible_limits_are_refused() {
+    let error = replay(&readers(), &two("volume-aws-gp3", Some(limits(0.0)))).expect_err("refused");
+    assert!(error.message.contains("instance.iops"), "{}", error.message);
+}
+
+// New devices are as long use leaves them where that is asked for; the recorded ones stay as they were.
+
+#[test]
+fn commits_of_a_consumer_ssd_are_slower_after_long_use() {
+    let commits = work(4, &update(100), Grouping::LeaderFollower);
+    let rate = |worn| {
+        let scenario = Scenario {
+            worn,
+            ..all_on(shipped("ssd-nvme-consumer"), SPAN_NS, 0)
+        };
+        replay(&commits, &scenario).expect("it runs").transactions
+    };
+    let (fresh, worn) = (rate(false), rate(true));
+    assert!(worn < fresh, "{worn} of {fresh}");
+    assert_eq!(worn, rate(true), "the same again");
+}
+
+#[test]
+fn what_does_not_wear_and_what_was_recorded_stay_as_they_were() {
+    let commits = work(4, &update(100), Grouping::LeaderFollower);
+    for scenario in [
+        all_on(memory(20.0), SPAN_NS, 0),
+        Scenario::recorded(1, 2, Mode::Steady { span_ns: SPAN_NS }, 0),
+    ] {
+        let worn = Scenario {
+            worn: true,
+            ..scenario.clone()
+        };
+        assert_eq!(replay(&commits, &worn), replay(&commits, &scenario));
+    }
+}
+
+#[test]
+fn demands_are_what_a_transaction_asks() {
+    let steps = [
+        cpu(300),
+        Step::Cpu {
+            time_ns: 50_000,
+            client: true,
+        },
+        Step::Delay(tierwise_work::Delay {
+            time_ns: 2_000_000,
+            timer: false,
+        }),
+    ];
+    let program = Program::new(
+        work(4, &steps, Grouping::LeaderFollower),
+        &Library::default(),
+    );
+    let found = program.expect("sound work").summary().demands;
+    let about = |found: f64, expected: f64| {
+        assert!(
+            (found / expected - 1.0).abs() < 0.01,
+            "{found} for {expected}"
+        );
+    };
+    about(found.think_us, 2000.0);
+    about(found.client_cpu_us, 50.0);
+    about(found.server_cpu_us, 300.0);
+}
+
+#[test]
+fn limits_are_read_from_json_and_other_keys_refused() {
+    let read = |text: &str| serde_json::from_str::<Instance>(text);
+    let burst = r#"{"iops": 8000, "mb_per_s": 200, "time_s": 1800}"#;
+    let text = format!(r#"{{"iops": 4000, "mb_per_s": 100.5, "burst": {burst}, "recorded": [1]}}"#);
+    let instance = read(&text).expect("limits");
+    assert_eq!(instance.limits.burst.expect("a burst").time_s, 1800.0);
+    assert_eq!((instance.limits.iops, instance.recorded), (4000.0, vec![1]));
+    assert!(read(r#"{"iops": 4000, "mb_per_s": 100, "recorded": []}"#).is_ok());
+    for wrong in [
+        r#"{"iops": 4000}"#,
+        r#"{"iops": 4000, "mb_per_s": 100, "bursts": null}"#,
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
 }

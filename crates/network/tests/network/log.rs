@@ -1,12 +1,15 @@
 //! Commits on devices whose times are known: what follows from physics, and what was measured of real ones.
 
-use crate::support::{
-    SECOND, all_on, close, cpu, exponential, hot_lock, memory, session as session_of, shipped,
-    update, work,
+use tierwise_network::{Mode, Outcome, RoleIo, Scenario, replay};
+use tierwise_recording::{Role, ThreadClass};
+use tierwise_work::{
+    CommitDelay, Delay, Grouping, Session, Step, SyncScript, TimeCategory, Turn, Work,
 };
-use tierwise_network::{Outcome, RoleIo, Scenario, replay};
-use tierwise_recording::Role;
-use tierwise_work::{Delay, Grouping, Step, SyncScript, Work};
+
+use crate::support::{
+    MS, SECOND, all_on, close, cpu, exponential, hot_lock, memory, session, session as session_of,
+    shipped, update, work, writers,
+};
 
 fn rate(work: &Work, scenario: &Scenario) -> f64 {
     let outcome = answer(work, scenario);
@@ -198,11 +201,172 @@ fn group_commit_gives_the_rate_of_its_markov_chain() {
         }
         if let Some(log) = &mut made.log {
             (log.leader_cpu_ns, log.release_cpu_ns) = (0, 0);
-            (log.wake_ns, log.recheck_ns) = (0, 0);
+            log.wake_ns = 0;
         }
         let mut scenario = all_on(memory(flush_us), 40 * SECOND, 1);
         scenario.cores = customers;
         let exact = group_commit_rate(customers as usize, think_us * 1e-6, flush_us * 1e-6);
         close(rate(&made, &scenario), exact, 0.01);
     }
+}
+
+// Commits that wait for a second copy of the log.
+
+/// Clients that commit, and one who copies their log: each flush of the copy is one write.
+fn copied(clients: u32, waited_for: bool) -> Work {
+    let mut work = work(clients, &update(200), Grouping::LeaderFollower);
+    work.scripts = vec![SyncScript {
+        writes: vec![(1 << 20, 16)],
+        flushes: 1,
+        journal_writes: Vec::new(),
+        by_caller: false,
+        shared: false,
+        ..SyncScript::default()
+    }];
+    let sync = Step::Sync {
+        role: Role::Log,
+        script: 0,
+    };
+    let mut steps = vec![Step::AwaitLog, cpu(20), sync, cpu(20)];
+    steps.extend(waited_for.then_some(Step::Acknowledge));
+    let copier = session("copier", 3, &steps);
+    let silent = |turn: &Turn| Turn {
+        ends: false,
+        ..*turn
+    };
+    work.sessions.push(Session {
+        class: ThreadClass::LogWriter,
+        turns: copier.turns.iter().map(silent).collect(),
+        ..copier
+    });
+    work
+}
+
+fn replica_rate(work: &Work) -> f64 {
+    let outcome = answer(work, &all_on(memory(4000.0), 20 * SECOND, 1));
+    outcome.transactions as f64 / outcome.elapsed_s
+}
+
+#[test]
+fn one_client_waits_for_both_one_after_the_other() {
+    // 0.21 ms of its own, 4 ms of the log, 0.02 ms and 4 ms of the copy, 0.02 ms until it answers.
+    let both = replica_rate(&copied(1, true));
+    assert!((both / (1000.0 / 8.27) - 1.0).abs() < 0.01, "{both}");
+    let unwaited = replica_rate(&copied(1, false));
+    let none = replica_rate(&work(1, &update(200), Grouping::LeaderFollower));
+    assert!((unwaited / none - 1.0).abs() < 0.02, "{unwaited} {none}");
+}
+
+#[test]
+fn many_clients_share_flushes_of_the_copy_too() {
+    let (both, none) = (
+        replica_rate(&copied(20, true)),
+        replica_rate(&copied(20, false)),
+    );
+    assert!(both > 6.0 * replica_rate(&copied(1, true)), "{both}");
+    assert!(both < 0.9 * none, "{both} {none}");
+}
+
+#[test]
+fn the_copy_goes_on_as_long_as_there_are_clients() {
+    // More commits than recorded cycles of the copy.
+    let scenario = Scenario {
+        mode: Mode::Once,
+        ..all_on(memory(100.0), MS, 1)
+    };
+    assert_eq!(answer(&copied(2, true), &scenario).transactions, 100);
+}
+
+// An engine that lets one session at a time write; the others sleep and ask again.
+
+fn writer_rate(work: &Work, latency_us: f64) -> f64 {
+    let outcome = replay(work, &all_on(memory(latency_us), 20 * SECOND, 1));
+    let outcome = outcome.expect("a scenario that can be");
+    outcome.transactions as f64 / outcome.elapsed_s
+}
+
+#[test]
+fn one_writes_at_a_time_whatever_the_number_of_clients() {
+    // 0.4 ms on a core, 0.01 ms to lead, a write of 4 ms: no more than one in 4.4 ms.
+    for clients in [1, 4, 16] {
+        let writer_rate = writer_rate(&writers(clients, vec![MS, 2 * MS, 5 * MS]), 4000.0);
+        assert!(writer_rate < 1000.0 / 4.41, "{clients}: {writer_rate}");
+        assert!(writer_rate > 1000.0 / 6.0, "{clients}: {writer_rate}");
+    }
+}
+
+#[test]
+fn sleepers_leave_the_database_to_who_has_just_written() {
+    // Who sleeps for so long that it never comes in time costs no more than the time in which nobody writes.
+    let alone = writer_rate(&writers(1, Vec::new()), 4000.0);
+    let rarely = writer_rate(&writers(4, vec![1000 * MS]), 4000.0);
+    assert!((rarely / alone - 1.0).abs() < 0.05, "{rarely} {alone}");
+}
+
+// A leader that waits for more commits before its flush: that wait is no device's.
+
+const DELAY_MS: f64 = 20.0;
+
+/// Eight clients on a device without latency, whose leader waits if at least so many others commit too.
+fn outcome(siblings: u32) -> Outcome {
+    outcome_on(siblings, 10.0)
+}
+
+fn outcome_on(siblings: u32, latency_us: f64) -> Outcome {
+    let mut work = work(8, &update(200), Grouping::LeaderFollower);
+    if let Some(log) = &mut work.log {
+        log.commit_delay = Some(CommitDelay {
+            time_ns: (DELAY_MS * 1e6) as u32,
+            siblings,
+            from_settings: true,
+        });
+    }
+    replay(&work, &all_on(memory(latency_us), 20 * SECOND, 1)).expect("a scenario that can be")
+}
+
+fn delayed_rate(outcome: &Outcome) -> f64 {
+    outcome.transactions as f64 / outcome.elapsed_s
+}
+
+#[test]
+fn the_wait_stays_on_the_fastest_device() {
+    // All eight commit in each wait; a few flushes find fewer than five others in a transaction.
+    let all = 8.0 / (DELAY_MS / 1e3);
+    let found = outcome(5);
+    assert!(
+        (0.8..1.15).contains(&(delayed_rate(&found) / all)),
+        "{}",
+        delayed_rate(&found)
+    );
+    assert!(found.latency.p50_us > 0.9 * DELAY_MS * 1e3);
+    let slept = found
+        .shares
+        .iter()
+        .find(|(name, _)| name == TimeCategory::Sleep.name());
+    assert!(
+        slept.is_some_and(|(_, share)| *share > 0.05),
+        "{:?}",
+        found.shares
+    );
+}
+
+#[test]
+fn the_device_s_time_comes_on_top_of_the_wait() {
+    // Sessions of the last flush that wait for a core are still in their transaction: the next leader counts them.
+    let both = 8.0 / (DELAY_MS / 1e3 + 0.008);
+    let found = outcome_on(5, 8_000.0);
+    assert!(
+        (0.9..1.1).contains(&(delayed_rate(&found) / both)),
+        "{}",
+        delayed_rate(&found)
+    );
+}
+
+#[test]
+fn nobody_waits_where_too_few_others_commit() {
+    assert!(
+        delayed_rate(&outcome(8)) > 5_000.0,
+        "seven others are fewer than eight"
+    );
+    assert!(delayed_rate(&outcome(0)) <= 8.0 / (DELAY_MS / 1e3));
 }

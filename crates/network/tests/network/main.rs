@@ -2,22 +2,13 @@
 
 mod arrivals;
 mod background;
-mod changes;
-mod clients;
-mod commit_delay;
 mod commit_settings;
 mod cores;
-mod instance;
 mod joint;
-mod length;
 mod log;
-mod log_replica;
 mod memory;
 mod mutants;
-mod one_writer;
 mod properties;
 mod refusals;
 mod support;
 mod tracing;
-mod worn;
-mod write_back;

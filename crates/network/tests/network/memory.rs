@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use tierwise_network::{MissAssumption, Mode, Outcome, Scenario, replay};
+use tierwise_recording::PAGE_BYTES;
 use tierwise_recording::Role;
 use tierwise_work::{Grouping, PageCache, ReadCpu, ReadReuse, Reuse, Step, Work};
 
 use crate::support::{all_on, cpu, memory, work};
 
 const MIB: u64 = 1 << 20;
-const PAGE_BYTES: u64 = 4096;
 
 /// One read: how many other pages were used since its own, if that is known, and whether the cache answered.
 type Use = (Option<u64>, bool);

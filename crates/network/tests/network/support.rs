@@ -94,7 +94,6 @@ pub fn log(grouping: Grouping) -> LogRules {
         leader_cpu_ns: 10_000,
         release_cpu_ns: 2_000,
         wake_ns: 5_000,
-        recheck_ns: 2_000,
         flusher_period_ns: None,
         commit_delay: None,
     }

@@ -4,4 +4,3 @@ pub mod clients;
 pub mod rules;
 pub mod servers;
 pub mod settings;
-pub mod target;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tierwise_input::Links;
 use tierwise_recording::{Role, Rules};
 
-use crate::RecordError;
+use crate::UserError;
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
@@ -37,22 +37,22 @@ pub fn names() -> String {
 }
 
 /// The rules of an engine by its name, or from a user's TOML file.
-pub fn load(name: &str) -> Result<Rules, RecordError> {
+pub fn load(name: &str) -> Result<Rules, UserError> {
     if name.ends_with(".toml") {
         let file = Path::new(name);
         let read = tierwise_input::read(file, Links::Follow, MOST_BYTES);
         let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
         let text =
-            text.map_err(|error| RecordError::at(file, error, "name a readable file of rules"))?;
-        return Ok(Rules::parse(&text, name)?);
+            text.map_err(|error| UserError::at(file, error, "name a readable file of rules"))?;
+        return Rules::parse(&text, name);
     }
     let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
-        return Err(RecordError::new(
+        return Err(UserError::new(
             format!("there are no rules for engine {name:?}"),
             format!("use one of {}, or a TOML file", names()),
         ));
     };
-    Ok(Rules::parse(text, name)?)
+    Rules::parse(text, name)
 }
 
 /// The rules of all engines, parsed once.
@@ -73,12 +73,12 @@ pub fn of_program(program: &str) -> Option<&'static Rules> {
 ///
 /// # Errors
 /// If it is no absolute path, or no role.
-pub fn role_by_path(text: &str) -> Result<(String, Role), RecordError> {
+pub fn role_by_path(text: &str) -> Result<(String, Role), UserError> {
     let wrong = |message: String| {
         let known: Vec<&str> = Role::all_of_files().map(Role::name).collect();
         let known = known.join(", ");
         let fix = format!("write for example --role /srv/log/b.*=archive; roles are {known}");
-        RecordError::new(message, fix)
+        UserError::new(message, fix)
     };
     let Some((path, name)) = text.rsplit_once('=') else {
         return Err(wrong(format!("--role: {text:?} has no role")));

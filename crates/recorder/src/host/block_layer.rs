@@ -10,8 +10,7 @@ use itertools::Itertools;
 use serde::Deserialize;
 use tierwise_recording::ChainLink;
 
-use crate::host::mounts::{Mount, mount_of};
-use crate::host::paths::entries;
+use crate::host::paths::{Mount, entries, mount_of};
 use crate::host::processes::text;
 
 /// Index of the device field in a device-mapper table line, for targets that keep the order of sectors.

@@ -8,7 +8,7 @@ use tierwise_recording::{ChainLink, Device, Role};
 use crate::host::block_layer::{
     Base, BlockLayer, EmulatedPartition, Stretch, name_of, number_in, numbers_in, whole_disk,
 };
-use crate::host::mounts::{self, Mount};
+use crate::host::paths::{self, Mount};
 use crate::host::processes::text;
 use crate::timeline::DeviceRange;
 
@@ -103,7 +103,7 @@ impl Devices {
     /// Every device that is mounted where the process sees it; this process if none is given.
     pub fn mounted(pid: Option<i32>, emulated: Vec<EmulatedPartition>) -> Self {
         let mut devices = Self::new(pid, BlockLayer::with_emulated(emulated));
-        for mount in mounts::mounts(pid) {
+        for mount in paths::mounts(pid) {
             if !NEVER_WRITTEN.contains(&mount.file_system.as_str()) {
                 let (major, minor) = mount.device;
                 devices.meet(libc::makedev(major, minor), Some(&mount));
@@ -116,7 +116,7 @@ impl Devices {
     /// device backs it.
     pub fn index_of(&mut self, number: u64, path: &Path, role: Option<Role>) -> Option<u32> {
         if !self.by_number.contains_key(&number) {
-            let mount = mounts::mount_of(path, self.pid).ok()?;
+            let mount = paths::mount_of(path, self.pid).ok()?;
             let index = self.meet(number, mount.as_ref());
             let file_system = mount.map_or("unknown".to_owned(), |mount| mount.file_system);
             self.by_number.insert(number, (index, file_system));

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, readlinkat, renameat, unlinkat};
 use rustix::process::geteuid;
 
-use crate::RecordError;
+use crate::UserError;
 use crate::host::paths::{MOST_LINKS, entries, reversed};
 
 const STICKY: u32 = 0o1000;
@@ -45,8 +45,8 @@ impl Directory {
     ///
     /// # Errors
     /// If another user owns it or one above it, or can rename what is in it.
-    pub fn open_own(path: &Path, mode: u32) -> Result<Self, RecordError> {
-        let failed = |walked: &Path, error: io::Error| RecordError::at(walked, error, FIX);
+    pub fn open_own(path: &Path, mode: u32) -> Result<Self, UserError> {
+        let failed = |walked: &Path, error: io::Error| UserError::at(walked, error, FIX);
         let root = || Self::open(CWD, OsStr::new("/"), WALKED);
         let (mut walked, mut links) = (PathBuf::from("/"), 0);
         let mut directory = root().map_err(|error| failed(&walked, error))?;
@@ -164,17 +164,17 @@ impl Directory {
     }
 
     /// Refuses a directory that another user owns, or in which he can rename files.
-    pub fn require_own(&self, path: &Path) -> Result<(), RecordError> {
+    pub fn require_own(&self, path: &Path) -> Result<(), UserError> {
         let found = self.metadata();
-        let found = found.map_err(|error| RecordError::at(path, error, FIX))?;
+        let found = found.map_err(|error| UserError::at(path, error, FIX))?;
         if !is_callers(found.uid()) {
             let problem = format!("belongs to user {}", found.uid());
-            return Err(RecordError::at(path, problem, FIX));
+            return Err(UserError::at(path, problem, FIX));
         }
         // A group of the owner's number is his private one.
         let by_group = found.mode() & GROUP_WRITES != 0 && found.gid() != found.uid();
         if found.mode() & STICKY == 0 && (by_group || found.mode() & OTHERS_WRITE != 0) {
-            return Err(RecordError::at(path, "can be written by others", FIX));
+            return Err(UserError::at(path, "can be written by others", FIX));
         }
         Ok(())
     }

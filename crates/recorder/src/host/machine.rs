@@ -1,12 +1,15 @@
 //! Describes this machine, and the limits of the recorded processes.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use rustix::fs::statvfs;
 use rustix::thread::sched_getaffinity;
-use tierwise_recording::Machine;
+use tierwise_recording::{Machine, StorageCpu};
 
-use crate::host::processes::{number_after, text};
+use crate::host::processes::{self, Family, number_after, text};
 
 /// The machine that a process runs on, with the memory that its control group leaves it.
 pub fn describe(pid: i32) -> Machine {
@@ -66,10 +69,177 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     Some(told.f_bavail * told.f_frsize)
 }
 
+// Processor time of the whole machine and of single threads, and the priority of this one.
+
+/// Interval between two looks for an idle core.
+pub const LOOKS_EACH: Duration = Duration::from_secs(1);
+
+/// Cores that must be idle for one busy thread.
+const FREE_CORES: f64 = 1.0;
+/// Length of a tick of `/proc/stat`, which is one of `USER_HZ` everywhere.
+const TICK_NS: f64 = 1e7;
+
+/// Ticks of all cores together since the machine was started.
+#[derive(Default)]
+struct Ticks {
+    busy: u64,
+    idle: u64,
+    stolen: u64,
+    all: u64,
+}
+
+impl Ticks {
+    fn now() -> Self {
+        let stat = text("/proc/stat");
+        let line = stat.lines().next().unwrap_or_default();
+        let words = line.split_whitespace().skip(1).take(8);
+        let ticks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        // Interrupts and time stolen by the hypervisor are not counted as programs: they lengthen whatever runs, and
+        // much of both falls on idle cores. Guests are within user.
+        let [user, nice, system, idle, iowait, _irq, _softirq, steal] = ticks[..] else {
+            return Self::default();
+        };
+        Self {
+            busy: user + nice + system,
+            idle: idle + iowait,
+            stolen: steal,
+            all: ticks.iter().sum(),
+        }
+    }
+}
+
+/// Whether a core was idle, on average since the last look.
+pub struct IdleCores {
+    at: Instant,
+    idle_ticks: u64,
+}
+
+impl IdleCores {
+    pub fn now() -> Self {
+        Self {
+            at: Instant::now(),
+            idle_ticks: Ticks::now().idle,
+        }
+    }
+
+    /// Whether a core was idle enough for one busy thread; false too soon after a look, when not known.
+    pub fn enough(&mut self) -> bool {
+        let passed = self.at.elapsed();
+        if passed < LOOKS_EACH / 2 {
+            return false;
+        }
+        let before = mem::replace(self, Self::now());
+        let idle_ns = (self.idle_ticks as f64 - before.idle_ticks as f64) * TICK_NS;
+        let cores = idle_ns / passed.as_nanos() as f64;
+        let all = thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+        cores >= FREE_CORES.min(all / 2.0)
+    }
+}
+
+/// Lets the calling thread run only where a core has nothing else to do, or as any other thread.
+pub fn run_when_idle(idle: bool) {
+    let policy = if idle {
+        libc::SCHED_IDLE
+    } else {
+        libc::SCHED_OTHER
+    };
+    // SAFETY: the kernel's structure is integers alone, for which zero is a value.
+    let none: libc::sched_param = unsafe { mem::zeroed() };
+    // SAFETY: the pointer is to a live structure. A refusal leaves the priority as it was.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const none) };
+}
+
+/// Processor time that was used in a burst.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CpuTime {
+    pub all_ns: f64,
+    /// Time used, except by the recorder and the servers of emulated disks.
+    pub others_ns: f64,
+    /// Time that the hypervisor gave to others while threads wanted it.
+    pub stolen_ns: f64,
+    /// Time used by storage; none where the kernel's threads cannot be seen, as in a container.
+    pub storage: Option<StorageCpu>,
+    /// Time of each process, by pid and name, to 10 ms: the recorded ones and the recorder too, but not the servers of
+    /// emulated disks.
+    pub programs: Vec<(i32, String, f64)>,
+}
+
+/// Processor time of the machine and of some threads, at one instant.
+pub struct CpuUse {
+    family: Family,
+    recorder: Threads,
+    servers: Threads,
+    kernel: Threads,
+    ticks: Ticks,
+}
+
+impl CpuUse {
+    /// Of the machine, of the recorder's thread, of threads that serve emulated disks, and of the kernel's own.
+    pub fn now(recorder: i32, servers: &[i32], family: Family) -> Self {
+        let kernel = family.kernel_threads();
+        Self {
+            family,
+            recorder: Threads::of(&[recorder]),
+            servers: Threads::of(servers),
+            kernel: Threads::of(&kernel),
+            // Last here and first at the end: looking for threads takes milliseconds.
+            ticks: Ticks::now(),
+        }
+    }
+
+    pub fn since(&self) -> CpuTime {
+        let (before, now) = (&self.ticks, Ticks::now());
+        let time_ns = |now: u64, before: u64| now.saturating_sub(before) as f64 * TICK_NS;
+        let server_ns = self.servers.since_ns();
+        let family = Family::now();
+        let kernel_ns = self.kernel.since_ns() + self.kernel.started_ns(&family);
+        let ignored_ns = self.recorder.since_ns() + server_ns;
+        let ran = family.ran_since(&self.family).into_iter();
+        let programs = ran.filter(|(pid, _, _)| !self.servers.0.contains_key(pid));
+        CpuTime {
+            all_ns: time_ns(now.all, before.all),
+            others_ns: time_ns(now.busy, before.busy) - ignored_ns as f64,
+            stolen_ns: time_ns(now.stolen, before.stolen),
+            storage: (!self.kernel.0.is_empty()).then_some(StorageCpu {
+                server_ns,
+                kernel_ns,
+            }),
+            programs: programs
+                .map(|(pid, name, ticks)| (pid, name, ticks as f64 * TICK_NS))
+                .collect(),
+        }
+    }
+}
+
+/// Processor time that each of some threads has had.
+struct Threads(HashMap<i32, u64>);
+
+impl Threads {
+    fn of(tids: &[i32]) -> Self {
+        let time = |&tid: &i32| Some((tid, processes::cpu_ns(tid)?));
+        Self(tids.iter().filter_map(time).collect())
+    }
+
+    fn since_ns(&self) -> u64 {
+        let had = |(&tid, before): (&i32, &u64)| {
+            processes::cpu_ns(tid).map(|now| now.saturating_sub(*before))
+        };
+        self.0.iter().filter_map(had).sum()
+    }
+
+    /// Processor time of the kernel threads that were not there before: workers come and go.
+    fn started_ns(&self, family: &Family) -> u64 {
+        let new = family.kernel_threads().into_iter();
+        let new = new.filter(|tid| !self.0.contains_key(tid));
+        new.filter_map(processes::cpu_ns).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
+
+    use super::*;
 
     #[test]
     fn this_machine_has_cores_memory_and_a_kernel() {

@@ -1,13 +1,10 @@
 //! What the kernel tells of the host: processes, mounts, block devices, files, sockets.
 
 pub mod block_layer;
-pub mod cpu;
 pub mod devices;
 pub mod directory;
-pub mod extents;
 pub mod files;
 pub mod machine;
-pub mod mounts;
 pub mod paths;
 pub mod processes;
 pub mod socket_tables;

@@ -160,7 +160,7 @@ fn a_dead_recorders_directory_is_not_removed_through_a_link() {
         for _ in 0..ROUNDS {
             fs::write(&entry, &text).unwrap();
             let _ = fs::create_dir(theirs.join(NAME));
-            crate::ledger::sweep().unwrap();
+            crate::output::sweep().unwrap();
             if shown(&victim) == 0 {
                 break;
             }

@@ -7,7 +7,7 @@ use std::fs;
 use tierwise_recording::CallKind::{self, *};
 
 use crate::timeline::syscalls::{self, Change};
-use crate::tracer::tracepoints::{RESULTS, SYSTEM_CALLS};
+use crate::tracer::decode::{RESULTS, SYSTEM_CALLS};
 
 /// The headers of linux-libc-dev, by processor: its name, and where Debian and others put the table.
 const HEADERS: [(&str, [&str; 2]); 2] = [

@@ -11,7 +11,6 @@ mod blocks;
 mod calls;
 mod checks;
 mod files;
-mod join;
 pub(crate) mod syscalls;
 #[cfg(test)]
 mod tests;
@@ -19,21 +18,21 @@ mod track;
 
 use std::collections::{BTreeSet, HashMap};
 
+use blocks::Blocks;
+use calls::Tables;
+use checks::Totals;
+use files::{Asynchronous, Hint};
 use tierwise_recording::{
     Block, BurstRows, Call, CallKind, Check, File, NONE, State, Thread, ThreadClass, UNKNOWN,
 };
+use track::{Cores, Phase, Track};
 
 use crate::event::{Event, EventKind, Request, SwitchState};
 
-use blocks::Blocks;
 pub use blocks::DeviceRange;
 pub(crate) use blocks::operation;
-use calls::Tables;
-use checks::Totals;
 pub use files::Extent;
 pub(crate) use files::{Extents, FileFacts};
-use join::{Asynchronous, Hint};
-use track::{Cores, Phase, Track};
 
 /// Makes rows of events, a burst at a time.
 ///
@@ -369,7 +368,7 @@ impl Timeline {
         self.stop_all();
         let files = &self.tables.files;
         let mut blocks = self.blocks.take();
-        join::name_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
+        files::name_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
         self.asynchronous.place(&mut self.tracks, &blocks, files);
         let ours = files.devices_with_roles();
         let matters = |block: &Block| block.completed_ns > 0 && ours.contains(&block.device);

@@ -1,10 +1,16 @@
 //! Traces processes: three instances of the tracer, switched on for one burst at a time.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use rustix::param::page_size;
+use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::bpf::{Attachment, Watch};
@@ -12,12 +18,15 @@ use super::decode::Decoder;
 use super::instance::{Counts, Tracers};
 use super::paths::Paths;
 use super::raw_burst::RawBurst;
-use super::reader::{Reader, Watches, unreadable};
 use super::{opens, replies};
-use crate::RecordError;
+use crate::UserError;
 use crate::event::EventKind;
-use crate::host::cpu::CpuUse;
+use crate::host::machine::CpuUse;
 use crate::host::processes::{self, Family, LiveThread, thread_ids_of};
+use crate::tracer::instance::Pipe;
+use crate::tracer::opens::Open;
+use crate::tracer::raw_burst::{Spool, Stream};
+use crate::tracer::replies::Reply;
 
 /// Where events come from and where they go.
 pub struct Places {
@@ -72,7 +81,7 @@ impl BurstTracer {
         places: Places,
         pids: Vec<i32>,
         disk_server_pids: Vec<i32>,
-    ) -> Result<Self, RecordError> {
+    ) -> Result<Self, UserError> {
         let mut decoder = Decoder::default();
         let tracers = Tracers::create(&places, &mut decoder)?;
         let tracer = Self {
@@ -116,10 +125,10 @@ impl BurstTracer {
         threads
     }
 
-    fn targets(&self, family: &Family) -> Result<Vec<i32>, RecordError> {
+    fn targets(&self, family: &Family) -> Result<Vec<i32>, UserError> {
         let pids = family.with_descendants(&self.pids);
         if pids.is_empty() {
-            return Err(RecordError::new(
+            return Err(UserError::new(
                 "the process to record does not run",
                 "start the database first, or give the pid of one that runs",
             ));
@@ -128,7 +137,7 @@ impl BurstTracer {
     }
 
     /// Switches on; later events belong to the burst.
-    pub fn begin(&mut self) -> Result<(), RecordError> {
+    pub fn begin(&mut self) -> Result<(), UserError> {
         if let Some(releasing) = self.releasing.take() {
             // It returns nothing, and a panic in it would have been reported already.
             let _ = releasing.join();
@@ -148,7 +157,7 @@ impl BurstTracer {
     }
 
     /// Switches off, and takes the data recorded since [`Self::begin`]; none if it was not called.
-    pub fn end(&mut self) -> Result<Option<RawBurst>, RecordError> {
+    pub fn end(&mut self) -> Result<Option<RawBurst>, UserError> {
         let Some(running) = self.burst.take() else {
             return Ok(None);
         };
@@ -177,13 +186,13 @@ impl BurstTracer {
     }
 
     /// Points the instances at the threads that live now; returns their processes.
-    fn follow_threads(&self, family: &Family) -> Result<Vec<i32>, RecordError> {
+    fn follow_threads(&self, family: &Family) -> Result<Vec<i32>, UserError> {
         let pids = self.targets(family)?;
         self.tracers.follow(&thread_ids_of(&pids), &self.clients)?;
         Ok(pids)
     }
 
-    fn switch_on(&self) -> Result<Running, RecordError> {
+    fn switch_on(&self) -> Result<Running, UserError> {
         self.follow_threads(&Family::now())?;
         self.tracers.enable()?;
         // Again, for threads that were started before their parents were followed.
@@ -245,4 +254,150 @@ impl BurstTracer {
 fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+// A thread that empties the kernel's buffers while a burst lasts.
+
+/// Largest memory of a burst; a longer one is kept in a file.
+const MEMORY_BYTES: usize = 64 << 20;
+/// How often the kernel's buffers are emptied.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Reads until it is told to finish, or dropped.
+pub struct Reader {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<io::Result<Heard>>>,
+    /// Its id, so that its processor time can be told from others'.
+    pub tid: i32,
+}
+
+/// Watches for facts that the events lack; none where the kernel takes no programs.
+#[derive(Default)]
+pub struct Watches {
+    pub opens: Option<(Arc<Watch>, Paths)>,
+    pub replies: Option<Arc<Watch>>,
+}
+
+/// Data from a reader, each in order of time.
+#[derive(Default)]
+pub struct Heard {
+    /// Pages by pipe.
+    pub streams: Vec<Stream>,
+    pub opens: Vec<Open>,
+    pub replies: Vec<Reply>,
+}
+
+impl Heard {
+    fn hear(&mut self, watches: &mut Watches) {
+        if let Some((watch, paths)) = &mut watches.opens {
+            watch.drain(|record| self.opens.extend(Open::heard(record, paths)));
+        }
+        if let Some(watch) = &watches.replies {
+            watch.drain(|record| self.replies.extend(Reply::heard(record)));
+        }
+    }
+}
+
+impl Reader {
+    /// Begins to read these pipes, and to listen, again and again.
+    pub fn start(pipes: Vec<Pipe>, watches: Watches, spool_dir: &Path) -> io::Result<Self> {
+        let spool = Spool::new(MEMORY_BYTES, spool_dir)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let (tell, told) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("tierwise-reader".into())
+            .spawn(move || {
+                let _ = tell.send(gettid().as_raw_nonzero().get());
+                read_until(&stopped, &pipes, watches, spool)
+            })?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+            tid: told.recv().unwrap_or_default(),
+        })
+    }
+
+    /// Everything that was read, with the rest that is still there; the events must be off.
+    pub fn finish(mut self) -> io::Result<Heard> {
+        self.join()
+    }
+
+    fn join(&mut self) -> io::Result<Heard> {
+        self.stop.store(true, Ordering::Release);
+        let Some(thread) = self.thread.take() else {
+            return Ok(Heard::default());
+        };
+        thread.thread().unpark();
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the reader ended")))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // A caller that drops it does not want the data.
+        let _ = self.join();
+    }
+}
+
+fn read_until(
+    stopped: &AtomicBool,
+    pipes: &[Pipe],
+    mut watches: Watches,
+    mut spool: Spool,
+) -> io::Result<Heard> {
+    let mut heard = Heard {
+        streams: pipes.iter().map(|pipe| Stream::new(pipe.cpu)).collect(),
+        ..Heard::default()
+    };
+    let mut page = vec![0; page_size()];
+    loop {
+        // Read the flag first: events from before it was set are then read after it was seen.
+        let last = stopped.load(Ordering::Acquire);
+        for (pipe, stream) in pipes.iter().zip(&mut heard.streams) {
+            drain(&pipe.file, &mut page, |page| stream.push(page, &mut spool))?;
+        }
+        heard.hear(&mut watches);
+        if last {
+            spool.finish(&mut heard.streams)?;
+            heard.opens.sort_by_key(|open| open.time_ns);
+            heard.replies.sort_by_key(|reply| reply.time_ns);
+            return Ok(heard);
+        }
+        thread::park_timeout(POLL);
+    }
+}
+
+/// Reads pages until there is none.
+pub fn drain(
+    mut pipe: &File,
+    page: &mut [u8],
+    mut keep: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    loop {
+        match pipe.read(page) {
+            Ok(0) => return Ok(()),
+            Ok(length) => keep(&page[..length])?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Events could not be moved from the kernel to the file that keeps them.
+pub fn unreadable(error: &io::Error) -> UserError {
+    let (what, fix) = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+            "write the recording",
+            "free space there, record for a shorter time or less often (--duty), or name another directory",
+        ),
+        _ => (
+            "read the events",
+            "see that no core is switched off while recording",
+        ),
+    };
+    UserError::new(format!("cannot {what}: {error}"), fix)
 }

@@ -13,11 +13,13 @@ use rustix::system::sysinfo;
 
 use super::burst_tracer::Places;
 use super::decode::Decoder;
-use super::reader;
-use super::spool::Records;
-use super::tracepoints::{COMPLETION, DEVICES, Format, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS};
-use crate::RecordError;
+use crate::UserError;
 use crate::event::{EventKind, Request};
+use crate::tracer::burst_tracer;
+use crate::tracer::decode::{
+    COMPLETION, DEVICES, Format, Meaning, RESULTS, SCHEDULING, SYSTEM_CALLS,
+};
+use crate::tracer::raw_burst::Records;
 
 const OTHER_KERNEL: &str =
     "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)";
@@ -38,7 +40,7 @@ pub struct Pipe {
 
 impl Instance {
     /// Makes one that is switched off, with `buffer_bytes` a core.
-    fn create(tracefs: &Path, name: &str, buffer_bytes: u64) -> Result<Self, RecordError> {
+    fn create(tracefs: &Path, name: &str, buffer_bytes: u64) -> Result<Self, UserError> {
         let directory = tracefs.join("instances").join(name);
         fs::create_dir(&directory).map_err(|error| refused(&directory, &error))?;
         let mut instance = Self {
@@ -57,7 +59,7 @@ impl Instance {
         Ok(instance)
     }
 
-    fn open_pipe(&mut self, cpu: u16) -> Result<(), RecordError> {
+    fn open_pipe(&mut self, cpu: u16) -> Result<(), UserError> {
         let path = self.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let mut options = OpenOptions::new();
         let opened = options
@@ -81,7 +83,7 @@ impl Instance {
     }
 
     /// System calls by tracepoints of their own; they cost less than one for all with a filter.
-    fn add_calls(&mut self, decoder: &mut Decoder) -> Result<(), RecordError> {
+    fn add_calls(&mut self, decoder: &mut Decoder) -> Result<(), UserError> {
         let mut known = 0;
         for call in SYSTEM_CALLS.split(' ') {
             let entry = format!("syscalls/sys_enter_{call}");
@@ -104,12 +106,12 @@ impl Instance {
     }
 
     /// Follows the threads that followed ones start.
-    fn follow_forks(&self) -> Result<(), RecordError> {
+    fn follow_forks(&self) -> Result<(), UserError> {
         self.set("options/event-fork", "1")
     }
 
     /// Traces these threads besides those that it traces already; the kernel drops the ones that end.
-    fn follow(&self, tids: &[i32]) -> Result<(), RecordError> {
+    fn follow(&self, tids: &[i32]) -> Result<(), UserError> {
         let path = self.path("set_event_pid");
         let told = fs::read_to_string(&path).unwrap_or_default();
         let known = told.lines().filter_map(|line| line.trim().parse().ok());
@@ -127,7 +129,7 @@ impl Instance {
     }
 
     /// Switches all planned tracepoints on; nothing is recorded before [`Self::record`].
-    fn enable(&self) -> Result<(), RecordError> {
+    fn enable(&self) -> Result<(), UserError> {
         for path in &self.enabled {
             fs::write(path, "1").map_err(|error| refused(path, &error))?;
         }
@@ -137,12 +139,12 @@ impl Instance {
     /// Switches all tracepoints off and follows no thread, so that tracing has no cost for the machine.
     ///
     /// As long as threads are followed, the kernel checks at every switch and wake-up whether it is one of theirs.
-    fn disable(&self) -> Result<(), RecordError> {
+    fn disable(&self) -> Result<(), UserError> {
         self.set("events/enable", "0")?;
         self.set("set_event_pid", "")
     }
 
-    fn record(&self, on: bool) -> Result<(), RecordError> {
+    fn record(&self, on: bool) -> Result<(), UserError> {
         self.set("tracing_on", if on { "1" } else { "0" })
     }
 
@@ -150,7 +152,7 @@ impl Instance {
         self.directory.join(name)
     }
 
-    fn set(&self, name: &str, value: &str) -> Result<(), RecordError> {
+    fn set(&self, name: &str, value: &str) -> Result<(), UserError> {
         let path = self.path(name);
         fs::write(&path, value).map_err(|error| refused(&path, &error))
     }
@@ -166,17 +168,17 @@ impl Drop for Instance {
     }
 }
 
-fn refused(path: &Path, error: &io::Error) -> RecordError {
+fn refused(path: &Path, error: &io::Error) -> UserError {
     let fix = match error.kind() {
         io::ErrorKind::PermissionDenied => "record as root",
         io::ErrorKind::NotFound => OTHER_KERNEL,
         _ => "see whether another tracer holds it, or the kernel locks tracing down",
     };
-    RecordError::new(format!("tracing: {}: {error}", path.display()), fix)
+    UserError::new(format!("tracing: {}: {error}", path.display()), fix)
 }
 
-fn lacks(event: &str) -> RecordError {
-    RecordError::new(
+fn lacks(event: &str) -> UserError {
+    UserError::new(
         format!("this kernel has no tracepoint {event}"),
         OTHER_KERNEL,
     )
@@ -244,7 +246,7 @@ const DEVICES_SHARE: u64 = 4;
 
 impl Tracers {
     /// Makes them, switched off; `decoder` learns their records.
-    pub fn create(places: &Places, decoder: &mut Decoder) -> Result<Self, RecordError> {
+    pub fn create(places: &Places, decoder: &mut Decoder) -> Result<Self, UserError> {
         let memory = sysinfo();
         let memory_bytes = memory.totalram as u64 * u64::from(memory.mem_unit);
         let most = memory_bytes / 16 / (3 * online_cpus().len() as u64);
@@ -280,22 +282,22 @@ impl Tracers {
     }
 
     /// Traces these threads; of clients, the scheduling alone.
-    pub fn follow(&self, tids: &[i32], clients: &[i32]) -> Result<(), RecordError> {
+    pub fn follow(&self, tids: &[i32], clients: &[i32]) -> Result<(), UserError> {
         self.calls.follow(tids)?;
         self.scheduling.follow(&[tids, clients].concat())
     }
 
     /// Switches the tracepoints on; nothing is recorded before [`Self::record`].
-    pub fn enable(&self) -> Result<(), RecordError> {
+    pub fn enable(&self) -> Result<(), UserError> {
         self.all().into_iter().try_for_each(Instance::enable)
     }
 
-    pub fn record(&self) -> Result<(), RecordError> {
+    pub fn record(&self) -> Result<(), UserError> {
         let mut all = self.all().into_iter();
         all.try_for_each(|instance| instance.record(true))
     }
 
-    pub fn switch_off(&self) -> Result<(), RecordError> {
+    pub fn switch_off(&self) -> Result<(), UserError> {
         let mut all = self.all().into_iter();
         all.try_for_each(|instance| instance.record(false))?;
         self.all().into_iter().try_for_each(Instance::disable)
@@ -331,7 +333,7 @@ const COMPLETIONS_BYTES: u64 = 4 << 20;
 
 impl Completions {
     /// Makes the instance of this name; nothing is recorded yet.
-    pub fn attach(tracefs: &Path, name: &str) -> Result<Self, RecordError> {
+    pub fn attach(tracefs: &Path, name: &str) -> Result<Self, UserError> {
         let mut decoder = Decoder::default();
         let mut instance = Instance::create(tracefs, name, COMPLETIONS_BYTES)?;
         if !instance.add(COMPLETION, Meaning::Complete, &mut decoder) {
@@ -342,15 +344,15 @@ impl Completions {
     }
 
     /// Starts or stops recording; recorded events stay until they are drained.
-    pub fn record(&self, on: bool) -> Result<(), RecordError> {
+    pub fn record(&self, on: bool) -> Result<(), UserError> {
         self.instance.record(on)
     }
 
     /// Returns the requests recorded since the last time, core by core.
-    pub fn drain(&self, mut sink: impl FnMut(Request)) -> Result<(), RecordError> {
+    pub fn drain(&self, mut sink: impl FnMut(Request)) -> Result<(), UserError> {
         let mut page = vec![0; page_size()];
         for pipe in &self.instance.pipes {
-            let drained = reader::drain(&pipe.file, &mut page, |page| {
+            let drained = burst_tracer::drain(&pipe.file, &mut page, |page| {
                 for (time_ns, record) in Records::of(page) {
                     let event = self.decoder.decode(pipe.cpu, time_ns, record);
                     if let Some(EventKind::Complete(request)) = event.map(|event| event.kind) {
@@ -359,7 +361,7 @@ impl Completions {
                 }
                 Ok(())
             });
-            drained.map_err(|error| reader::unreadable(&error))?;
+            drained.map_err(|error| burst_tracer::unreadable(&error))?;
         }
         Ok(())
     }

@@ -5,20 +5,15 @@
 
 mod bpf;
 mod burst_tracer;
-mod decode;
+pub(crate) mod decode;
 mod instance;
 mod opens;
 mod paths;
 mod raw_burst;
-mod reader;
 mod replies;
-mod spool;
 #[cfg(test)]
 mod tests;
-pub(crate) mod tracepoints;
 
-/// Users of the request counter know its errors by this name.
-pub use crate::RecordError as TracerError;
 pub(crate) use burst_tracer::BurstTracer;
 pub use burst_tracer::Places;
 pub(crate) use decode::Decoder;

@@ -5,11 +5,12 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::Path;
 
-use super::bpf::{Assembler, Helper, Map, Register::*, Watch};
+use super::bpf::Register::*;
+use super::bpf::{Assembler, Helper, Map, Watch};
 use super::paths::Paths;
-use super::tracepoints::Format;
 use crate::event::{Event, EventKind};
 use crate::timeline::syscalls::{self, Change};
+use crate::tracer::decode::Format;
 
 /// Calls that open or remove a file by its name.
 const CALLS: [&str; 5] = ["openat", "openat2", "open", "unlink", "unlinkat"];

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use tierwise_recording::TransactionStatus;
 
-use super::bpf::{Assembler, Attachment, Helper, Jump, Map, Register::*, Watch};
-use super::tracepoints::Format;
+use super::bpf::Register::*;
+use super::bpf::{Assembler, Attachment, Helper, Jump, Map, Watch};
 use crate::event::{Event, EventKind};
 use crate::protocol::{self, TAIL_BYTES};
+use crate::tracer::decode::Format;
 
 /// The call with which servers reply: PostgreSQL, MySQL and MariaDB use `send`, which is this call. Data sent
 /// by another call has no status.

@@ -4,9 +4,9 @@ use std::fs;
 
 use crate::support::{Folder, about, about_of, burst, files, recording, threads, write};
 use serde_json::Value;
-use tierwise_recording::{FORMAT_VERSION, NONE, Recording, RecordingError, StateKind, Writer};
+use tierwise_recording::{FORMAT_VERSION, NONE, Recording, StateKind, UserError, Writer};
 
-fn refusal(folder: &Folder) -> RecordingError {
+fn refusal(folder: &Folder) -> UserError {
     Recording::read(&folder.0).unwrap_err()
 }
 

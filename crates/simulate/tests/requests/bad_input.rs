@@ -4,9 +4,9 @@ use crate::support;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use tierwise_simulate::{Job, SimulateError};
+use tierwise_simulate::{Job, UserError};
 
-fn refused(job: &Job) -> SimulateError {
+fn refused(job: &Job) -> UserError {
     let error = job
         .run(&support::memory(), &AtomicBool::new(false))
         .expect_err("bad input");

@@ -6,8 +6,7 @@ use crate::constants::{BACKGROUND_IDLE_NS, BACKGROUND_LEAST_SHARE};
 use crate::emit::emitter::{Emitter, empty_session};
 use crate::log::log_replica::{LogReplica, flushes_log};
 use crate::storage::syncs;
-use crate::timeline::segments::{Segment, segments_of};
-use crate::timeline::wait::WaitCause;
+use crate::timeline::{Segment, WaitCause, segments_of};
 use crate::transactions::turns::RawTurn;
 use crate::{Pace, Session, Step, Turn};
 

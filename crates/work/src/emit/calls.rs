@@ -8,7 +8,7 @@ use crate::emit::emitter::{Appending, Emitter};
 use crate::emit::step_writer::StepWriter;
 use crate::rows::makes_durable;
 use crate::storage::syncs;
-use crate::timeline::segments::Segment;
+use crate::timeline::Segment;
 use crate::transactions::turns::RawTurn;
 use crate::{Place, Step};
 

@@ -5,5 +5,4 @@
 pub(crate) mod background;
 mod calls;
 pub(crate) mod emitter;
-pub(crate) mod log_rules;
 mod step_writer;

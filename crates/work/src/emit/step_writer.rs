@@ -1,8 +1,8 @@
 //! Writes the steps of one turn: sums processor time between them and inserts steps that no call shows.
 
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::timeline::segments::{Segment, SegmentKind};
-use crate::transactions::clients::ClientTime;
+use crate::timeline::{Segment, SegmentKind};
+use crate::transactions::sessions::ClientTime;
 use crate::{Delay, ReadReuse, Step};
 
 /// Appends without a following commit are collected up to this size.

@@ -2,6 +2,5 @@
 //!
 //! Nothing here knows of turns or transactions.
 
-pub(crate) mod commit_delay;
 pub(crate) mod flushes;
 pub(crate) mod log_replica;

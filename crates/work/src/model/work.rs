@@ -105,8 +105,6 @@ pub struct LogRules {
     pub release_cpu_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.
     pub wake_ns: u32,
-    /// Processor time of a session that wakes, is not covered, and requests the lock again.
-    pub recheck_ns: u32,
     /// Interval at which a thread of the engine flushes the rest; none if there is no such thread.
     pub flusher_period_ns: Option<u64>,
     /// Wait of a flush's leader for more commits; none if it does not wait.
@@ -357,23 +355,4 @@ pub struct Work {
     pub unassigned: Vec<UnassignedFile>,
     /// Limits of the recording, as sentences.
     pub limits: Vec<String>,
-}
-
-/// A recording that yields no work, in one line that names the missing part.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct WorkError {
-    /// What is wrong.
-    pub message: String,
-    /// How to correct it, in the imperative.
-    pub fix: String,
-}
-
-impl WorkError {
-    pub(crate) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            fix: fix.into(),
-        }
-    }
 }

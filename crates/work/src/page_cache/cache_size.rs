@@ -7,8 +7,9 @@ use tierwise_recording::{About, Block, BlockOp, Call, CallKind, Role, StateKind,
 use crate::constants::{
     CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE, READ_AHEAD_LEAST_SHARE, UNSEEN_MOST_SHARE,
 };
-use crate::rows::{PAGE_BYTES, Rows};
+use crate::rows::Rows;
 use crate::{PageCache, Reuse};
+use tierwise_recording::PAGE_BYTES;
 
 pub(crate) const CLASSES: usize = 256;
 /// Limit on reads that no call shows.

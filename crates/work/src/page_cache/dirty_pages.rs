@@ -7,11 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tierwise_recording::{BlockOp, Call, CallKind, Role};
+use tierwise_recording::{BlockOp, Call, CallKind, PAGE_BYTES, Role};
 
 use crate::Place;
 use crate::address_space::pages_of;
-use crate::rows::PAGE_BYTES;
 use crate::view::View;
 
 /// Largest number of pages that a call moves (`MAX_RW_COUNT`).

@@ -4,7 +4,6 @@
 
 pub(crate) mod cache_size;
 pub(crate) mod dirty_pages;
-mod lru_stack;
 pub(crate) mod read_cpu;
 pub(crate) mod reuse_distances;
 mod reuse_observer;

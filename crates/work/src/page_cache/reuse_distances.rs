@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tierwise_recording::{Block, BlockOp, Call, CallKind, Role, UNKNOWN};
+use tierwise_recording::{Block, BlockOp, Call, CallKind, PAGE_BYTES, Role, SECTOR_BYTES, UNKNOWN};
 
 use crate::address_space::pages_of;
 use crate::constants::COLD_CACHE_SHARE;
 use crate::page_cache::cache_size::{CLASSES, Counts, page_cache};
 use crate::page_cache::reuse_observer::ReuseObserver;
-use crate::rows::{PAGE_BYTES, Rows, SECTOR_BYTES};
+use crate::rows::Rows;
 use crate::view::View;
 use crate::{PageCache, Place, ReadReuse, Reuse, ReuseCurve, Step};
 

@@ -2,5 +2,4 @@
 //!
 //! Nothing here depends on a file's purpose beyond its role.
 
-pub(crate) mod devices;
 pub(crate) mod syncs;

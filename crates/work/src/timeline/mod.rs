@@ -2,6 +2,458 @@
 //!
 //! Nothing here compares threads or depends on transactions.
 
-pub(crate) mod idle_cores;
-pub(crate) mod segments;
-pub(crate) mod wait;
+use tierwise_recording::{Call, CallKind, NONE, Role, State, StateKind, ThreadClass};
+
+use crate::TimeCategory;
+use crate::constants::{COLD_NS, COLD_SHARE};
+use crate::rows::{Rows, makes_durable};
+use crate::view::View;
+
+// One thread's time in one burst as segments in order: on a core, ready, waiting, and the calls between them.
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SegmentKind<'a> {
+    /// On a core; whether off any core just before.
+    Cpu {
+        waited: bool,
+    },
+    Ready,
+    Wait {
+        cause: WaitCause,
+        state: &'a State,
+    },
+    /// A call begins here; its row in the recording.
+    Call {
+        row: u32,
+        call: &'a Call,
+    },
+}
+
+/// A segment; a call's is empty, its time is in the segments that follow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Segment<'a> {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) kind: SegmentKind<'a>,
+}
+
+impl<'a> Segment<'a> {
+    fn new(start_ns: u64, end_ns: u64, kind: SegmentKind<'a>) -> Self {
+        Self {
+            start_ns,
+            end_ns,
+            kind,
+        }
+    }
+
+    pub(crate) fn time_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+
+    pub(crate) fn call(&self) -> Option<&'a Call> {
+        match self.kind {
+            SegmentKind::Call { call, .. } => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The cause of a wait, and its state.
+    pub(crate) fn wait(&self) -> Option<(WaitCause, &'a State)> {
+        match self.kind {
+            SegmentKind::Wait { cause, state } => Some((cause, state)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn waits_for(&self, what: WaitCause) -> bool {
+        self.wait().is_some_and(|(cause, _)| cause == what)
+    }
+}
+
+/// Time on a core in some segments.
+pub(crate) fn cpu_ns(segments: &[Segment<'_>]) -> u64 {
+    let on_core = |segment: &&Segment| matches!(segment.kind, SegmentKind::Cpu { .. });
+    segments.iter().filter(on_core).map(Segment::time_ns).sum()
+}
+
+/// The segments of a thread in each burst, with the burst's number.
+pub(crate) fn segments_of<'a>(view: &View<'a>, thread: u32) -> Vec<(u32, Vec<Segment<'a>>)> {
+    let (states, calls) = (view.states(thread), view.calls(thread));
+    let mut found = Vec::new();
+    for (number, burst) in (0..).zip(&view.recording.about.bursts) {
+        let from = states.partition_point(|state| state.end_ns <= burst.start_ns);
+        let inside = |state: &State| state.start_ns < burst.end_ns;
+        let to = from + states[from..].partition_point(inside);
+        if from == to {
+            continue;
+        }
+        let first = calls.partition_point(|call| call.start_ns < burst.start_ns);
+        let last = calls.partition_point(|call| call.start_ns < burst.end_ns);
+        let row = view.first_call(thread) + first as u32;
+        let calls = (row..).zip(&calls[first..last.max(first)]);
+        found.push((number, merged(view, &states[from..to], calls)));
+    }
+    found
+}
+
+/// Merges states and calls by time.
+fn merged<'a>(
+    view: &View<'a>,
+    states: &'a [State],
+    calls: impl Iterator<Item = (u32, &'a Call)>,
+) -> Vec<Segment<'a>> {
+    let mut segments = Vec::with_capacity(states.len());
+    let mut calls = calls.peekable();
+    let begins = |time_ns: u64, (row, call): (u32, &'a Call)| {
+        Segment::new(time_ns, time_ns, SegmentKind::Call { row, call })
+    };
+    let mut was_off_core = false;
+    for state in states {
+        let (mut from_ns, end_ns) = (state.start_ns, state.end_ns);
+        let mut on_core = |from_ns: u64, to_ns: u64| {
+            (to_ns > from_ns).then(|| {
+                let waited = std::mem::take(&mut was_off_core);
+                Segment::new(from_ns, to_ns, SegmentKind::Cpu { waited })
+            })
+        };
+        match state.kind {
+            StateKind::Cpu => {
+                while let Some(next) = calls.next_if(|(_, call)| call.start_ns < end_ns) {
+                    let call_ns = next.1.start_ns.max(from_ns);
+                    segments.extend(on_core(from_ns, call_ns));
+                    segments.push(begins(call_ns, next));
+                    from_ns = call_ns;
+                }
+                segments.extend(on_core(from_ns, end_ns));
+            }
+            StateKind::Runnable => segments.push(Segment::new(from_ns, end_ns, SegmentKind::Ready)),
+            StateKind::Blocked => {
+                while let Some(next) = calls.next_if(|(_, call)| call.start_ns <= from_ns) {
+                    segments.push(begins(next.1.start_ns, next));
+                }
+                let cause = wait_cause(view, state);
+                let wait = SegmentKind::Wait { cause, state };
+                segments.push(Segment::new(from_ns, end_ns, wait));
+            }
+        }
+        was_off_core |= state.kind != StateKind::Cpu;
+    }
+    segments.extend(calls.map(|next| begins(next.1.start_ns, next)));
+    segments
+}
+
+/// Pieces of segments; those on a core are split at any of the given instants, which are sorted.
+pub(crate) fn split_at<'a>(segments: Vec<Segment<'a>>, instants: &[u64]) -> Vec<Segment<'a>> {
+    let mut cut = Vec::with_capacity(segments.len() + instants.len());
+    let mut instants = instants.iter().copied().peekable();
+    for mut rest in segments {
+        while instants.next_if(|&at_ns| at_ns <= rest.start_ns).is_some() {}
+        while let Some(at_ns) = instants.next_if(|&at_ns| at_ns < rest.end_ns) {
+            if let SegmentKind::Cpu { .. } = rest.kind {
+                cut.push(Segment {
+                    end_ns: at_ns,
+                    ..rest
+                });
+                rest.kind = SegmentKind::Cpu { waited: false };
+                rest.start_ns = at_ns;
+            }
+        }
+        cut.push(rest);
+    }
+    cut
+}
+
+// What it costs to run on a core that was idle, and what recorded runs paid.
+
+/// Factor of the processor time of a run that starts on a core which was idle for a time, over that of one which was
+/// busy just before: 1 + s (1 − exp(−w / t)).
+///
+/// Models: caches, translations and branch predictors that others' work, or a hypervisor, took over meanwhile, and the
+/// clock frequency of a core that slept. Assumption: in proportion to the run, whatever it does. Source:
+/// docs/evidence/work-calibration.md#cold-cores.
+#[must_use]
+pub fn cold_factor(idle_ns: u64) -> f64 {
+    1.0 + COLD_SHARE.get() * (1.0 - (-(idle_ns as f64) / COLD_NS.get()).exp())
+}
+
+/// Mean of [`cold_factor`] over the processor time of recorded threads; 1 where none ran. A thread starts on the core
+/// that was idle for the shortest time, as in a replay.
+pub(crate) fn mean_cold_factor(states: &[State]) -> f64 {
+    let mut runs: Vec<&State> = states
+        .iter()
+        .filter(|state| state.kind == StateKind::Cpu)
+        .collect();
+    runs.sort_unstable_by_key(|state| state.start_ns);
+    let mut last_end_ns: Vec<Option<u64>> = Vec::new();
+    let (mut cold_ns, mut warm_ns) = (0.0, 0.0);
+    for state in runs {
+        let idle_since = last_end_ns.iter().flatten();
+        let idle_since = idle_since.filter(|end_ns| **end_ns <= state.start_ns).max();
+        if let Some(end_ns) = idle_since {
+            let ran_ns = (state.end_ns - state.start_ns) as f64;
+            cold_ns += ran_ns;
+            warm_ns += ran_ns / cold_factor(state.start_ns - end_ns);
+        }
+        let core = usize::from(state.cpu);
+        last_end_ns.resize(last_end_ns.len().max(core + 1), None);
+        last_end_ns[core] = Some(state.end_ns);
+    }
+    if warm_ns > 0.0 {
+        cold_ns / warm_ns
+    } else {
+        1.0
+    }
+}
+
+// Why a thread waited, and for which file.
+
+/// Number of preceding calls in which a wait for asynchronous calls looks for its call.
+const MOST_CALLS: usize = 1024;
+
+/// Why a thread waited. Only [`WaitCause::Client`] and [`WaitCause::Timer`] are part of the work; replay
+/// recomputes all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitCause {
+    /// For the next request.
+    Client,
+    /// For the log's device, in its own flush.
+    LogDevice,
+    /// For another's flush of the log.
+    LogQueue,
+    /// For a second copy of the log to be durable.
+    LogReplica,
+    /// For another's sync of the engine's second log: that call's row.
+    SecondLog(u32),
+    /// For another thread of the engine.
+    Thread,
+    /// For pages.
+    Read,
+    /// For the write lock.
+    Write,
+    /// For files other than the log to be durable.
+    Sync,
+    /// For time to pass.
+    Timer,
+    /// Unknown.
+    Other,
+}
+
+/// Classifies one blocked state.
+pub(crate) fn wait_cause(view: &View<'_>, state: &State) -> WaitCause {
+    let by_replica = view.flushes.is_replica(state.waker);
+    if by_replica && view.class(state.thread) == Some(ThreadClass::Session) {
+        return WaitCause::LogReplica;
+    }
+    let by_engine = view.is_engines(state.waker);
+    let Some(call) = view.call(state.call) else {
+        // A poll that did not time out is not recorded.
+        return match poll(view, state) {
+            WaitCause::Timer => WaitCause::Other,
+            cause => cause,
+        };
+    };
+    let of_log = view.role(call.file) == Some(Role::Log);
+    match call.kind {
+        CallKind::Read | CallKind::Await => WaitCause::Read,
+        CallKind::Sync if !makes_durable(call) => WaitCause::Write,
+        CallKind::Write | CallKind::Sync if of_log => WaitCause::LogDevice,
+        CallKind::Write => WaitCause::Write,
+        CallKind::Sync => WaitCause::Sync,
+        CallKind::Sleep => WaitCause::Timer,
+        CallKind::Receive | CallKind::Send if by_engine => WaitCause::Thread,
+        CallKind::Receive | CallKind::Send => WaitCause::Client,
+        CallKind::Poll => poll(view, state),
+        CallKind::Lock if by_engine => lock(view, state),
+        // Nobody ended it: it timed out, as in polling (DuckDB's `PendingQuery`, 20 ms at a time), unless the
+        // burst ended first.
+        CallKind::Lock if state.waker == NONE && !is_cut(view, state) => WaitCause::Timer,
+        CallKind::Lock | CallKind::Resize | CallKind::Name | CallKind::Other => WaitCause::Other,
+    }
+}
+
+fn poll(rows: &Rows<'_>, state: &State) -> WaitCause {
+    if rows.is_engines(state.waker) {
+        return WaitCause::Thread;
+    }
+    let of_client = rows.class(state.waker) == Some(ThreadClass::Client);
+    match of_client || receives_after(rows, state) || cut_after_reply(rows, state) {
+        true => WaitCause::Client,
+        false => WaitCause::Timer,
+    }
+}
+
+/// Whether the thread's next communication after a wait is a receive.
+fn receives_after(rows: &Rows<'_>, state: &State) -> bool {
+    let calls = rows.calls(state.thread);
+    let next = calls.partition_point(|call| call.start_ns < state.end_ns);
+    let mut after = calls[next..].iter();
+    let next = after.find(|call| with_others(rows, call));
+    next.is_some_and(|call| rows.received(call))
+}
+
+/// Whether the burst ended first, and the thread's last communication was a send.
+fn cut_after_reply(rows: &Rows<'_>, state: &State) -> bool {
+    if !is_cut(rows, state) {
+        return false;
+    }
+    let calls = rows.calls(state.thread);
+    let next = calls.partition_point(|call| call.start_ns < state.start_ns);
+    let mut before = calls[..next].iter().rev();
+    let last =
+        before.find(|call| with_others(rows, call) && call.kind != CallKind::Poll && !call.failed);
+    last.is_some_and(|call| rows.sent(call))
+}
+
+fn with_others(rows: &Rows<'_>, call: &Call) -> bool {
+    match call.kind {
+        CallKind::Receive | CallKind::Send => !rows.is_kernels(call.file),
+        CallKind::Poll | CallKind::Lock | CallKind::Sleep => true,
+        _ => false,
+    }
+}
+
+/// Whether the end of a burst, not the wait's cause, ended a wait.
+fn is_cut(rows: &Rows<'_>, state: &State) -> bool {
+    let mut bursts = rows.recording.about.bursts.iter();
+    bursts.any(|burst| burst.end_ns == state.end_ns)
+}
+
+/// A wait that another thread ended: for its flush of the log, or for another resource.
+fn lock(view: &View<'_>, state: &State) -> WaitCause {
+    if let Some(sync) = second_log_sync(view, state) {
+        return WaitCause::SecondLog(sync);
+    }
+    let flushes = &view.flushes;
+    let by_writer = view.class(state.waker) == Some(ThreadClass::LogWriter);
+    let covered = (by_writer && !flushes.all.is_empty())
+        || flushes
+            .that_woke(state)
+            .is_some_and(|flush| !view.talked(state.waker, flush.end_ns, state.end_ns));
+    match covered {
+        true => WaitCause::LogQueue,
+        false => WaitCause::Thread,
+    }
+}
+
+/// The row of the sync of the engine's second log that ended a wait: the waker's, while the thread waited.
+fn second_log_sync(rows: &Rows<'_>, state: &State) -> Option<u32> {
+    let role = rows.engine.second_log?;
+    let calls = rows.calls(state.waker);
+    let until = calls.partition_point(|call| call.start_ns < state.end_ns);
+    let mut before = calls[..until].iter();
+    let last =
+        before.rposition(|call| makes_durable(call) && rows.role(call.file) == Some(role))?;
+    let done_ns = calls[last].end_ns;
+    let meanwhile = (state.start_ns..=state.end_ns).contains(&done_ns);
+    let ended = meanwhile && !rows.talked(state.waker, done_ns, state.end_ns);
+    ended.then_some(rows.first_call(state.waker) + last as u32)
+}
+
+/// Use of a thread's time: a category, and the index of the file that it waited for, or [`NONE`].
+pub(crate) type TimeUse = (TimeCategory, u32);
+
+/// Use of a state of a thread.
+pub(crate) fn time_use(view: &View<'_>, state: &State) -> TimeUse {
+    match state.kind {
+        StateKind::Cpu => (TimeCategory::Cpu, NONE),
+        StateKind::Runnable => (TimeCategory::Runnable, NONE),
+        StateKind::Blocked => wait_use(view, state, wait_cause(view, state)),
+    }
+}
+
+/// Use of a wait whose cause is known.
+pub(crate) fn wait_use(view: &View<'_>, state: &State, cause: WaitCause) -> TimeUse {
+    if let Some(of_file) = file_use(view, state, cause) {
+        return of_file;
+    }
+    let category = category(view, state, cause);
+    let flush = view.flushes.last_of(state.waker, state.end_ns);
+    let flush = flush.filter(|_| category == TimeCategory::LogQueue);
+    (category, flush.map_or(NONE, |flush| flush.file))
+}
+
+/// The role of the file that was waited for.
+pub(crate) fn role_of_use(rows: &Rows<'_>, (category, file): TimeUse) -> Option<Role> {
+    match category {
+        TimeCategory::LogDevice | TimeCategory::LogQueue => Some(Role::Log),
+        _ => rows.role(file),
+    }
+}
+
+/// A wait of the thread itself for a file: in a call on it, for an asynchronous call, or in a page fault.
+fn file_use(rows: &Rows<'_>, state: &State, cause: WaitCause) -> Option<TimeUse> {
+    let call = rows.call(state.call);
+    match (cause, call.map(|call| call.kind)) {
+        (WaitCause::Read, Some(CallKind::Await)) => awaited(rows, state),
+        (WaitCause::Read, _) => call.map(|call| (TimeCategory::Read, call.file)),
+        (WaitCause::LogDevice | WaitCause::Write | WaitCause::Sync, _)
+        | (WaitCause::Other, Some(CallKind::Resize)) => call.map(|call| change(rows, call.file)),
+        (WaitCause::Other, None) => {
+            let read = rows.fault_reads(state).last().copied();
+            read.map(|block| (TimeCategory::Read, block.file))
+        }
+        _ => None,
+    }
+}
+
+fn change(rows: &Rows<'_>, file: u32) -> TimeUse {
+    match rows.role(file) {
+        Some(Role::Log) => (TimeCategory::LogDevice, file),
+        _ => (TimeCategory::Write, file),
+    }
+}
+
+/// The asynchronous call under way that completes first. The woken thread itself may report the completion, a
+/// little after the wakeup.
+fn awaited(rows: &Rows<'_>, state: &State) -> Option<TimeUse> {
+    let calls = rows.calls(state.thread);
+    let before = calls.partition_point(|call| call.start_ns <= state.end_ns);
+    let recent = calls[..before].iter().rev().take(MOST_CALLS);
+    let under_way = recent
+        .filter(|call| call.asynchronous && call.file != NONE && call.end_ns >= state.start_ns);
+    let call = under_way.min_by_key(|call| call.end_ns)?;
+    Some(match call.kind {
+        CallKind::Read => (TimeCategory::Read, call.file),
+        _ => change(rows, call.file),
+    })
+}
+
+/// Use of a wait for no file of its own. Clients wait for their server; the other threads outside sessions
+/// wait for time or for work where no flush of the log is named.
+fn category(rows: &Rows<'_>, state: &State, cause: WaitCause) -> TimeCategory {
+    let call = rows.call(state.call);
+    let sleeps = call.is_some_and(|call| call.kind == CallKind::Sleep);
+    match (rows.class(state.thread), cause) {
+        (Some(ThreadClass::Client), _) if sleeps => TimeCategory::Sleep,
+        (Some(ThreadClass::Client), _) => TimeCategory::Client,
+        (Some(ThreadClass::Kernel), _) => TimeCategory::Sleep,
+        (_, WaitCause::LogQueue | WaitCause::LogReplica | WaitCause::SecondLog(_)) => {
+            TimeCategory::LogQueue
+        }
+        (Some(ThreadClass::Session), WaitCause::Client) => TimeCategory::Client,
+        (Some(ThreadClass::Session), WaitCause::Thread) => TimeCategory::Lock,
+        (Some(ThreadClass::Session), WaitCause::Read) => TimeCategory::Read,
+        (_, WaitCause::Other) => TimeCategory::Other,
+        _ => TimeCategory::Sleep,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_states::state;
+
+    #[test]
+    fn runs_right_after_others_are_warm_and_late_ones_cold() {
+        let warm: Vec<State> = (0..10)
+            .map(|at| state(0, (at * 100, at * 100 + 100), StateKind::Cpu))
+            .collect();
+        assert!((mean_cold_factor(&warm) - 1.0).abs() < 1e-9);
+        let cold: Vec<State> = (0..10)
+            .map(|at| state(0, (at * 10_000, at * 10_000 + 100), StateKind::Cpu))
+            .collect();
+        let expected = cold_factor(9_900_000);
+        assert!((mean_cold_factor(&cold) - expected).abs() < 1e-9);
+        assert!((mean_cold_factor(&[]) - 1.0).abs() < 1e-9);
+    }
+}

@@ -9,7 +9,7 @@
 //! like a schedule; so pauses that hardly vary are no arrivals.
 
 use crate::rows::Rows;
-use crate::timeline::wait::WaitCause;
+use crate::timeline::WaitCause;
 use crate::transactions::turns::RawTurn;
 
 /// Fewer begins tell nothing. Chosen.

@@ -13,7 +13,7 @@ use crate::constants::{
     ALTERNATES_SHARE, BEGIN_WORD_MOST_SHARE, COMMIT_WORD_SHARE, COMMITS_SHARE, MORE_LIKELY_LN,
     NEVER_COMMITS_SHARE,
 };
-use crate::timeline::segments::cpu_ns;
+use crate::timeline::cpu_ns;
 use crate::transactions::turns::{RawTurn, Shape};
 
 /// Bits of the bytes sent that mark shapes: of turns within an explicit transaction, of turns that never commit.

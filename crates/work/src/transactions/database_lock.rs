@@ -9,8 +9,7 @@
 use tierwise_recording::{CallKind, Role};
 
 use crate::constants::BUSY_MOST_LATE_NS;
-use crate::timeline::segments::{Segment, SegmentKind};
-use crate::timeline::wait::WaitCause;
+use crate::timeline::{Segment, SegmentKind, WaitCause};
 use crate::transactions::turns::RawTurn;
 use crate::view::View;
 use crate::{Grouping, HotLock};

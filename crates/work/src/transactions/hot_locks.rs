@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::HotLock;
 use crate::constants::{HELD_LOCK_LEAST_SHARE, LOCK_RELEASE_NS, RELEASED_LOCK_LEAST_SHARE};
-use crate::timeline::segments::SegmentKind;
-use crate::timeline::wait::WaitCause;
+use crate::timeline::{SegmentKind, WaitCause};
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::{RawTurn, Shape};
 

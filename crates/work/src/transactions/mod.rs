@@ -4,8 +4,6 @@
 
 pub(crate) mod arrivals;
 pub(crate) mod boundaries;
-pub(crate) mod clients;
-pub(crate) mod commits;
 pub(crate) mod database_lock;
 pub(crate) mod hot_locks;
 pub(crate) mod observed;

@@ -7,9 +7,8 @@ use tierwise_recording::{Cost, Role};
 
 use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
 use crate::rows::{Rows, cpu_ns};
-use crate::storage::devices::sample;
-use crate::timeline::segments::SegmentKind;
-use crate::timeline::wait::{role_of_use, wait_use};
+use crate::storage::syncs::sample;
+use crate::timeline::{SegmentKind, role_of_use, wait_use};
 use crate::transactions::arrivals::arrive;
 use crate::transactions::sessions::active_span;
 use crate::transactions::turns::RawTurn;

@@ -1,8 +1,9 @@
 //! What calls on files ask of devices, and what syncs are for.
 
-use crate::made::{Made, count, cpu_ns};
-use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
-use tierwise_work::{Step, Work};
+use tierwise_recording::{BlockOp, CallKind, Device, NONE, Recording, Role, ThreadClass, UNKNOWN};
+use tierwise_work::{Step, SyncScript, Work};
+
+use crate::made::{Made, count, cpu_ns, work_of};
 
 /// Steps of the first session that move data.
 fn moves(work: &Work) -> Vec<Step> {
@@ -202,4 +203,152 @@ fn a_log_cannot_be_selected() {
     let (log, _) = made.log_and_data();
     let recording = made.finish().selecting(&[log, 77]);
     assert_eq!(recording.files[log as usize].role, Some(Role::Log));
+}
+
+// Devices of a recording.
+
+/// A session that makes a file durable again and again.
+fn syncing() -> Recording {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    for begin in (0..50).map(|time| time * 200_000) {
+        made.at(session, begin).sync(data, 120_000).cpu(70_000);
+    }
+    made.finish()
+}
+
+#[test]
+fn an_emulated_disk_that_no_role_lies_on_says_nothing() {
+    let mut recording = syncing();
+    let alone = work_of(&recording);
+    let strangers = Device {
+        name: "loop7".to_owned(),
+        profile: Some("kind = \"ram\"".to_owned()),
+        shared: 1,
+        ..recording.about.devices[0].clone()
+    };
+    recording.about.devices.push(strangers);
+    let beside = work_of(&recording);
+    assert_eq!(beside.devices[0].profile, alone.devices[0].profile);
+    assert_eq!(beside.devices[1].profile, None, "it is merely mounted");
+}
+
+// What makes files and directories durable asks of devices.
+
+const MS: u64 = 1_000_000;
+
+/// Scripts in the order of syncs.
+fn scripts(made: Made) -> Vec<SyncScript> {
+    let work = made.work();
+    let steps = work.sessions[0].steps.iter();
+    let synced = steps.filter_map(|step| match step {
+        Step::Sync { script, .. } => Some(work.scripts[*script as usize].clone()),
+        _ => None,
+    });
+    synced.collect()
+}
+
+#[test]
+fn a_file_that_is_made_anew_elsewhere_is_written_once() {
+    let (mut made, session, data) = Made::one_session("sqlite");
+    for (turn, sector) in [(0, 1_000), (20 * MS, 5_000)] {
+        let mut doing = made.at(session, turn);
+        doing.write(data, 0, 512);
+        doing.write(data, 512, 7680);
+        doing.sync(data, 9 * MS).cpu(MS);
+        let sent = (turn + 10_000, turn + 8 * MS);
+        made.block(data, session, BlockOp::Write, sector, sent);
+    }
+    let found = scripts(made);
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|script| script.writes.is_empty()));
+}
+
+#[test]
+fn pages_that_were_dirty_before_the_burst_are_written_though_calls_wrote_others() {
+    let (mut made, session, data) = Made::one_session("sqlite");
+    let mut doing = made.at(session, 0);
+    doing.write(data, 0, 4096);
+    doing.sync(data, 9 * MS).cpu(MS);
+    made.block(data, session, BlockOp::Write, 1_000, (10_000, 8 * MS));
+    made.block(data, session, BlockOp::Write, 1_800, (11_000, 8 * MS));
+    assert_eq!(scripts(made)[0].writes, [(800, 16)]);
+}
+
+#[test]
+fn who_writes_the_journal_itself_flushes_as_often_as_was_seen() {
+    for (thread_is_caller, flushes) in [(true, 1), (false, 2)] {
+        let (mut made, session, data) = Made::one_session("sqlite");
+        made.at(session, 0).sync(data, 9 * MS).cpu(MS);
+        let by = if thread_is_caller { session } else { NONE };
+        made.journal_by(by, data, 9_000, (MS, 2 * MS));
+        made.block(data, NONE, BlockOp::Flush, 0, (2 * MS, 3 * MS));
+        let script = &scripts(made)[0];
+        assert_eq!(
+            (script.by_caller, script.flushes),
+            (thread_is_caller, flushes)
+        );
+    }
+}
+
+#[test]
+fn to_make_a_directory_durable_writes_the_journal_of_its_files() {
+    let (mut made, session, data) = Made::one_session("sqlite");
+    let directory = made.directory_of(data);
+    let mut doing = made.at(session, 0);
+    doing.call(CallKind::Sync, directory, (UNKNOWN, 0), (9 * MS, NONE));
+    doing.cpu(MS);
+    made.journal_by(session, data, 9_000, (MS, 2 * MS));
+    made.block(data, NONE, BlockOp::Flush, 0, (2 * MS, 3 * MS));
+    let found = scripts(made);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].journal_writes.len(), found[0].flushes), (1, 1));
+    assert!(found[0].writes.is_empty() && found[0].range.0 == found[0].range.1);
+}
+
+// Files without a role that are flushed or waited for.
+
+/// A session that flushes its log, and another file of that path once in so many commits.
+fn recorded(path: &str, each: u64, in_order: bool) -> Recording {
+    let mut made = Made::new("toy");
+    let session = made.thread(ThreadClass::Session);
+    let (log, data) = made.log_and_data();
+    let other = made.beside(data);
+    let mut doing = made.at(session, 0);
+    for cycle in 0..100 {
+        doing.cpu(50_000).write(log, cycle * 8192, 8192);
+        doing.sync(log, 100_000);
+        if cycle % each == 0 {
+            let place = if in_order { cycle } else { 100 - cycle };
+            doing.write(other, place * 100, 100);
+            doing.sync(other, 100_000);
+        }
+    }
+    let mut recording = made.finish();
+    recording.files[log as usize].path = "/files/log".to_owned();
+    recording.files[other as usize].role = None;
+    recording.files[other as usize].path = path.to_owned();
+    recording
+}
+
+#[test]
+fn a_flushed_file_without_a_role_is_named() {
+    let work = work_of(&recorded("/srv/b.000001", 2, true));
+    let [file] = &work.unassigned[..] else {
+        panic!("{:?}", work.unassigned);
+    };
+    assert_eq!(file.path, "/srv/b.000001");
+    assert!((file.flush_share - 1.0 / 3.0).abs() < 0.01 && file.wait_share > 0.3);
+    assert!(file.is_like_log);
+    let scattered = work_of(&recorded("/srv/b", 2, false));
+    assert!(!scattered.unassigned[0].is_like_log);
+}
+
+#[test]
+fn what_is_rare_or_a_program_s_is_not() {
+    for (path, each) in [("/srv/b.000001", 99), ("/etc/app/state", 2)] {
+        let work = work_of(&recorded(path, each, true));
+        assert!(work.unassigned.is_empty(), "{:?}", work.unassigned);
+    }
 }

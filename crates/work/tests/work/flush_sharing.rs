@@ -1,7 +1,7 @@
 //! How commits share flushes: by the engine's rules, or by which threads wake which.
 
-use tierwise_recording::Recording;
-use tierwise_work::{Grouping, Step, Work};
+use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass, UNKNOWN};
+use tierwise_work::{CommitDelay, Grouping, Pace, Step, Work};
 
 use crate::made::{Made, count, work_of};
 
@@ -105,4 +105,179 @@ fn a_session_that_never_commits_keeps_no_lock() {
         let commits = session.steps.contains(&Step::Commit);
         assert!(commits || !locks, "{} keeps a lock", session.name);
     }
+}
+
+// Waits of a flush's leader for more commits: taken from the settings or inferred, and never part of a session's work.
+
+const SLEEP_NS: u64 = 20_100_000;
+const DELAY_CYCLE_NS: u64 = 25_000_000;
+
+/// A session that sleeps before each of its flushes, in a call of that kind, and then asks for the next request.
+fn delayed(
+    engine: &str,
+    kind: CallKind,
+    settings: &[(&str, &str)],
+    sleep_ns: impl Fn(u64) -> u64,
+) -> Recording {
+    let mut made = Made::new(engine);
+    let [session, client] =
+        [ThreadClass::Session, ThreadClass::Client].map(|class| made.thread(class));
+    let (log, _) = made.log_and_data();
+    let socket = made.file(None, 0);
+    for cycle in 0..40 {
+        let mut doing = made.at(session, cycle * DELAY_CYCLE_NS);
+        doing.receive(socket, 50, (100_000, client)).cpu(50_000);
+        doing.call(kind, NONE, (UNKNOWN, 0), (sleep_ns(cycle), NONE));
+        doing.cpu(5_000).write(log, cycle * 8192, 8192);
+        doing.sync(log, 100_000).send(socket, 20);
+        made.at(client, cycle * DELAY_CYCLE_NS).cpu(20_000);
+    }
+    let mut recording = made.finish();
+    let settings = settings
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()));
+    recording.about.settings = settings.collect();
+    recording
+}
+
+fn work(recording: &Recording) -> (Option<CommitDelay>, usize) {
+    let work = work_of(recording);
+    let steps = work.sessions.iter().flat_map(|session| &session.steps);
+    let timers = steps
+        .filter(|step| matches!(step, Step::Delay(delay) if delay.timer))
+        .count();
+    (work.log.expect("a log").commit_delay, timers)
+}
+
+#[test]
+fn the_settings_say_how_long_and_with_how_many_others() {
+    let settings = [("commit_delay", "20000"), ("commit_siblings", "7")];
+    for kind in [CallKind::Poll, CallKind::Sleep] {
+        let (delay, timers) = work(&delayed("postgres", kind, &settings, |_| SLEEP_NS));
+        let delay = delay.expect("the settings say so");
+        assert_eq!(
+            (delay.time_ns, delay.siblings, delay.from_settings),
+            (SLEEP_NS as u32, 7, true)
+        );
+        assert_eq!(timers, 0, "the wait is the log's");
+    }
+}
+
+#[test]
+fn without_settings_sleeps_of_one_length_tell() {
+    for engine in ["postgres", "toy"] {
+        let recording = delayed(engine, CallKind::Sleep, &[], |cycle| {
+            SLEEP_NS + cycle * 1_000
+        });
+        let (delay, timers) = work(&recording);
+        let delay = delay.expect("every flush had one");
+        assert!((20_000_000..20_200_000).contains(&delay.time_ns));
+        assert_eq!((delay.siblings, delay.from_settings, timers), (0, false, 0));
+        let limits = work_of(&recording).limits;
+        assert!(
+            limits
+                .iter()
+                .any(|limit| limit.contains("20.1 ms") && limit.contains("inferred")),
+            "{limits:?}"
+        );
+    }
+}
+
+#[test]
+fn sleeps_that_are_no_delay_stay_with_the_session() {
+    let off = [("commit_delay", "0")];
+    let (delay, timers) = work(&delayed("postgres", CallKind::Sleep, &off, |_| SLEEP_NS));
+    assert_eq!(
+        (delay, timers),
+        (None, 40),
+        "the settings say that there is none"
+    );
+    let varied = delayed("postgres", CallKind::Sleep, &[], |cycle| {
+        100_000 + cycle * 400_000
+    });
+    assert_eq!(work(&varied), (None, 40));
+    let (delay, _) = work(&delayed("sqlite", CallKind::Sleep, &[], |_| SLEEP_NS));
+    assert_eq!(delay, None, "the busy handler's sleeps");
+}
+
+// A second copy of the log that commits wait for.
+
+const TURNS: u64 = 20;
+const TURN_NS: u64 = 1_000_000;
+
+/// One session, whose log is sent on: it waits for its own flush, then for the sender, who waits for the receiver's.
+fn copied() -> Recording {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let sender = made.thread(ThreadClass::Background);
+    let receiver = made.thread(ThreadClass::Session);
+    let client = made.thread(ThreadClass::Client);
+    let log = made.file(Some(Role::Log), 16 << 20);
+    let copy = made.beside(log);
+    let socket = made.file(None, 0);
+    for turn in 0..TURNS {
+        let begin = turn * TURN_NS;
+        let mut doing = made.at(session, begin);
+        doing.receive(socket, 40, (20_000, client)).cpu(30_000);
+        doing.write(log, turn * 8192, 8192);
+        doing.sync(log, 100_000);
+        doing.poll(300_000, sender).cpu(5_000);
+        doing.send(socket, 11);
+        doing.poll(TURN_NS - 471_000, client);
+        let mut doing = made.at(sender, begin);
+        doing.poll(160_000, session).cpu(10_000);
+        doing.send(socket, 8192);
+        doing.poll(TURN_NS - 176_000, receiver);
+        let mut doing = made.at(receiver, begin);
+        doing.receive(socket, 8192, (180_000, sender)).cpu(10_000);
+        doing.write(copy, turn * 8192, 8192);
+        doing.sync(copy, 100_000).send(socket, 40);
+        doing.poll(TURN_NS - 302_000, sender);
+        for (file, thread, at) in [(log, session, 55_000), (copy, receiver, 195_000)] {
+            let (from, sector) = (begin + at, turn * 16 + u64::from(file) * 100_000);
+            made.block(file, thread, BlockOp::Write, sector, (from, from + 50_000));
+            let flush = (from + 50_000, from + 99_000);
+            made.block(file, NONE, BlockOp::Flush, 0, flush);
+        }
+    }
+    made.at(client, 0).cpu(TURNS * TURN_NS);
+    made.finish()
+}
+
+#[test]
+fn a_commit_is_of_both_copies() {
+    let work = work_of(&copied());
+    let served: Vec<_> = work
+        .sessions
+        .iter()
+        .filter(|session| session.class == ThreadClass::Session)
+        .collect();
+    assert_eq!(served.len(), 1);
+    let commits = count(&served[0].steps, |step| *step == Step::Commit);
+    assert_eq!(commits as u64, TURNS);
+    let awaits = |step: &Step| matches!(step, Step::Await { .. } | Step::Signal { .. });
+    assert_eq!(count(&served[0].steps, awaits), 0);
+    assert!((0.95..=1.05).contains(&work.observed.commits_per_flush));
+    assert!(work.limits.iter().all(|limit| !limit.contains("left out")));
+}
+
+#[test]
+fn sender_and_receiver_are_one_loop_of_flushes() {
+    let work = work_of(&copied());
+    let copiers: Vec<_> = work
+        .sessions
+        .iter()
+        .filter(|session| session.steps.contains(&Step::AwaitLog))
+        .collect();
+    assert_eq!(copiers.len(), 1);
+    assert_eq!(copiers[0].pace, Pace::Loop);
+    assert_eq!(copiers[0].turns.len() as u64, TURNS);
+    assert!(copiers[0].steps.contains(&Step::Acknowledge));
+    for step in &copiers[0].steps {
+        if let Step::Sync { role, script } = *step {
+            assert_eq!(role, Role::Log);
+            assert_eq!(work.scripts[script as usize].writes.len(), 1);
+        }
+    }
+    assert_eq!(work.sessions.len(), 2);
 }

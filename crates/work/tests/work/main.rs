@@ -2,16 +2,11 @@
 
 mod any;
 mod breakdown;
-mod commit_delay;
 mod files;
 mod flush_sharing;
-mod log_replica;
 mod made;
 mod memory;
 mod one_writer;
 mod steps;
-mod storage;
-mod syncs;
 mod transactions;
 mod turns;
-mod unassigned;

@@ -1,18 +1,15 @@
 //! Turns a drive's measured parameters into the text of a profile.
 //!
 //! The input is the form of the DiskSim validation set as JSON (geometry, mechanics, cache, overheads) and a
-//! table of measured seek times. Nothing is fitted to measured requests: the rules in [`rules`], which are
+//! table of measured seek times. Nothing is fitted to measured requests: the rules in [`render`], which are
 //! the same for every drive, decide whatever the files leave open.
 
 mod drive;
-mod error;
 mod render;
-mod rules;
-#[cfg(test)]
-mod tests;
 
 use drive::Drive;
-pub use error::{ImportError, ImportFile};
+
+pub use drive::{ImportError, ImportFile};
 
 /// The text of a profile for the drive that `geometry` (JSON) and `seek` (CSV with the columns
 /// `distance_cylinders,seek_ms`) describe.
@@ -57,4 +54,131 @@ fn seek_rows(seek: &str) -> Result<Vec<(f64, f64)>, ImportError> {
 fn seek_row(line: &str) -> Option<(f64, f64)> {
     let (distance, time) = line.split_once(',')?;
     Some((distance.trim().parse().ok()?, time.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Params, Profile};
+
+    const SEEK: &str = "distance_cylinders,seek_ms\n1,1.0\n4,1.5\n9,2.0\n400,6.0\n";
+
+    /// A drive of one zone: 100 cylinders, 4 surfaces, 50 sectors on a track.
+    fn geometry(sectors: u32, spares: u32, slips: u32) -> String {
+        format!(
+            "{{\"drive\": \"Test\", \"source\": \"made up\", \"surfaces\": 4.0, \"sectors\": {sectors},\n\
+         \"mechanics\": {{\"rpm\": 6000, \"head_switch_ms\": 0.5, \"write_settle_ms\": -0.3}},\n\
+         \"zones\": [{{\"first_cylinder\": 0, \"last_cylinder\": 99, \"sectors_per_track\": 50,\n\
+         \"first_sector_offset\": 0, \"track_skew_sectors\": 7, \"cylinder_skew_sectors\": 9,\n\
+         \"spare_sectors\": {spares}, \"slips\": {slips}}}],\n\
+         \"lbn_mapping_scheme\": 0, \"cache\": {{\"segments\": 2, \"max_write_segments\": 1, \"segment_sectors\": 64,\n\
+         \"readahead_max_sectors\": 32, \"fast_write_level\": 0, \"continuous_read\": 1, \"bus_ms_per_sector\": 0}},\n\
+         \"overheads_ms\": {{\"Read hit over. after read\": 1, \"Read hit over. after write\": 1,\n\
+         \"Read miss over. after read\": 1, \"Read miss over. after write\": 1, \"Write hit over. after read\": 2,\n\
+         \"Write hit over. after write\": 1, \"Write miss over. after read\": 2, \"Write miss over. after write\": 1,\n\
+         \"Read completion overhead\": 0, \"Write completion overhead\": 0}}}}"
+        )
+    }
+
+    fn imported(geometry: &str) -> crate::hdd::HddParams {
+        let text = import(geometry, SEEK).expect("importable files");
+        let profile = Profile::parse(&text, "test").expect("a valid profile");
+        match profile.params() {
+            Params::Hdd(params) => *params.clone(),
+            _ => panic!("a disk"),
+        }
+    }
+
+    #[test]
+    fn the_stated_capacity_tells_what_spares_count() {
+        // 20,000 sectors in all; 3 spares.
+        for (stated, unit) in [
+            (20_000 - 3, [3, 0, 0, 0]),
+            (20_000 - 3 * 50, [0, 0, 0, 3]),
+            (20_000 - 3 * 100, [0, 3, 0, 0]),
+            (20_000 - 3 * 400, [0, 0, 3, 0]),
+        ] {
+            let params = imported(&geometry(stated, 3, 0));
+            let zone = &params.zones[0];
+            let counts = [
+                zone.spares,
+                zone.spares_per_cylinder,
+                u64::from(zone.spares_per_track),
+                zone.spare_tracks,
+            ];
+            assert_eq!(counts, unit, "{stated} sectors stated");
+            assert_eq!(params.capacity_sectors(), u64::from(stated));
+        }
+    }
+
+    #[test]
+    fn sectors_beyond_the_stated_ones_lie_before_the_first() {
+        let params = imported(&geometry(20_000 - 3 * 50 - 40, 3, 1));
+        assert_eq!(
+            (
+                params.zones[0].reserved_sectors,
+                params.zones[0].slipped_tracks
+            ),
+            (40, 1)
+        );
+        assert_eq!(params.capacity_sectors(), 20_000 - 3 * 50 - 40);
+    }
+
+    #[test]
+    fn settling_is_the_constant_of_the_shortest_seeks() {
+        // 0.5 + 0.5·√d up to 9 cylinders.
+        assert_eq!(imported(&geometry(20_000, 0, 0)).read_settle_ns, 500_000);
+    }
+
+    #[test]
+    fn faults_name_the_field_or_the_line() {
+        let fault = |geometry: &str, seek: &str| import(geometry, seek).expect_err("a fault");
+        let sound = geometry(20_000, 0, 0);
+        let geometry = fault(&sound.replace("\"rpm\": 6000", "\"rpm\": -1"), SEEK);
+        assert_eq!(geometry.file, ImportFile::Geometry);
+        assert_eq!(geometry.problem, "mechanics.rpm = -1: give 1000 to 30000");
+        let missing = fault(&sound.replace("\"slips\"", "\"slops\""), SEEK);
+        assert!(
+            missing
+                .problem
+                .starts_with("missing field `slips` at line 5"),
+            "{missing}"
+        );
+        let seek = fault(&sound, "distance_cylinders,seek_ms\n1,1.0\n4;1.5\n");
+        assert_eq!(
+            (seek.file, seek.problem.as_str()),
+            (
+                ImportFile::Seek,
+                "line 3: not `distance,milliseconds`: 4;1.5"
+            )
+        );
+        let order = fault(&sound, "d,s\n4,1.0\n1,1.5\n");
+        assert_eq!(order.problem, "line 3: distances must ascend: 1,1.5");
+        assert_eq!(
+            fault(&sound, "").problem,
+            "line 2: no seek time in the table"
+        );
+    }
+
+    #[test]
+    fn what_others_fitted_below_nothing_is_nothing_and_angles_are_within_a_turn() {
+        let sound = geometry(20_000, 0, 0);
+        let odd = sound
+            .replace("\"first_sector_offset\": 0", "\"first_sector_offset\": -3")
+            .replace("\"track_skew_sectors\": 7", "\"track_skew_sectors\": 57")
+            .replace(
+                "\"Read completion overhead\": 0",
+                "\"Read completion overhead\": -0.1",
+            )
+            .replace(
+                "\"readahead_max_sectors\": 32",
+                "\"readahead_max_sectors\": 0",
+            );
+        let params = imported(&odd);
+        let zone = &params.zones[0];
+        assert_eq!((zone.offset_sectors, zone.track_skew_sectors), (47.0, 7.0));
+        assert_eq!(params.overhead.read_completion_ns, 0);
+        assert_eq!(params.cache.readahead_sectors, 64);
+        assert!(import(&sound, &SEEK.replace("ms\n", "ms\n0,0\n")).is_ok());
+    }
 }

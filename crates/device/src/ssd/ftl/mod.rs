@@ -5,25 +5,18 @@
 //! the valid units of the emptiest sealed block are moved and the block is erased. [`Ftl::moves_per_write`]
 //! returns this cost, for the caller to spread over the writes that caused it.
 
-mod amplification;
 mod blocks;
-mod params;
-mod sample;
 mod steady;
-mod table;
-#[cfg(test)]
-mod tests;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-pub use amplification::uniform_write_amplification;
-pub use params::CleaningParams;
+use blocks::{Blocks, NOTHING, Sample, Table};
 
-use super::flash::Flash;
-use crate::SECTOR_BYTES;
-use blocks::Blocks;
-use sample::Sample;
-use table::{NOTHING, Table};
+use crate::problem::{Problem, SectionResult, TIME_NS, require};
+use crate::section::Section;
+use crate::{Nanos, SECTOR_BYTES};
+
+pub use steady::uniform_write_amplification;
 
 /// Free blocks below which cleaning starts: one to write to, one for units moved meanwhile.
 const RESERVE: usize = 2;
@@ -230,4 +223,195 @@ fn block_count(units: u64, spare_share: f64, block_units: u64) -> usize {
     let space = (units as f64 * (1.0 + spare_share) / block_units as f64) as u64;
     let least = units / block_units + 1;
     (space - 1).max(least) as usize
+}
+
+// Parameters of the translation layer.
+
+/// Fewest superblocks for which choosing among them means anything.
+const FEWEST_SUPERBLOCKS: u64 = 32;
+
+const MAPPING_SECTORS: RangeInclusive<u64> = 2..=2048;
+const PAGES_PER_BLOCK: RangeInclusive<u64> = 1..=65_536;
+const SPARE_SHARE: RangeInclusive<f64> = 0.01..=4.0;
+
+/// How the translation layer maps and cleans.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CleaningParams {
+    /// What one entry of the map stands for.
+    pub mapping_sectors: u64,
+    /// Pages of an erase block.
+    pub pages_per_block: u64,
+    /// Time a die is busy with the erase of a block in every plane.
+    pub erase_ns: Nanos,
+    /// Flash beyond the addressable size that takes part in cleaning, as a share of that size.
+    pub spare_share: f64,
+    /// Whether moved units go to blocks of their own rather than among those that the host writes.
+    pub separate_moves: bool,
+}
+
+impl CleaningParams {
+    /// Reads the table `cleaning`, if there is one.
+    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Option<Self>> {
+        if !root.has("cleaning") {
+            return Ok(None);
+        }
+        let mut table = root.section("cleaning")?;
+        let params = Self {
+            mapping_sectors: table.kib_or("mapping_kib", 8, MAPPING_SECTORS)?,
+            pages_per_block: table.integer("pages_per_block", PAGES_PER_BLOCK)?,
+            erase_ns: table.micros("erase_us", TIME_NS)?,
+            spare_share: table.number("spare_share", SPARE_SHARE)?,
+            separate_moves: table.flag_or("separate_moves", false)?,
+        };
+        table.finish()?;
+        Ok(Some(params))
+    }
+
+    pub(crate) fn validate(&self, flash: &Flash) -> SectionResult<()> {
+        require(
+            "cleaning.mapping_sectors",
+            self.mapping_sectors,
+            MAPPING_SECTORS,
+        )?;
+        require(
+            "cleaning.pages_per_block",
+            self.pages_per_block,
+            PAGES_PER_BLOCK,
+        )?;
+        require("cleaning.erase_ns", self.erase_ns, TIME_NS)?;
+        require("cleaning.spare_share", self.spare_share, SPARE_SHARE)?;
+        let (mapping, stripe) = (self.mapping_sectors / 2, flash.die_stripe_sectors / 2);
+        if !stripe.is_multiple_of(mapping) {
+            return Err(Problem::new(
+                format!(
+                    "cleaning.mapping_kib = {mapping} does not divide stripe_kib x planes = {stripe}"
+                ),
+                "give a mapping unit of which whole ones fit a page of every plane",
+            ));
+        }
+        let superblock_bytes = self.superblock_units(flash) * self.mapping_sectors * SECTOR_BYTES;
+        let superblocks = flash.capacity_bytes / superblock_bytes;
+        if superblocks < FEWEST_SUPERBLOCKS {
+            return Err(Problem::new(
+                format!(
+                    "a block of every die and plane is {superblock_bytes} bytes: capacity_mb holds {superblocks} of them"
+                ),
+                format!(
+                    "give fewer dies, planes or cleaning.pages_per_block, so that it holds {FEWEST_SUPERBLOCKS}"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Mapping units that one program of a die takes.
+    pub(crate) fn units_per_program(&self, flash: &Flash) -> u64 {
+        flash.die_stripe_sectors / self.mapping_sectors
+    }
+
+    /// Mapping units of a superblock: one block of every die and plane, written and erased as one.
+    pub(crate) fn superblock_units(&self, flash: &Flash) -> u64 {
+        self.units_per_program(flash) * self.pages_per_block * u64::from(flash.dies)
+    }
+}
+
+// The flash as the translation layer sees it.
+
+/// Sizes of the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flash {
+    /// Addressable size, in bytes.
+    pub(crate) capacity_bytes: u64,
+    /// Dies on all channels.
+    pub(crate) dies: u32,
+    /// Sectors that a die programs at once: a page of every plane.
+    pub(crate) die_stripe_sectors: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::profile::{Params, Profile};
+
+    /// 1,000 units in superblocks of 8, of a device in which nothing else matters.
+    fn params(separate_moves: bool) -> (Flash, CleaningParams) {
+        let text = format!(
+            "kind = \"ssd\"\nsummary = \"test\"\ncapacity_mb = 4\nchannels = 2\nstripe_kib = 4\nread_us = 0\nprogram_us = 0\n\
+         read_overhead_us = 0\nwrite_overhead_us = 0\nflush_us = 0\nlink_mb_per_s = 0\nwrite_cache_kib = 0\n\
+         power_loss_protection = false\n[cleaning]\npages_per_block = 4\nerase_us = 0\nspare_share = 0.1\n\
+         separate_moves = {separate_moves}\n[source]\n{}",
+            [
+                "capacity_mb",
+                "channels",
+                "stripe_kib",
+                "read_us",
+                "program_us",
+                "read_overhead_us",
+                "write_overhead_us",
+                "flush_us",
+                "link_mb_per_s",
+                "write_cache_kib",
+                "cleaning",
+            ]
+            .map(|key| format!("{key} = \"made for the test\"\n"))
+            .concat()
+        );
+        match Profile::parse(&text, "test.toml")
+            .expect("a valid profile")
+            .params()
+        {
+            Params::Ssd(params) => (
+                params.flash(),
+                params.cleaning.clone().expect("a translation layer"),
+            ),
+            _ => unreachable!("the profile is of an SSD"),
+        }
+    }
+
+    fn check(ftl: &Ftl) -> Result<(), TestCaseError> {
+        let slots =
+            (0..ftl.sample.tracked()).map(|unit| (unit as u32, ftl.slots.get(unit as usize)));
+        let mapped: Vec<_> = slots.filter(|(_, slot)| *slot != NOTHING).collect();
+        prop_assert_eq!(mapped.len() as u64, ftl.mapped);
+        let mut valid = vec![0; ftl.blocks.valid_counts().len()];
+        for (unit, slot) in mapped {
+            prop_assert_eq!(
+                ftl.units.get(slot as usize - 1),
+                unit + 1,
+                "the slot holds another unit"
+            );
+            valid[(slot as usize - 1) / ftl.block_units as usize] += 1;
+        }
+        prop_assert_eq!(&valid, ftl.blocks.valid_counts());
+        for &block in &ftl.free {
+            prop_assert_eq!(valid[block as usize], 0, "a free block holds units");
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn map_and_blocks_agree(
+            separate in any::<bool>(),
+            worn in any::<bool>(),
+            steps in prop::collection::vec((0..8_u8, 0..1000_u64, 1..100_u64), 1..300),
+        ) {
+            let (flash, cleaning) = params(separate);
+            let mut ftl = Ftl::new(&flash, &cleaning);
+            if worn {
+                ftl.wear_in(0.5);
+            }
+            for (kind, start, length) in steps {
+                match kind {
+                    0 => ftl.discard(start..start + length),
+                    1 => ftl.pad(length % 8),
+                    _ => ftl.write(start..start + length),
+                }
+            }
+            check(&ftl)?;
+        }
+    }
 }

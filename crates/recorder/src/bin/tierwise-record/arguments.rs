@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tierwise_recorder::{DEFAULT_LIMIT_BYTES, Order, RecordError, Schedule, Wanted, role_by_path};
+use tierwise_recorder::{DEFAULT_LIMIT_BYTES, Order, Schedule, UserError, Wanted, role_by_path};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -40,7 +40,7 @@ pub enum Asked {
 }
 
 /// Reads the arguments after the program's name.
-pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, RecordError> {
+pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
     let mut words = words;
     let (mut wanted, mut out, mut rules, mut roles) = (Vec::new(), None, None, Vec::new());
     let (mut seconds, mut duty, mut burst_s, mut limit_bytes) =
@@ -85,26 +85,26 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, RecordError> 
     }))
 }
 
-fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, RecordError> {
+fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, UserError> {
     text.parse()
         .map_err(|_| wrong(format!("{option}: {text:?} is no number")))
 }
 
 /// A share such as `1/10` or `0.1`.
-fn share(option: &str, text: &str) -> Result<f64, RecordError> {
+fn share(option: &str, text: &str) -> Result<f64, UserError> {
     let (above, below) = text.split_once('/').unwrap_or((text, "1"));
     Ok(number::<f64>(option, above)? / number::<f64>(option, below)?)
 }
 
-fn wrong(message: impl Into<String>) -> RecordError {
-    RecordError::new(message, "see tierwise-record --help")
+fn wrong(message: impl Into<String>) -> UserError {
+    UserError::new(message, "see tierwise-record --help")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(line: &str) -> Result<Asked, RecordError> {
+    fn asked(line: &str) -> Result<Asked, UserError> {
         parse(line.split_whitespace().map(str::to_owned))
     }
 

@@ -5,7 +5,7 @@ mod arguments;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tierwise_recorder::{RecordError, megabytes, record};
+use tierwise_recorder::{UserError, megabytes, record};
 use tierwise_recording::About;
 
 use arguments::Asked;
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn refused(error: &RecordError, status: u8) -> ExitCode {
+fn refused(error: &UserError, status: u8) -> ExitCode {
     eprintln!("error: {error}\nfix: {}", error.fix);
     ExitCode::from(status)
 }

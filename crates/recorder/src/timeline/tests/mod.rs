@@ -1,6 +1,5 @@
 //! Synthetic events, as the kernel was seen to send them.
 
-mod descriptors;
 mod requests;
 mod scheduling;
 

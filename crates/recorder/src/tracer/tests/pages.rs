@@ -1,6 +1,6 @@
 //! Times and lengths of records on a page.
 
-use crate::tracer::spool::{Records, Spool, Stream, used_bytes};
+use crate::tracer::raw_burst::{Records, Spool, Stream, used_bytes};
 
 /// Writes a page as the kernel's ring buffer lays it out.
 pub struct PageBuilder {

@@ -4,7 +4,7 @@ The refresh functions are 1 and 2 of the TPC-H specification, clauses 2.5.2 and 
 
 New rows wait in tables of their own, which replace the files of other implementations. A pair's keys lie
 close together, inserted ones between deleted ones, and differ in their remainder: see
-``crates/tpch/src/keys.rs``.
+``crates/tpch/src/table.rs``.
 """
 
 from __future__ import annotations
