@@ -24,6 +24,13 @@ pub fn cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// Sleeps for a time; a signal may end it early.
+pub fn sleep(time: Nanos) {
+    let time = timespec(time);
+    // SAFETY: the pointer is to a live timespec; the rest of an interrupted sleep is not asked for.
+    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
 /// A length of time for the system.
 pub fn timespec(time: Nanos) -> libc::timespec {
     libc::timespec {

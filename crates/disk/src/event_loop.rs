@@ -13,6 +13,7 @@ use crate::clock;
 use crate::control::{Asked, Command};
 use crate::faults::Faults;
 use crate::pacer::{Arrival, Done, Pacer};
+use crate::priority::Due;
 use crate::stats::{Counters, DeviceStats};
 use crate::transport::{Answer, Incoming, Operation, Received, Tag, Transport, Wait};
 use crate::undo_log::CutReport;
@@ -40,6 +41,7 @@ pub(crate) struct ServedDevice {
     pacer: Pacer<Pending>,
     counters: Counters,
     spin: Spin,
+    due: Due,
     /// Answers that are due.
     done: Vec<Done<Pending>>,
 }
@@ -90,6 +92,7 @@ impl ServedDevice {
         store: VolatileStore,
         counters: Counters,
         spin: Spin,
+        due: Due,
     ) -> Self {
         Self {
             store,
@@ -98,6 +101,7 @@ impl ServedDevice {
             pacer: Pacer::new(device, counters.path),
             counters,
             spin,
+            due,
             done: Vec::with_capacity(1024),
         }
     }
@@ -138,7 +142,9 @@ impl ServedDevice {
 
     /// How long to wait for what arrives, after a sleep that ended at its time.
     fn wait(&self, slept_until: Nanos) -> Wait {
-        let Some(due) = self.pacer.next_due() else {
+        let due = self.pacer.next_due();
+        self.due.set(due);
+        let Some(due) = due else {
             return Wait::Forever;
         };
         let wake_at = due.saturating_sub(self.spin.length());

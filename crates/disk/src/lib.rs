@@ -4,8 +4,9 @@
 //! all share one model: one head, one queue and one cache. A loop device on each file gives a real block
 //! device on which any file system and any database runs.
 //!
-//! Time is that of the monotonic clock. One real-time thread takes requests from the kernel, hands each to the
-//! model at once, and answers it at the time that the model computes. Others only pass commands to it.
+//! Time is that of the monotonic clock. One thread takes requests from the kernel, hands each to the
+//! model at once, and answers it at the time that the model computes. Others pass commands to it, and see
+//! that it is on time.
 
 mod clock;
 mod config;
@@ -15,6 +16,7 @@ mod event_loop;
 mod fate;
 mod faults;
 mod pacer;
+mod priority;
 mod privilege;
 mod server;
 mod slowdown;

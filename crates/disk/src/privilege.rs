@@ -25,16 +25,42 @@ impl Warnings {
         self.check("memory is not locked", unsafe { libc::mlockall(flags) });
     }
 
-    /// Gives the calling thread real-time priority and exact timers.
+    /// Lets the calling thread, and threads it starts, come before all others that are not real-time.
+    pub fn raise_weight(&mut self) {
+        // SAFETY: takes no pointers; process 0 means the calling thread.
+        let status = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        self.check("the server has no priority", status);
+        self.sharpen_timers();
+    }
+
+    /// Gives the calling thread real-time priority, above that of [`crate::priority`]'s, and exact timers.
     pub fn make_realtime(&mut self) {
-        let parameters = libc::sched_param { sched_priority: 1 };
-        // SAFETY: the pointer is to a live structure; thread 0 is the calling one.
-        let status =
-            unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-        self.check("the server is not real-time", status);
+        if let Err(error) = set_policy(0, libc::SCHED_FIFO, 2) {
+            self.0.push(format!("nothing can be real-time: {error}"));
+        }
+        self.sharpen_timers();
+    }
+
+    fn sharpen_timers(&mut self) {
         // SAFETY: takes no pointers; the slack is in nanoseconds.
         self.check("timers are not exact", unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0)
         });
+    }
+}
+
+/// Sets the scheduling policy of a thread by its number; 0 is the calling one.
+pub fn set_policy(
+    thread: libc::pid_t,
+    policy: libc::c_int,
+    priority: libc::c_int,
+) -> io::Result<()> {
+    let parameters = libc::sched_param {
+        sched_priority: priority,
+    };
+    // SAFETY: the pointer is to a live structure.
+    match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }

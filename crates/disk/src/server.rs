@@ -10,6 +10,7 @@ use tierwise_device::{Device, Nanos};
 use crate::config::ServerConfig;
 use crate::control::Commands;
 use crate::event_loop::{ServedDevice, Spin};
+use crate::priority::{self, Due};
 use crate::privilege::Warnings;
 use crate::stats::Counters;
 use crate::store::MemoryStore;
@@ -53,14 +54,16 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     let (sender, commands) = channel();
     let listener =
         UnixListener::bind(&config.socket).map_err(DiskError::system("control socket"))?;
-    warnings.make_realtime();
+    warnings.raise_weight();
+    let due = Due::never();
+    warnings.0.extend(watched(due.clone())?.0);
     let asking = Commands {
         sender,
         waker: waker.try_clone().map_err(DiskError::system("waker"))?,
         warnings: warnings.0,
     };
     start("control", move || control::listen(&listener, &asking))?;
-    let served = served(&config, transport, device, cache)?;
+    let served = served(&config, transport, device, cache, due)?;
     let files = Files::new(&config);
     if let Some(room) = room {
         let transport = FuseUring::new(room, connection, files, waker);
@@ -92,6 +95,7 @@ fn served(
     transport: TransportKind,
     device: Box<dyn Device>,
     cache: WriteCache,
+    due: Due,
 ) -> Result<ServedDevice, DiskError> {
     let store = MemoryStore::new(config.size_bytes()).map_err(DiskError::system("memory"))?;
     let names = config
@@ -103,7 +107,19 @@ fn served(
         VolatileStore::new(Box::new(store), cache, config.write_back()),
         Counters::new(transport, names, nanos(config.path_us)),
         Spin::new(nanos(config.spin_us)),
+        due,
     ))
+}
+
+/// Starts the thread that watches over the calling one, and waits for the system's refusals of its privileges.
+fn watched(due: Due) -> Result<Warnings, DiskError> {
+    let (sender, refusals) = channel();
+    // SAFETY: takes nothing.
+    let serving = unsafe { libc::gettid() };
+    start("watch", move || {
+        priority::watch(&due, serving, |refused| drop(sender.send(refused)))
+    })?;
+    Ok(refusals.recv().unwrap_or_default())
 }
 
 fn nanos(us: f64) -> Nanos {

@@ -1,0 +1,161 @@
+//! Lets the server run before the database when it must, and not when it need not.
+//!
+//! At real-time priority, each request that arrives interrupts the thread that sends the next one: on two cores
+//! that costs up to half of the requests of a deep queue. Without it, a server on a busy machine is late by
+//! ticks of the scheduler. So the serving thread is an ordinary one of high weight, and a second thread looks
+//! each millisecond whether an answer is overdue. If so, it makes the serving thread real-time for a while; for
+//! longer, if it was late again soon after.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tierwise_device::Nanos;
+
+use crate::clock;
+use crate::privilege::{self, Warnings};
+
+/// The value of [`Due`] while nothing is inside the device.
+const NEVER: Nanos = Nanos::MAX;
+
+/// When the next answer is due, for the watching thread to see.
+#[derive(Clone, Debug)]
+pub(crate) struct Due(Arc<AtomicU64>);
+
+impl Due {
+    pub fn never() -> Self {
+        Self(Arc::new(AtomicU64::new(NEVER)))
+    }
+
+    pub fn set(&self, due: Option<Nanos>) {
+        self.0.store(due.unwrap_or(NEVER), Ordering::Relaxed);
+    }
+
+    fn is_overdue(&self, now: Nanos) -> bool {
+        self.0
+            .load(Ordering::Relaxed)
+            .checked_add(OVERDUE)
+            .is_some_and(|limit| now > limit)
+    }
+}
+
+/// Between two looks, and when nothing was inside for so many of them.
+const PERIOD: Nanos = 1_000_000;
+const IDLE_PERIOD: Nanos = 20_000_000;
+const IDLE_LOOKS: u32 = 1_000;
+
+/// An answer is overdue when it is later than a large request takes to be copied.
+const OVERDUE: Nanos = 300_000;
+
+/// First and longest time at real-time priority, and the time after it in which an overdue answer doubles it.
+const FIRST_HOLD: Nanos = 100_000_000;
+const LONGEST_HOLD: Nanos = 3_200_000_000;
+const SOON: Nanos = 50_000_000;
+
+/// How long the serving thread is to be real-time.
+#[derive(Debug)]
+struct Hold {
+    until: Option<Nanos>,
+    length: Nanos,
+    ended: Nanos,
+}
+
+/// What to do with the serving thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Raise,
+    Lower,
+}
+
+impl Hold {
+    fn new() -> Self {
+        Self {
+            until: None,
+            length: FIRST_HOLD,
+            ended: 0,
+        }
+    }
+
+    fn look(&mut self, now: Nanos, is_overdue: bool) -> Option<Change> {
+        match self.until {
+            Some(until) if now >= until => {
+                (self.until, self.ended) = (None, now);
+                Some(Change::Lower)
+            }
+            None if is_overdue => {
+                let soon = self.ended > 0 && now - self.ended < SOON;
+                self.length = if soon {
+                    (2 * self.length).min(LONGEST_HOLD)
+                } else {
+                    FIRST_HOLD
+                };
+                self.until = Some(now + self.length);
+                Some(Change::Raise)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Watches over the thread with this number, for ever. Sends the system's refusals of its privileges once.
+pub(crate) fn watch(due: &Due, served_by: libc::pid_t, refused: impl FnOnce(Warnings)) -> ! {
+    let mut warnings = Warnings::default();
+    warnings.make_realtime();
+    refused(warnings);
+    let (mut hold, mut idle_looks) = (Hold::new(), 0);
+    loop {
+        let idle = idle_looks >= IDLE_LOOKS && hold.until.is_none();
+        clock::sleep(if idle { IDLE_PERIOD } else { PERIOD });
+        let now = clock::now();
+        idle_looks = match due.0.load(Ordering::Relaxed) {
+            NEVER => idle_looks.saturating_add(1),
+            _ => 0,
+        };
+        if let Some(change) = hold.look(now, due.is_overdue(now)) {
+            // A refusal was reported when this thread asked for the same.
+            drop(set(served_by, change));
+        }
+    }
+}
+
+fn set(thread: libc::pid_t, change: Change) -> io::Result<()> {
+    let (policy, priority) = match change {
+        Change::Raise => (libc::SCHED_FIFO, 1),
+        Change::Lower => (libc::SCHED_OTHER, 0),
+    };
+    privilege::set_policy(thread, policy, priority)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_late_again_is_real_time_for_longer() {
+        let mut hold = Hold::new();
+        assert_eq!(hold.look(1, false), None);
+        let (mut now, mut lengths) = (10, Vec::new());
+        for _ in 0..8 {
+            assert_eq!(hold.look(now, true), Some(Change::Raise));
+            assert_eq!(hold.look(now + 1, true), None);
+            lengths.push(hold.length);
+            now += hold.length;
+            assert_eq!(hold.look(now, true), Some(Change::Lower));
+            now += PERIOD;
+        }
+        assert_eq!(lengths[..3], [FIRST_HOLD, 2 * FIRST_HOLD, 4 * FIRST_HOLD]);
+        assert_eq!(lengths[7], LONGEST_HOLD);
+        assert_eq!(hold.look(now + SOON, true), Some(Change::Raise));
+        assert_eq!(hold.length, FIRST_HOLD);
+    }
+
+    #[test]
+    fn what_is_not_inside_is_never_overdue() {
+        let due = Due::never();
+        assert!(!due.is_overdue(Nanos::MAX));
+        due.set(Some(5));
+        assert!(!due.is_overdue(5 + OVERDUE) && due.is_overdue(6 + OVERDUE));
+        due.set(None);
+        assert!(!due.is_overdue(Nanos::MAX - 1));
+    }
+}
