@@ -113,7 +113,7 @@ def emulated(name: str, profile: profiles.Profile, transport: Transport) -> Iter
     with tempfile.TemporaryDirectory() as directory:
         point = Path(directory) / "mount"
         parts = [Partition(WHOLE, SIZE_BYTES)]
-        with EmulatedDisk.up(f"bench-{name}-{transport}", profile, parts, point, transport=transport) as disk:
+        with EmulatedDisk.up(f"{name}-{transport}"[-32:], profile, parts, point, transport=transport) as disk:
             mounts.unmount(point)
             yield Device(name, transport, Path(disk.stats().partitions[WHOLE].loop), disk)
 

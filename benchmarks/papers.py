@@ -17,7 +17,7 @@ from typing import Any
 
 from tierwise.lab.analysis.findings import PredictedPaper
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Prediction, Predictor, Question, estimates
+from tierwise.predict import Prediction, Predictor, Scenario, estimates
 
 ROOT = Path(__file__).parents[1]
 SPEC = tomllib.loads((ROOT / "benchmarks" / "papers.toml").read_text("utf-8"))
@@ -84,10 +84,10 @@ def recording_of(wanted: dict[str, Any], recordings: Path) -> Path:
     return fitting[-1]
 
 
-def question(side: dict[str, Any], machine: dict[str, Any], predictor: Predictor) -> Question:
+def question(side: dict[str, Any], machine: dict[str, Any], predictor: Predictor) -> Scenario:
     """One side of a ratio on the paper's machine."""
     times = side.get("memory_times")
-    return Question(
+    return Scenario(
         placement=side["placement"],
         cores=machine.get("cores"),
         cpu_speed=machine["cpu_speed"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tierwise.model.placement import Role
-from tierwise.report.advice.steps import FOLDER, guide
+from tierwise.report.steps import FOLDER, guide
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda file: file.stem)

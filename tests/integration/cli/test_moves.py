@@ -16,7 +16,7 @@ import pytest
 from rocksdict import DBPath, Options, Rdict
 
 from tierwise.model.placement import Role
-from tierwise.report.advice.steps import Steps, guide
+from tierwise.report.steps import Steps, guide
 
 ROWS = 2000
 DUCKDB_SHELL = f"""#!{sys.executable}

@@ -16,7 +16,7 @@ from support.own_servers import ACCOUNT, OwnServer
 from tierwise.lab.engines.mariadb.binaries import installed
 from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.model.placement import Role
-from tierwise.report.advice.steps import guide
+from tierwise.report.steps import guide
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a server as another account")
 

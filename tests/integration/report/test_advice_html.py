@@ -16,7 +16,7 @@ from tierwise.advise import Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.predict import resolve
 from tierwise.report.advice import Subject, advice_page, subject
-from tierwise.report.advice.steps import FOLDER
+from tierwise.report.steps import FOLDER
 
 EXAMPLES = RECORDINGS
 TOOLS = ROOT / "tools"

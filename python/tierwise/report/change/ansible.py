@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tierwise.model.errors import TierwiseError
-from tierwise.report.advice.steps import Guide, Steps, guide
 from tierwise.report.change.change import Block, Change, comment, joined, without_jinja, yaml_lines
+from tierwise.report.steps import Guide, Steps, guide
 
 _VARIABLE = re.compile(r"(\w+)=(\S+)\s*(?:#\s*(.*))?")
 _USED = re.compile(r"\$\{?([A-Z][A-Z0-9_]*)")

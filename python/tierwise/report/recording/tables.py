@@ -9,11 +9,11 @@ from tierwise.model.placement import Role
 from tierwise.model.units import SYMBOLS
 from tierwise.predict import RecordedRun
 from tierwise.report import numbers
-from tierwise.report.advice.steps import guide, steps_texts
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.money_words import cents, cost, price_texts
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.prediction_words import recorded_sentence
+from tierwise.report.steps import guide, steps_texts
 
 _MOST_ROWS = 60
 _MOST_NAMES = 8
