@@ -32,9 +32,12 @@ if [ "$1" != start ] && [ -n "$pid" ]; then
     while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
 fi
 if [ "$1" != stop ]; then
+    # Before the server does it: the line of an earlier start must not be taken for its own.
+    : >{home}/log
     setsid {server} --defaults-file={home}/my.cnf --socket={home}/socket --pid-file={home}/pid \\
-        --skip-networking --user=nobody </dev/null >{home}/log 2>&1 &
+        --skip-networking --user=nobody </dev/null >>{home}/log 2>&1 &
     for _ in $(seq 600); do grep -q 'ready for connections' {home}/log && exit 0; sleep 0.1; done
+    cat {home}/log >&2
     exit 1
 fi
 """
