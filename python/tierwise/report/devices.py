@@ -176,12 +176,17 @@ def shortfall(profile: str, rates: Sequence[AttainableRate]) -> str | None:
 
 
 def _slower(op: str, rates: Sequence[AttainableRate]) -> str:
+    slower = [rate for rate in rates if rate.op == op and not rate.is_attained]
+    if len(slower) > _MOST_DEPTHS:
+        slower = [slower[0], slower[len(slower) // 2], slower[-1]]
     each = [
         f"{numbers.count(rate.here_per_s)} of {numbers.count(rate.model_per_s)} at depth {rate.depth}"
-        for rate in rates
-        if rate.op == op and not rate.is_attained
+        for rate in slower
     ]
     return f"random {op}s a second {', '.join(each)}" if each else ""
+
+
+_MOST_DEPTHS = 3
 
 
 def path_caveats(runs: Sequence[RunResult]) -> list[str]:

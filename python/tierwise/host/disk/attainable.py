@@ -54,9 +54,9 @@ def measure_path_us(device: Path) -> float:
 def paced_path_us(profile: Profile, device: Path, path_us: float, set_path: Callable[[float], None]) -> float:
     """Path latency at the model's pace, in µs: between requests threads and processors fall asleep.
 
-    Reads one at a time, by which a mean time is longer than the model's is added to the compensation, twice:
-    then the mean is right. A device that is faster than the path, or whose times vary by more than the path
-    is long (one that rotates), keeps ``path_us``.
+    By what the mean time of reads, one at a time, is longer than the model's, the compensation grows, twice:
+    then the mean is right, unless the device is faster than its path. One whose times vary by more than the
+    path is long (one that rotates) keeps ``path_us``.
 
     Args:
         profile: of the emulated device.
@@ -69,10 +69,10 @@ def paced_path_us(profile: Profile, device: Path, path_us: float, set_path: Call
         return path_us
     model_us = 1e6 / model_per_s
     for _ in range(_ROUNDS):
-        longer_us = 1e6 / _reads_per_s(device, [1])[1] - model_us
-        if path_us + longer_us > min(model_us, _MOST_US):
-            break
-        path_us = max(path_us + longer_us, _LEAST_US)
+        live_us = 1e6 / _reads_per_s(device, [1])[1]
+        # Where the path is longer than the device's time, all requests are answered at once.
+        path_us = live_us if path_us >= model_us else path_us + live_us - model_us
+        path_us = min(max(path_us, _LEAST_US), _MOST_US)
         set_path(path_us)
     return path_us
 
