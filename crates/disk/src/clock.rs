@@ -31,8 +31,13 @@ pub fn sleep(time: Nanos) {
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }
 
+/// The time that is left until a moment, for the system.
+pub fn time_until(moment: Nanos) -> libc::timespec {
+    timespec(moment.saturating_sub(now()))
+}
+
 /// A length of time for the system.
-pub fn timespec(time: Nanos) -> libc::timespec {
+fn timespec(time: Nanos) -> libc::timespec {
     libc::timespec {
         tv_sec: (time / 1_000_000_000) as _,
         tv_nsec: (time % 1_000_000_000) as _,

@@ -52,7 +52,7 @@ pub(crate) struct ServedDevice {
 /// processor of a guest is to be woken. The thread learns the lateness that one sleep in ten exceeds, and polls
 /// for that long. Its estimate goes up by nine parts where a sleep was later, and down by one where not
 /// (Robbins and Monro, 1951), so that it settles at this quantile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Spin {
     lateness: Nanos,
     longest: Nanos,
@@ -70,10 +70,6 @@ impl Spin {
             lateness: longest,
             longest,
         }
-    }
-
-    fn length(self) -> Nanos {
-        self.lateness
     }
 
     fn slept(&mut self, late: Nanos) {
@@ -125,15 +121,12 @@ impl ServedDevice {
                     slept_until = time;
                 }
             }
-            match received {
-                Received::Ended => return Ok(()),
-                Received::Woken => {
-                    while let Ok(asked) = commands.try_recv() {
-                        asked.answer(|command| self.obey(command));
-                    }
-                    transport.set_cycle(self.store.cycle());
-                }
-                Received::Requests => {}
+            if received == Received::Ended {
+                return Ok(());
+            }
+            while let Ok(asked) = commands.try_recv() {
+                asked.answer(|command| self.obey(command));
+                transport.set_cycle(self.store.cycle());
             }
             self.pacer.advance(clock::now(), &mut self.done);
             self.answer(&mut transport);
@@ -147,7 +140,7 @@ impl ServedDevice {
         let Some(due) = due else {
             return Wait::Forever;
         };
-        let wake_at = due.saturating_sub(self.spin.length());
+        let wake_at = due.saturating_sub(self.spin.lateness);
         // It has slept for this request, and has since learned to sleep for longer: to poll the rest is less.
         let near = due.saturating_sub(slept_until) <= self.spin.longest;
         if near || wake_at <= clock::now() {
@@ -158,11 +151,23 @@ impl ServedDevice {
     }
 
     fn arrive(&mut self, incoming: &Incoming<'_>) {
-        let (op, offset, length) = match incoming.operation {
-            Operation::Read { offset, length } => (Op::Read, offset, u64::from(length)),
-            Operation::Write { offset, data } => (Op::Write, offset, data.len() as u64),
-            Operation::Flush { offset } => (Op::Flush, offset, 0),
-            Operation::Discard { offset, length } => (Op::Discard, offset, length),
+        let (store, cycle) = (&mut self.store, incoming.cycle);
+        let (op, offset, length, effect, reply) = match incoming.operation {
+            Operation::Read { offset, length } => {
+                let reply = Reply::Read { offset, length };
+                let effect = store.nothing(cycle);
+                (Op::Read, offset, u64::from(length), effect, reply)
+            }
+            Operation::Write { offset, data } => {
+                let reply = Reply::Written(data.len() as u32);
+                let effect = store.write(cycle, offset, data);
+                (Op::Write, offset, data.len() as u64, effect, reply)
+            }
+            Operation::Flush => (Op::Flush, 0, 0, store.flush(cycle), Reply::Done),
+            Operation::Discard { offset, length } => {
+                let effect = store.discard(cycle, offset, length);
+                (Op::Discard, offset, length, effect, Reply::Done)
+            }
         };
         let sector = offset / SECTOR_BYTES;
         let sectors = (offset + length).div_ceil(SECTOR_BYTES) - sector;
@@ -172,10 +177,11 @@ impl ServedDevice {
             sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
             fua: false,
         };
+        let tag = incoming.tag;
         let arrival = Arrival {
             partition: incoming.partition,
             request,
-            reply: self.take_effect(incoming),
+            reply: Pending { tag, effect, reply },
         };
         let now = clock::now();
         self.counters.arrived(now, arrival.partition, &request);
@@ -184,28 +190,6 @@ impl ServedDevice {
             self.done.push(arrival.at_once(now));
         } else {
             self.pacer.submit(now, arrival, &mut self.done);
-        }
-    }
-
-    fn take_effect(&mut self, incoming: &Incoming<'_>) -> Pending {
-        let (store, cycle) = (&mut self.store, incoming.cycle);
-        let (effect, reply) = match incoming.operation {
-            Operation::Read { offset, length } => {
-                (store.nothing(cycle), Reply::Read { offset, length })
-            }
-            Operation::Write { offset, data } => (
-                store.write(cycle, offset, data),
-                Reply::Written(data.len() as u32),
-            ),
-            Operation::Flush { .. } => (store.flush(cycle), Reply::Done),
-            Operation::Discard { offset, length } => {
-                (store.discard(cycle, offset, length), Reply::Done)
-            }
-        };
-        Pending {
-            tag: incoming.tag,
-            effect,
-            reply,
         }
     }
 

@@ -31,12 +31,13 @@ impl Due {
         self.0.store(due.unwrap_or(NEVER), Ordering::Relaxed);
     }
 
-    fn is_overdue(&self, now: Nanos) -> bool {
-        self.0
-            .load(Ordering::Relaxed)
-            .checked_add(OVERDUE)
-            .is_some_and(|limit| now > limit)
+    fn get(&self) -> Nanos {
+        self.0.load(Ordering::Relaxed)
     }
+}
+
+fn is_overdue(due: Nanos, now: Nanos) -> bool {
+    due.checked_add(OVERDUE).is_some_and(|limit| now > limit)
 }
 
 /// Between two looks, and when nothing was inside for so many of them.
@@ -106,12 +107,12 @@ pub(crate) fn watch(due: &Due, served_by: libc::pid_t, refused: impl FnOnce(Warn
     loop {
         let idle = idle_looks >= IDLE_LOOKS && hold.until.is_none();
         clock::sleep(if idle { IDLE_PERIOD } else { PERIOD });
-        let now = clock::now();
-        idle_looks = match due.0.load(Ordering::Relaxed) {
+        let (now, next) = (clock::now(), due.get());
+        idle_looks = match next {
             NEVER => idle_looks.saturating_add(1),
             _ => 0,
         };
-        if let Some(change) = hold.look(now, due.is_overdue(now)) {
+        if let Some(change) = hold.look(now, is_overdue(next, now)) {
             // A refusal was reported when this thread asked for the same.
             drop(set(served_by, change));
         }
@@ -152,10 +153,10 @@ mod tests {
     #[test]
     fn what_is_not_inside_is_never_overdue() {
         let due = Due::never();
-        assert!(!due.is_overdue(Nanos::MAX));
+        assert!(!is_overdue(due.get(), Nanos::MAX));
         due.set(Some(5));
-        assert!(!due.is_overdue(5 + OVERDUE) && due.is_overdue(6 + OVERDUE));
+        assert!(!is_overdue(due.get(), 5 + OVERDUE) && is_overdue(due.get(), 6 + OVERDUE));
         due.set(None);
-        assert!(!due.is_overdue(Nanos::MAX - 1));
+        assert!(!is_overdue(due.get(), Nanos::MAX - 1));
     }
 }

@@ -14,10 +14,11 @@ use crate::priority::{self, Due};
 use crate::privilege::Warnings;
 use crate::stats::Counters;
 use crate::store::MemoryStore;
+use crate::transport::TransportKind;
 use crate::transport::fuse::{self, Files};
 use crate::transport::fuse_device::FuseDevice;
-use crate::transport::fuse_uring::FuseUring;
-use crate::transport::{TransportKind, fuse_uring, waker::Waker};
+use crate::transport::fuse_uring::{Enabled, FuseUring, QueueRing};
+use crate::transport::waker::Waker;
 use crate::volatile::{VolatileStore, WriteCache};
 use crate::{DiskError, control};
 
@@ -32,18 +33,16 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     abort_on_panic();
     let mut warnings = Warnings::default();
     warnings.lock_memory();
-    let room = match config.transport {
+    let queues = match config.transport {
         Some(TransportKind::Fuse) => None,
-        _ => fuse_uring::Room::new().ok(),
+        _ => QueueRing::new().ok(),
     };
     let connection = {
-        let _enabled = room
-            .as_ref()
-            .map(|_| fuse_uring::Enabled::new(&config.socket));
-        fuse::connect(&config, room.is_some())?
+        let _enabled = queues.as_ref().map(|_| Enabled::new(&config.socket));
+        fuse::connect(&config, queues.is_some())?
     };
-    let room = room.filter(|_| connection.over_io_uring);
-    let transport = match room {
+    let queues = queues.filter(|_| connection.over_io_uring);
+    let transport = match queues {
         Some(_) => TransportKind::FuseIoUring,
         None => TransportKind::Fuse,
     };
@@ -65,8 +64,8 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     start("control", move || control::listen(&listener, &asking))?;
     let served = served(&config, transport, device, cache, due)?;
     let files = Files::new(&config);
-    if let Some(room) = room {
-        let transport = FuseUring::new(room, connection, files, waker);
+    if let Some(queues) = queues {
+        let transport = FuseUring::new(queues, connection, files, waker);
         served.run(transport.map_err(DiskError::system("io_uring"))?, &commands)
     } else {
         let transport = FuseDevice::new(connection, files, waker);

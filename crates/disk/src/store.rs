@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 ///
 /// Ranges lie within the size; the caller ensures that. Requests that overlap in space and time may see parts
 /// of each other, as on a real disk.
-pub trait Store: Send + Sync {
+pub trait Store {
     /// The bytes of a range; unwritten bytes are zero.
     fn read(&self, offset: u64, length: usize) -> &[u8];
 
@@ -18,25 +18,15 @@ pub trait Store: Send + Sync {
     fn discard(&self, offset: u64, length: u64);
 }
 
-/// Bytes in anonymous memory that costs nothing until it is written.
-pub struct MemoryStore {
+/// Anonymous memory that costs nothing until it is written.
+pub(crate) struct Mapping {
     start: NonNull<u8>,
     size: usize,
-    page_bytes: u64,
 }
 
-// SAFETY: the mapping lives as long as the store, and is only touched through raw copies.
-unsafe impl Send for MemoryStore {}
-// SAFETY: as above; unordered overlapping access gives mixed bytes, which `Store` allows.
-unsafe impl Sync for MemoryStore {}
-
-/// `MADV_DONTNEED` for memory that is locked, since Linux 5.18.
-const MADV_DONTNEED_LOCKED: libc::c_int = 24;
-
-impl MemoryStore {
-    /// Reserves addresses for `size_bytes`; no memory yet.
-    pub fn new(size_bytes: u64) -> io::Result<Self> {
-        let size = usize::try_from(size_bytes).map_err(io::Error::other)?;
+impl Mapping {
+    /// Reserves addresses for `size` bytes; no memory yet.
+    pub fn new(size: usize) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice.
@@ -46,46 +36,80 @@ impl MemoryStore {
         }
         let start =
             NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapping at address 0"))?;
-        // SAFETY: takes no pointers.
-        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        Ok(Self {
-            start,
-            size,
-            page_bytes: page_bytes.try_into().map_err(io::Error::other)?,
-        })
+        Ok(Self { start, size })
     }
 
-    fn at(&self, offset: u64, length: u64) -> *mut u8 {
+    /// The address of a range.
+    pub fn at(&self, offset: u64, length: u64) -> *mut u8 {
         assert!(
             offset + length <= self.size as u64,
-            "a range within the store"
+            "a range within the store or buffer"
         );
         // SAFETY: the offset is within the mapping.
         unsafe { self.start.as_ptr().add(offset as usize) }
     }
 
+    /// The bytes of a range.
+    pub fn read(&self, offset: u64, length: usize) -> &[u8] {
+        // SAFETY: the range is within the mapping, which lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.at(offset, length as u64), length) }
+    }
+
+    /// Replaces the bytes of a range.
+    pub fn write(&self, offset: u64, data: &[u8]) {
+        let target = self.at(offset, data.len() as u64);
+        // SAFETY: the range is within the mapping, and `data` is not part of it.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), target, data.len()) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
+    }
+}
+
+/// Bytes in memory.
+pub struct MemoryStore {
+    memory: Mapping,
+    page_bytes: u64,
+}
+
+/// `MADV_DONTNEED` for memory that is locked, since Linux 5.18.
+const MADV_DONTNEED_LOCKED: libc::c_int = 24;
+
+impl MemoryStore {
+    /// Reserves addresses for `size_bytes`; no memory yet.
+    pub fn new(size_bytes: u64) -> io::Result<Self> {
+        let size = usize::try_from(size_bytes).map_err(io::Error::other)?;
+        // SAFETY: takes no pointers.
+        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        Ok(Self {
+            memory: Mapping::new(size)?,
+            page_bytes: page_bytes.try_into().map_err(io::Error::other)?,
+        })
+    }
+
     fn drop_pages(&self, offset: u64, length: u64) -> bool {
-        let start = self.at(offset, length).cast();
+        let start = self.memory.at(offset, length).cast();
         // SAFETY: whole pages within the mapping; they read as zeros afterwards.
         unsafe { libc::madvise(start, length as usize, MADV_DONTNEED_LOCKED) == 0 }
     }
 
     fn clear(&self, offset: u64, length: u64) {
         // SAFETY: the range is within the mapping.
-        unsafe { std::ptr::write_bytes(self.at(offset, length), 0, length as usize) };
+        unsafe { std::ptr::write_bytes(self.memory.at(offset, length), 0, length as usize) };
     }
 }
 
 impl Store for MemoryStore {
     fn read(&self, offset: u64, length: usize) -> &[u8] {
-        // SAFETY: the range is within the mapping, which lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.at(offset, length as u64), length) }
+        self.memory.read(offset, length)
     }
 
     fn write(&self, offset: u64, data: &[u8]) {
-        let target = self.at(offset, data.len() as u64);
-        // SAFETY: the range is within the mapping, and `data` is not part of it.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), target, data.len()) };
+        self.memory.write(offset, data);
     }
 
     fn discard(&self, offset: u64, length: u64) {
@@ -104,13 +128,6 @@ fn whole_pages(offset: u64, length: u64, page_bytes: u64) -> (u64, u64) {
     let first = offset.next_multiple_of(page_bytes).min(offset + length);
     let last = ((offset + length) / page_bytes * page_bytes).max(first);
     (first, last)
-}
-
-impl Drop for MemoryStore {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nothing refers to it any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
-    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ from support.disk_traces import NAME, traces
 from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.host import mounts, processes
+from tierwise.host.disk import teardown
 from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
 from tierwise.model.errors import TierwiseError
@@ -36,7 +37,7 @@ def mount_dir(tmp_path: Path) -> Path:
     return tmp_path / "mount"
 
 
-SWITCH = Path("/sys/module/fuse/parameters/enable_uring")
+SWITCH = teardown._URING_SWITCH
 
 
 @pytest.fixture(params=get_args(Transport))

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tierwise_device::SECTOR_BYTES;
 
-use super::{Answer, Operation};
+use super::{Answer, Incoming, Operation, Tag};
 use crate::DiskError;
 use crate::config::ServerConfig;
 
@@ -98,11 +98,7 @@ impl InHeader {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Message<'a> {
     /// A request of the device.
-    Request {
-        partition: usize,
-        cycle: u64,
-        operation: Operation<'a>,
-    },
+    Request(Incoming<'a>),
     /// A question about the files, with its answer.
     Reply(Reply),
     /// The kernel expects no answer.
@@ -111,6 +107,14 @@ pub(super) enum Message<'a> {
 
 /// A short answer, or an error number.
 pub(super) type Reply = Result<Short, i32>;
+
+/// The bytes of a reply.
+pub(super) fn bytes_of(reply: &Reply) -> Result<&[u8], i32> {
+    match reply {
+        Ok(short) => Ok(short.bytes()),
+        Err(error) => Err(*error),
+    }
+}
 
 /// The bytes of an answer that is not data.
 #[derive(Clone, Copy, Debug)]
@@ -195,29 +199,22 @@ impl Files {
         Self { files, cycle: 0 }
     }
 
-    /// Decodes a message: `argument` is the operation's own structure, `rest` what follows it.
+    /// Decodes a message: `argument` is the operation's own structure, `rest` what follows it. A request of the
+    /// device gets the tag.
     pub(super) fn message<'a>(
         &self,
         header: InHeader,
         argument: &[u8],
         rest: &'a [u8],
+        tag: Tag,
     ) -> Message<'a> {
         match header.opcode {
-            opcode::READ => {
-                let length = u32_at(argument, 16);
-                self.request(header, argument, u64::from(length), |offset| {
-                    Operation::Read { offset, length }
-                })
+            opcode::READ | opcode::WRITE | opcode::FSYNC | opcode::FALLOCATE => {
+                match self.request(header, argument, rest, tag) {
+                    Ok(incoming) => Message::Request(incoming),
+                    Err(error) => Message::Reply(Err(error)),
+                }
             }
-            opcode::WRITE => {
-                let length = u32_at(argument, 16) as usize;
-                let data = &rest[..length.min(rest.len())];
-                self.request(header, argument, data.len() as u64, |offset| {
-                    Operation::Write { offset, data }
-                })
-            }
-            opcode::FSYNC => self.whole(header, argument),
-            opcode::FALLOCATE => self.fallocate(header, argument),
             opcode::LOOKUP => Message::Reply(self.lookup(header.node, rest)),
             opcode::GETATTR => Message::Reply(self.attributes_reply(header.node)),
             opcode::OPEN => Message::Reply(Ok(self.opened())),
@@ -237,40 +234,39 @@ impl Files {
         &self,
         header: InHeader,
         argument: &[u8],
-        length: u64,
-        operation: impl FnOnce(u64) -> Operation<'a>,
-    ) -> Message<'a> {
+        rest: &'a [u8],
+        tag: Tag,
+    ) -> Result<Incoming<'a>, i32> {
+        // All of these begin with the handle; those of a range go on with its offset.
         let (cycle, offset) = (u64_at(argument, 0), u64_at(argument, 8));
-        match self.locate(header.node, offset, length) {
-            Ok((partition, offset)) => Message::Request {
-                partition,
-                cycle,
-                operation: operation(offset),
-            },
-            Err(error) => Message::Reply(Err(error)),
-        }
-    }
-
-    fn whole(&self, header: InHeader, argument: &[u8]) -> Message<'static> {
-        match self.locate(header.node, 0, 0) {
-            Ok((partition, _)) => Message::Request {
-                partition,
-                cycle: u64_at(argument, 0),
-                operation: Operation::Flush { offset: 0 },
-            },
-            Err(error) => Message::Reply(Err(error)),
-        }
-    }
-
-    fn fallocate(&self, header: InHeader, argument: &[u8]) -> Message<'static> {
-        let (length, mode) = (u64_at(argument, 16), u32_at(argument, 24));
-        if mode & libc::FALLOC_FL_PUNCH_HOLE as u32 == 0 {
-            // The kernel then writes zeros, as to a disk that has no command for it.
-            return Message::Reply(Err(libc::EOPNOTSUPP));
-        }
-        self.request(header, argument, length, |offset| Operation::Discard {
-            offset,
-            length,
+        let (partition, operation) = match header.opcode {
+            opcode::READ => {
+                let length = u32_at(argument, 16);
+                let (partition, offset) = self.locate(header.node, offset, u64::from(length))?;
+                (partition, Operation::Read { offset, length })
+            }
+            opcode::WRITE => {
+                let length = u32_at(argument, 16) as usize;
+                let data = &rest[..length.min(rest.len())];
+                let (partition, offset) = self.locate(header.node, offset, data.len() as u64)?;
+                (partition, Operation::Write { offset, data })
+            }
+            opcode::FALLOCATE => {
+                let (length, mode) = (u64_at(argument, 16), u32_at(argument, 24));
+                if mode & libc::FALLOC_FL_PUNCH_HOLE as u32 == 0 {
+                    // The kernel then writes zeros, as to a disk that has no command for it.
+                    return Err(libc::EOPNOTSUPP);
+                }
+                let (partition, offset) = self.locate(header.node, offset, length)?;
+                (partition, Operation::Discard { offset, length })
+            }
+            _ => (self.locate(header.node, 0, 0)?.0, Operation::Flush),
+        };
+        Ok(Incoming {
+            tag,
+            partition,
+            cycle,
+            operation,
         })
     }
 
@@ -453,6 +449,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 mod tests {
     use super::*;
 
+    const TAG: Tag = Tag(9);
+
     /// Files of 8 and 4 KiB.
     fn files() -> Files {
         let file = |name: &str, start, size| ServedFile {
@@ -492,12 +490,13 @@ mod tests {
 
     #[test]
     fn a_request_of_a_file_is_one_of_its_range_of_the_device() {
-        let message = files().message(header(opcode::READ, 3), &range(512, 1024), &[]);
-        let Message::Request {
+        let message = files().message(header(opcode::READ, 3), &range(512, 1024), &[], TAG);
+        let Message::Request(Incoming {
+            tag: TAG,
             partition: 1,
             cycle: 7,
             operation: Operation::Read { offset, length },
-        } = message
+        }) = message
         else {
             panic!("{message:?}");
         };
@@ -509,12 +508,17 @@ mod tests {
         let files = files();
         let data = [0; 8192];
         for (node, offset, length) in [(3, 4096, 512), (2, u64::MAX, 512), (3, 0, 8192)] {
-            let asked = files.message(header(opcode::WRITE, node), &range(offset, length), &data);
+            let asked = files.message(
+                header(opcode::WRITE, node),
+                &range(offset, length),
+                &data,
+                TAG,
+            );
             assert_eq!(error(asked), Some(libc::EINVAL), "{node} {offset} {length}");
         }
-        let unknown = files.message(header(opcode::READ, 4), &range(0, 512), &[]);
+        let unknown = files.message(header(opcode::READ, 4), &range(0, 512), &[], TAG);
         assert_eq!(error(unknown), Some(libc::ENOENT));
-        let not_served = files.message(header(35, ROOT), &[], &[]);
+        let not_served = files.message(header(35, ROOT), &[], &[], TAG);
         assert_eq!(error(not_served), Some(libc::ENOSYS));
     }
 
@@ -522,7 +526,7 @@ mod tests {
     fn names_are_found_in_the_root_only() {
         let files = files();
         let found =
-            |node, name: &'static [u8]| files.message(header(opcode::LOOKUP, node), &[], name);
+            |node, name: &'static [u8]| files.message(header(opcode::LOOKUP, node), &[], name, TAG);
         let Message::Reply(Ok(entry)) = found(ROOT, b"data.img\0") else {
             panic!("the file is there");
         };

@@ -5,8 +5,8 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::AsRawFd;
 
 use super::fuse::{
-    Connection, Files, IN_HEADER_BYTES, InHeader, LARGEST_REQUEST_BYTES, Message, encoded,
-    no_bytes, out_header,
+    Connection, Files, IN_HEADER_BYTES, InHeader, LARGEST_REQUEST_BYTES, Message, bytes_of,
+    encoded, no_bytes, out_header,
 };
 use super::waker::Waker;
 use super::{Answer, Incoming, Received, Tag, Transport, Wait};
@@ -35,8 +35,8 @@ impl FuseDevice {
         })
     }
 
-    /// Sleeps until there is a message; gives whether the waker was used.
-    fn sleep(&self, wait: Wait) -> io::Result<bool> {
+    /// Sleeps until there is a message or the waker is used.
+    fn sleep(&self, timeout: Option<libc::timespec>) -> io::Result<()> {
         let descriptor = |fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
@@ -46,40 +46,35 @@ impl FuseDevice {
             descriptor(self.device.as_raw_fd()),
             descriptor(self.waker.descriptor()),
         ];
-        let timeout = match wait {
-            Wait::Forever => None,
-            Wait::Poll => Some(clock::timespec(0)),
-            Wait::Until(time) => Some(clock::timespec(time.saturating_sub(clock::now()))),
-        };
         let timeout = timeout
             .as_ref()
             .map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the array has the length given; the time lives as long as the call.
-        let status = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, timeout, std::ptr::null()) };
-        if status < 0 {
+        if unsafe { libc::ppoll(polled.as_mut_ptr(), 2, timeout, std::ptr::null()) } < 0 {
             let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted {
-                Ok(false)
-            } else {
-                Err(error)
-            };
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        } else if polled[1].revents != 0 {
+            self.waker.clear();
         }
-        Ok(polled[1].revents != 0)
+        Ok(())
     }
 }
 
 impl Transport for FuseDevice {
     fn receive(&mut self, wait: Wait, mut take: impl FnMut(Incoming<'_>)) -> io::Result<Received> {
-        // While polling, a read says as well as a poll whether there is a message.
-        let woken = wait != Wait::Poll && self.sleep(wait)?;
-        if woken {
-            self.waker.clear();
+        match wait {
+            // A read says as well as a poll whether there is a message.
+            Wait::Poll => {}
+            Wait::Until(time) => self.sleep(Some(clock::time_until(time)))?,
+            Wait::Forever => self.sleep(None)?,
         }
         loop {
             let length = match self.device.read(&mut self.buffer) {
                 Ok(length) => length,
                 Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN) => break,
+                    Some(libc::EAGAIN) => return Ok(Received::Requests),
                     // A message that was taken back before it was read.
                     Some(libc::ENOENT | libc::EINTR) => continue,
                     Some(libc::ENODEV) => return Ok(Received::Ended),
@@ -89,35 +84,13 @@ impl Transport for FuseDevice {
             let message = &self.buffer[..length];
             let header = InHeader::parse(message);
             let (argument, rest) = message[IN_HEADER_BYTES..].split_at(header.argument_bytes());
-            match self.files.message(header, argument, rest) {
-                Message::Request {
-                    partition,
-                    cycle,
-                    operation,
-                } => take(Incoming {
-                    tag: Tag(header.unique),
-                    partition,
-                    cycle,
-                    operation,
-                }),
-                Message::Reply(reply) => {
-                    send(
-                        &self.device,
-                        header.unique,
-                        reply
-                            .as_ref()
-                            .map(|short| short.bytes())
-                            .map_err(|error| *error),
-                    );
-                }
+            let tag = Tag(header.unique);
+            match self.files.message(header, argument, rest, tag) {
+                Message::Request(incoming) => take(incoming),
+                Message::Reply(reply) => send(&self.device, header.unique, bytes_of(&reply)),
                 Message::Silent => {}
             }
         }
-        Ok(if woken {
-            Received::Woken
-        } else {
-            Received::Requests
-        })
     }
 
     fn answer(&mut self, tag: Tag, answer: Answer<'_>) {

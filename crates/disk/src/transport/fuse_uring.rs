@@ -7,17 +7,19 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use super::fuse::{
-    Connection, Files, InHeader, LARGEST_REQUEST_BYTES, Message, encoded, no_bytes, out_header,
+    Connection, Files, InHeader, LARGEST_REQUEST_BYTES, Message, bytes_of, encoded, no_bytes,
+    out_header,
 };
 use super::waker::Waker;
 use super::{Answer, Incoming, Received, Tag, Transport, Wait};
 use crate::clock;
+use crate::store::Mapping;
 
 type Ring = IoUring<squeue::Entry128, cqueue::Entry>;
 
@@ -50,8 +52,12 @@ struct Header {
 struct Shared {
     headers: Box<[Header]>,
     vectors: Box<[[libc::iovec; 2]]>,
-    payload: *mut u8,
-    payload_bytes: usize,
+    payload: Mapping,
+}
+
+/// First byte of an entry's payload.
+fn payload_start(entry: usize) -> u64 {
+    (entry * LARGEST_REQUEST_BYTES) as u64
 }
 
 impl Shared {
@@ -65,97 +71,52 @@ impl Shared {
             padding: 0,
             reserved: 0,
         };
-        let payload_bytes = entries * LARGEST_REQUEST_BYTES;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice; memory only when touched.
-        let payload = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                payload_bytes,
-                protection,
-                flags,
-                -1,
-                0,
-            )
-        };
-        if payload == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let payload = payload.cast::<u8>();
+        let payload = Mapping::new(entries * LARGEST_REQUEST_BYTES)?;
         let mut headers = vec![empty; entries].into_boxed_slice();
-        let vectors = headers
-            .iter_mut()
-            .enumerate()
-            .map(|(entry, header)| {
-                [
-                    libc::iovec {
-                        iov_base: std::ptr::from_mut(header).cast(),
-                        iov_len: size_of::<Header>(),
-                    },
-                    libc::iovec {
-                        // SAFETY: within the mapping.
-                        iov_base: unsafe { payload.add(entry * LARGEST_REQUEST_BYTES) }.cast(),
-                        iov_len: LARGEST_REQUEST_BYTES,
-                    },
-                ]
-            })
-            .collect();
+        let largest = LARGEST_REQUEST_BYTES as u64;
+        let vectors = headers.iter_mut().enumerate().map(|(entry, header)| {
+            [
+                libc::iovec {
+                    iov_base: std::ptr::from_mut(header).cast(),
+                    iov_len: size_of::<Header>(),
+                },
+                libc::iovec {
+                    iov_base: payload.at(payload_start(entry), largest).cast(),
+                    iov_len: LARGEST_REQUEST_BYTES,
+                },
+            ]
+        });
         Ok(Self {
+            vectors: vectors.collect(),
             headers,
-            vectors,
             payload,
-            payload_bytes,
         })
-    }
-
-    /// The payload of an entry that is the server's.
-    fn payload(&self, entry: usize) -> &[u8] {
-        // SAFETY: within the mapping; the kernel does not write to an entry that it has handed over.
-        unsafe {
-            std::slice::from_raw_parts(
-                self.payload.add(entry * LARGEST_REQUEST_BYTES),
-                LARGEST_REQUEST_BYTES,
-            )
-        }
     }
 
     /// Writes the answer to the request in an entry.
     fn put(&mut self, entry: usize, answer: Result<&[u8], i32>) {
         let header = &mut self.headers[entry];
         let unique = InHeader::parse(&header.in_out).unique;
-        let length = answer.map(<[u8]>::len);
-        let out = out_header(unique, length);
+        let out = out_header(unique, answer.map(<[u8]>::len));
         header.in_out[..out.len()].copy_from_slice(&out);
         let data = answer.unwrap_or_default();
-        header.payload_bytes = data.len() as u32;
         assert!(
             data.len() <= LARGEST_REQUEST_BYTES,
             "an answer within its buffer"
         );
-        // SAFETY: within the mapping, as asserted; the data is not part of it, and the entry is the server's.
-        unsafe {
-            let target = self.payload.add(entry * LARGEST_REQUEST_BYTES);
-            std::ptr::copy_nonoverlapping(data.as_ptr(), target, data.len());
-        }
+        header.payload_bytes = data.len() as u32;
+        self.payload.write(payload_start(entry), data);
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and the ring that knew it is gone.
-        unsafe { libc::munmap(self.payload.cast(), self.payload_bytes) };
-    }
-}
-
-/// A ring with room for the kernel's queues. The thread that makes it alone may use it.
-pub(crate) struct Room {
+/// A ring that is large enough for the kernel's queues. The thread that makes it alone may use it.
+pub(crate) struct QueueRing {
     ring: Ring,
     in_queue: usize,
     entries: usize,
 }
 
-impl Room {
+impl QueueRing {
     /// Fails where `io_uring` is older than Linux 6.1, or forbidden: by `kernel.io_uring_disabled`, or by the
     /// filter of a container.
     pub fn new() -> io::Result<Self> {
@@ -178,27 +139,26 @@ impl Room {
 
 /// The ring and its entries. The ring is first, so that it is dropped before the memory that it knows.
 pub(crate) struct FuseUring {
-    ring: Ring,
+    queues: QueueRing,
     connection: Connection,
     shared: Shared,
-    in_queue: usize,
     files: Files,
     waker: Waker,
 }
 
 impl FuseUring {
     /// Hands all entries to the kernel, which from then on sends requests.
-    pub fn new(room: Room, connection: Connection, files: Files, waker: Waker) -> io::Result<Self> {
-        let Room {
-            ring,
-            in_queue,
-            entries,
-        } = room;
+    pub fn new(
+        queues: QueueRing,
+        connection: Connection,
+        files: Files,
+        waker: Waker,
+    ) -> io::Result<Self> {
+        let entries = queues.entries;
         let mut transport = Self {
-            ring,
+            queues,
             connection,
             shared: Shared::new(entries)?,
-            in_queue,
             files,
             waker,
         };
@@ -210,26 +170,29 @@ impl FuseUring {
         Ok(transport)
     }
 
-    fn device(&self) -> RawFd {
-        self.connection.device.as_raw_fd()
-    }
-
     /// Puts a command for an entry in the ring.
     fn push(&mut self, entry: usize, command: u32) {
         let mut bytes = [0; 80];
-        let queue = (entry / self.in_queue) as u16;
+        let queue = (entry / self.queues.in_queue) as u16;
         bytes[8..16].copy_from_slice(&self.shared.headers[entry].commit_id.to_ne_bytes());
         bytes[16..18].copy_from_slice(&queue.to_ne_bytes());
         let vectors = (&raw const self.shared.vectors[entry]) as u64;
-        let mut sqe = opcode::UringCmd80::new(types::Fd(self.device()), command)
-            .cmd(bytes)
-            .addr(Some(vectors))
-            .build()
-            .user_data(entry as u64);
+        let mut sqe =
+            opcode::UringCmd80::new(types::Fd(self.connection.device.as_raw_fd()), command)
+                .cmd(bytes)
+                .addr(Some(vectors))
+                .build()
+                .user_data(entry as u64);
         // SAFETY: an entry is a `struct io_uring_sqe`, whose field `len` is the 32 bits at byte 24. The library
         // has no name for it in this command, which passes two vectors.
         unsafe { std::ptr::from_mut(&mut sqe).cast::<u32>().add(6).write(2) };
         self.push_sqe(&sqe);
+    }
+
+    /// Answers the request in an entry, which then is for the next one.
+    fn commit(&mut self, entry: usize, answer: Result<&[u8], i32>) {
+        self.shared.put(entry, answer);
+        self.push(entry, COMMIT_AND_FETCH);
     }
 
     fn watch_waker(&mut self) {
@@ -241,7 +204,7 @@ impl FuseUring {
 
     fn push_sqe(&mut self, sqe: &squeue::Entry128) {
         // SAFETY: memory that the entry points to lives as long as the ring.
-        while unsafe { self.ring.submission().push(sqe) }.is_err() {
+        while unsafe { self.queues.ring.submission().push(sqe) }.is_err() {
             // Without waiting, entering fails only for want of memory; then there is nothing to be done.
             if let Err(error) = self.enter(Wait::Poll) {
                 assert_eq!(
@@ -256,8 +219,8 @@ impl FuseUring {
     /// Hands over what was pushed, and waits for an event.
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
         const GET_EVENTS: u32 = 1;
-        let pushed = self.ring.submission().len() as u32;
-        let submitter = self.ring.submitter();
+        let pushed = self.queues.ring.submission().len() as u32;
+        let submitter = self.queues.ring.submitter();
         let entered = match wait {
             // SAFETY: without an argument the call reads no memory of the caller.
             Wait::Poll => unsafe { submitter.enter::<libc::sigset_t>(pushed, 0, GET_EVENTS, None) },
@@ -266,7 +229,7 @@ impl FuseUring {
                 submitter.enter::<libc::sigset_t>(pushed, 1, GET_EVENTS, None)
             },
             Wait::Until(time) => {
-                let rest = clock::timespec(time.saturating_sub(clock::now()));
+                let rest = clock::time_until(time);
                 let rest = types::Timespec::new()
                     .sec(rest.tv_sec as u64)
                     .nsec(rest.tv_nsec as u32);
@@ -283,21 +246,19 @@ impl FuseUring {
 
 impl Transport for FuseUring {
     fn receive(&mut self, wait: Wait, mut take: impl FnMut(Incoming<'_>)) -> io::Result<Received> {
-        let queue = self.ring.submission();
+        let queue = self.queues.ring.submission();
         let idle = wait == Wait::Poll && queue.is_empty() && !queue.taskrun();
         drop(queue);
         if !idle {
             self.enter(wait)?;
         }
-        let mut received = Received::Requests;
         loop {
-            let Some(event) = self.ring.completion().next() else {
-                return Ok(received);
+            let Some(event) = self.queues.ring.completion().next() else {
+                return Ok(Received::Requests);
             };
             if event.user_data() == WAKER {
                 self.waker.clear();
                 self.watch_waker();
-                received = Received::Woken;
                 continue;
             }
             match event.result() {
@@ -315,38 +276,23 @@ impl Transport for FuseUring {
             let entry = event.user_data() as usize;
             let header = &self.shared.headers[entry];
             let message = InHeader::parse(&header.in_out);
-            let rest = &self.shared.payload(entry)[..header.payload_bytes as usize];
-            match self.files.message(message, &header.argument, rest) {
-                Message::Request {
-                    partition,
-                    cycle,
-                    operation,
-                } => take(Incoming {
-                    tag: Tag(entry as u64),
-                    partition,
-                    cycle,
-                    operation,
-                }),
-                Message::Reply(reply) => {
-                    self.shared.put(
-                        entry,
-                        reply
-                            .as_ref()
-                            .map(|short| short.bytes())
-                            .map_err(|error| *error),
-                    );
-                    self.push(entry, COMMIT_AND_FETCH);
-                }
+            let payload_bytes = header.payload_bytes as usize;
+            let rest = self
+                .shared
+                .payload
+                .read(payload_start(entry), payload_bytes);
+            let tag = Tag(entry as u64);
+            match self.files.message(message, &header.argument, rest, tag) {
+                Message::Request(incoming) => take(incoming),
+                Message::Reply(reply) => self.commit(entry, bytes_of(&reply)),
                 Message::Silent => self.push(entry, COMMIT_AND_FETCH),
             }
         }
     }
 
     fn answer(&mut self, tag: Tag, answer: Answer<'_>) {
-        let entry = tag.0 as usize;
         let mut short = no_bytes();
-        self.shared.put(entry, encoded(answer, &mut short));
-        self.push(entry, COMMIT_AND_FETCH);
+        self.commit(tag.0 as usize, encoded(answer, &mut short));
     }
 
     fn set_cycle(&mut self, cycle: u64) {

@@ -41,7 +41,7 @@ pub(crate) struct Incoming<'a> {
 pub(crate) enum Operation<'a> {
     Read { offset: u64, length: u32 },
     Write { offset: u64, data: &'a [u8] },
-    Flush { offset: u64 },
+    Flush,
     Discard { offset: u64, length: u64 },
 }
 
@@ -68,10 +68,8 @@ pub(crate) enum Wait {
 /// Why [`Transport::receive`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// Requests, or none within the wait.
+    /// Requests came, the wait was over, or the waker ended it.
     Requests,
-    /// The waker was used, and maybe requests came too.
-    Woken,
     /// The kernel has let go of the device: nothing will arrive any more.
     Ended,
 }

@@ -243,7 +243,6 @@ class EmulatedDisk:
 
     def _set_path(self, path_us: float) -> None:
         self._ask("path", us=path_us)
-        self.entry = self.entry.update(path_us=path_us)
 
     def _refreshed(self) -> ledger.Entry:
         """The current ledger entry: another process may have cut the power."""
@@ -271,13 +270,13 @@ class EmulatedDisk:
         placed = [disk_place.place(self._home, part, self.mounts[part.name], rotates) for part in parts]
         self.entry = self.entry.update(partitions=placed)
         device = Path(placed[0]["loop"])
-        measured_us = measure_path_us(device) if path_us is None else path_us
-        self._set_path(measured_us)
+        compensated_us = measure_path_us(device) if path_us is None else path_us
+        self._set_path(compensated_us)
         self.set_timing(True)
         if path_us is None:
-            paced_path_us(profile, device, measured_us, self._set_path)
-        attainable = attainable_rates(profile, device)
-        self.entry = self.entry.update(attainable=[rate.model_dump() for rate in attainable])
+            compensated_us = paced_path_us(profile, device, compensated_us, self._set_path)
+        rates = [rate.model_dump() for rate in attainable_rates(profile, device)]
+        self.entry = self.entry.update(path_us=compensated_us, attainable=rates)
         self.reset_stats()
 
     def _start_server(

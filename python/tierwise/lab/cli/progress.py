@@ -1,4 +1,4 @@
-"""Progress bars of studies."""
+"""Progress bars of the lab's commands, and of studies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -20,24 +21,22 @@ from tierwise.lab.studies.study import RunPlan
 from tierwise.results import LapResult, RunResult
 
 
-class StudyProgress:
-    """Draws finished runs of a study and the time left, as an observer of the runner."""
+class ConsoleProgress:
+    """A bar of finished work; lines above it, or alone where the console is no terminal."""
 
-    def __init__(self, console: Console) -> None:
-        """Draw on ``console``; if it is not a terminal, print one line per run."""
+    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
+        """Draw on ``console``, with columns after the time that has passed."""
         self._console = console
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False, compact=True),
+            *columns,
             console=console,
             speed_estimate_period=3600,
             disable=not console.is_terminal,
         )
-        self._run_id = ""
         self._task = self._bar.add_task("", total=None)
 
     def __enter__(self) -> Self:
@@ -51,6 +50,21 @@ class StudyProgress:
         """Stop drawing and leave the terminal as it was."""
         self._bar.stop()
 
+    def left_out(self, what: str, reason: str) -> None:
+        """Print what is left out, and why."""
+        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
+
+
+class StudyProgress(ConsoleProgress):
+    """Draws finished runs of a study and the time left, as an observer of the runner."""
+
+    def __init__(self, console: Console) -> None:
+        """Draw on ``console``; if it is not a terminal, print one line per run."""
+        super().__init__(
+            console, TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False, compact=True)
+        )
+        self._run_id = ""
+
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
         """Print the directory of the results and the seed of the order."""
         kept = f", {finished} of {total} runs kept from before" if finished else ""
@@ -58,10 +72,6 @@ class StudyProgress:
             f"{directory.parent.name}: {total} runs, seed {seed}{kept}; results in {directory}"
         )
         self._bar.update(self._task, total=total, completed=finished)
-
-    def left_out(self, what: str, reason: str) -> None:
-        """Print which placement or variant is left out, and why."""
-        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
 
     def run_started(self, plan: RunPlan) -> None:
         """Show the current run."""

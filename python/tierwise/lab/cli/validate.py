@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tierwise.cli import printing
 from tierwise.cli.options import DropCaches, Scheduler, Seed, TrustScheduler, Workers, progress_console
@@ -18,6 +16,7 @@ from tierwise.cluster.dask_executor import LOCAL, check
 from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
 from tierwise.lab import validation as validate
+from tierwise.lab.cli.progress import ConsoleProgress
 from tierwise.lab.report.accuracy.page import COLUMNS, accuracy_page, summary_rows
 from tierwise.lab.report.charts.accuracy import accuracy_chart
 from tierwise.lab.validation import Case, Row
@@ -30,34 +29,14 @@ from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.document import Block, table
 
 
-class RoundProgress:
+class RoundProgress(ConsoleProgress):
     """Draws finished cases of a round, as an observer of ``validate.run``."""
 
     def __init__(self, console: Console) -> None:
         """Draw on ``console``; if it is not a terminal, print one line for each slot."""
-        self._console = console
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
+        super().__init__(console)
         self._name = ""
         self._started = 0
-        self._task = self._bar.add_task("", total=None)
-
-    def __enter__(self) -> Self:
-        """Start drawing."""
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop drawing and leave the terminal as it was."""
-        self._bar.stop()
 
     def round_started(self, folder: Path, cases: int, estimated_s: float) -> None:
         """Print the estimated time."""
@@ -74,10 +53,6 @@ class RoundProgress:
     def phase_started(self, what: str) -> None:
         """Show its phase."""
         self._bar.update(self._task, description=f"{self._name}: {what}")
-
-    def left_out(self, what: str, reason: str) -> None:
-        """Print which case could not be brought up, and why."""
-        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
 
     def slot_finished(self, row: Row) -> None:
         """Print a line if no bar can be drawn or the slot does not count."""

@@ -10,7 +10,7 @@ from tierwise.lab.analysis.laps import chief_laps
 from tierwise.lab.analysis.rows import Row
 from tierwise.lab.analysis.sentences import Words
 from tierwise.lab.report.durability.document import death_blocks, frontier_blocks
-from tierwise.lab.report.study.host_table import host_table
+from tierwise.lab.report.study.evidence_tables import host_table
 from tierwise.lab.report.study.lap_tables import lap_table, score_table, speedup, sweep_blocks
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers

@@ -1,9 +1,11 @@
-"""Evidence of an answer, as tables: latency, counters, the paper's figures, noise, placement."""
+"""Evidence of an answer, as tables: latency, counters, the paper's figures, noise, placement, hosts, I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tierwise.lab.analysis.conditions import HostRow
+from tierwise.lab.analysis.io_by_role import IoRow
 from tierwise.lab.analysis.laps import LapCell
 from tierwise.lab.analysis.measures import COUNTER_NAMES, kind_of, title_of
 from tierwise.lab.analysis.paper import PaperRow
@@ -120,3 +122,51 @@ def placement_proof_table(validity: Validity, colours: Colours) -> Table:
 
 def _placement(name: str, colours: Colours) -> Cell:
     return Cell(name, colour=colours[name])
+
+
+def host_table(hosts: Sequence[HostRow]) -> Table:
+    """Blocks, relative time and speed-ups of each host."""
+    placements = list(dict.fromkeys(name for host in hosts for name in host.speedups))
+    shown = table(["host"], ["blocks", "time of\nall hosts", *placements])
+    for host in hosts:
+        shown.add(
+            host.host,
+            figure(host.blocks, numbers.count),
+            _ratio(host.cost, host.cost_differs),
+            *(_ratio(host.speedups.get(name), name in host.differing) for name in placements),
+        )
+    return shown
+
+
+def _ratio(value: float | None, differs: bool) -> Cell:
+    if value is None:
+        return Cell(numbers.NONE)
+    return Cell(numbers.ratio(value), Tone.WORSE if differs else Tone.PLAIN, value=value)
+
+
+_IO_COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "reads": ("reads", numbers.count),
+    "mean_read_bytes": ("mean size", numbers.size),
+    "writes": ("writes", numbers.count),
+    "mean_write_bytes": ("mean size ", numbers.size),
+    "flushes": ("flushes", numbers.count),
+    "read_bytes": ("read", numbers.size),
+    "write_bytes": ("written", numbers.size),
+    "busy_share": ("busy", numbers.percent),
+    "queue_depth": ("queue depth", lambda depth: numbers.significant(depth, 2)),
+} | {
+    f"{kind}_{percentile}_us": (f"{kind} {percentile}", numbers.microseconds)
+    for kind in ("read", "write", "flush")
+    for percentile in ("p50", "p99")
+}
+"""Field of a row -> its column and its format, in the order of the table."""
+
+
+def io_table(rows: Mapping[str, Sequence[IoRow]], colours: Mapping[str, str]) -> Table:
+    """Requests of each role, then of whole shared devices, by placement; medians over the valid runs."""
+    ios = table(["placement", "role", "device"], [name for name, _ in _IO_COLUMNS.values()])
+    for placement, several in rows.items():
+        for row in several:
+            cells = (figure(getattr(row, field), shown) for field, (_, shown) in _IO_COLUMNS.items())
+            ios.add(Cell(placement, colour=colours[placement]), row.name, row.device, *cells)
+    return ios

@@ -22,14 +22,14 @@ from tierwise.lab.report.study.document import benchmark_table, comparison_table
 from tierwise.lab.report.study.evidence_tables import (
     LAP_COUNTERS,
     counter_table,
+    host_table,
+    io_table,
     latency_table,
     noise_table,
     overrun_table,
     paper_table,
     placement_proof_table,
 )
-from tierwise.lab.report.study.host_table import host_table
-from tierwise.lab.report.study.io_table import io_table
 from tierwise.lab.report.study.lap_tables import lap_table, score_table, sweep_blocks
 from tierwise.report import numbers
 from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
