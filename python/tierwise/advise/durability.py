@@ -9,12 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from tierwise.device_models.profiles import Profile
-from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, read_text
 from tierwise.model.placement import Role
+from tierwise.model.strict_model import validated
 from tierwise.predict import RECORDED, resolve
 from tierwise.results.measurements import Record
 
@@ -182,7 +180,5 @@ def read_shown(file: Path, kind: type[ShownT]) -> ShownT:
     """
     if not file.exists():
         return kind()
-    try:
-        return kind.model_validate_json(read_text(file, "install tierwise again"))
-    except ValidationError as error:
-        raise TierwiseError(f"{file}: {error.errors()[0]['msg']}", "install tierwise again") from error
+    fix = "install tierwise again"
+    return validated(kind, read_text(file, fix), str(file), fix)

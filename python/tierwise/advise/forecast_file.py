@@ -15,6 +15,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_json, read_text
 from tierwise.model.names import resolved
 from tierwise.model.output_files import SCHEMA_VERSION
+from tierwise.model.strict_model import first_problem
 from tierwise.predict import Prediction, RecordedRun, Scenario
 
 KINDS = ("advice", "day-advice", "prediction", "ranking")
@@ -133,6 +134,5 @@ def _file_of(device: str) -> str:
 
 def _first_line(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return first_problem(error)
     return f"{type(error).__name__}: {error}"
