@@ -24,10 +24,8 @@ from skipped_fsync import ENGINE, EVERY, SETTINGS, planted
 from tierwise.advise.durability import SHOWN_FILE
 from tierwise.lab import engines, studies
 from tierwise.lab.analysis.conditions import facts_of
-from tierwise.lab.analysis.fault_words import headline, sentence
-from tierwise.lab.analysis.faults import CutRow, build_frontier, shown_of
-from tierwise.lab.report.charts.frontier import described_frontier, frontier_chart
-from tierwise.lab.report.durability.document import frontier_table
+from tierwise.lab.analysis.faults import CutRow, build_frontier, headline, sentence, shown_of
+from tierwise.lab.report.durability import described_frontier, frontier_chart, frontier_table
 from tierwise.lab.studies.options import StudyOptions
 from tierwise.lab.studies.runner import fault_run, restrict_to_runnable
 from tierwise.lab.studies.study import at, plan_runs

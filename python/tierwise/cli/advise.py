@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tierwise.advise import Advice, AdviceOptions, Terms
-from tierwise.advise.tables import tables_beside
-from tierwise.cli.advise_day import show_day_advice
-from tierwise.cli.advise_emit import Emit, check_emit, emit_change
-from tierwise.cli.advise_tables import show_table_advice
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
+from tierwise.advise.tables import advise_tables, tables_beside
 from tierwise.cli.options import (
     Budget,
     Devices,
@@ -34,20 +32,143 @@ from tierwise.cli.options import (
     Years,
     progress_console,
 )
-from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.output import Format, FormatOption, show, simulations, write_file
 from tierwise.cli.printing import echo
-from tierwise.cli.progress import simulations
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.prices import YEARS
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.names import names_in
+from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
-from tierwise.recording import Day
+from tierwise.predict.timeline import timeline_of
+from tierwise.predict.usability import usability
+from tierwise.recording import Day, Observation, open_source
+from tierwise.recording.role_requests import role_requests
 from tierwise.report.advice import advice_page, subject
+from tierwise.report.change import Change, change_of, cluster_patch, fio_jobs, playbook, volumes
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.day import day_advice_section
+from tierwise.report.recording.day import day_advice_document, day_advice_section
+from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.tables import tables_document
+
+
+class Emit(StrEnum):
+    """Tool that an advice is written for."""
+
+    CNPG = "cnpg"
+    TERRAFORM = "terraform"
+    ANSIBLE = "ansible"
+    FIO = "fio"
+
+
+def check_emit(emit: Emit | None, recording: Path) -> None:
+    """Refuse a day, whose loads may have several advices.
+
+    Raises:
+        TierwiseError: the recording is a day.
+    """
+    if emit is not None and Day.is_at(recording):
+        raise TierwiseError(
+            f"--emit: {recording} is a day, which has an advice for each of its loads",
+            "name one of its recordings",
+        )
+
+
+def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, output: Path | None) -> None:
+    """Write what an advice changes, to standard output without a file; nothing where it changes nothing.
+
+    Raises:
+        FailedCheckError: the recording is not usable.
+        TierwiseError: the tool cannot make this change.
+    """
+    if not advice.usable:
+        reason = next(remark.reason for remark in advice.remarks if remark.blocks)
+        raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
+    change = change_of(advice, terms.room)
+    if change is None:
+        echo("The advice is to leave every file where it is; there is nothing to emit.", err=True)
+        return
+    text = _text(emit, change, recording)
+    if output is None:
+        echo(text, nl=False)
+    else:
+        echo(f"{emit}: {write_file(output, text.encode())}", err=True)
+
+
+def _text(emit: Emit, change: Change, recording: Path) -> str:
+    match emit:
+        case Emit.CNPG:
+            return cluster_patch(change)
+        case Emit.TERRAFORM:
+            return volumes(change)
+        case Emit.ANSIBLE:
+            return playbook(change)
+        case Emit.FIO:
+            source = open_source(recording)
+            if isinstance(source, Observation):
+                raise TierwiseError(
+                    "--emit fio: an observation has no requests", "record with tierwise record"
+                )
+            return fio_jobs(change, role_requests(source))
+
+
+def show_table_advice(
+    recording: Path,
+    devices: str,
+    capacity: str | None,
+    names: Path | None,
+    terms: Terms,
+    *,
+    seeds: int,
+    fresh: bool,
+    format: Format,
+) -> None:
+    """Print which tables and indexes of a recording to move to each of some devices.
+
+    Raises:
+        TierwiseError: no device; a day, or an observation; no names of tables.
+    """
+    named = names_in(devices)
+    if not named:
+        raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
+    if Day.is_at(recording):
+        raise TierwiseError(f"{recording}: a day holds several recordings", "name one of its folders")
+    size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
+    predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
+    with simulations(predictor, progress_console(to_stderr=True)):
+        advice = advise_tables(predictor, named, terms, size_bytes)
+    judged = usability(predictor)
+    content = {
+        "recorded": predictor.run.model_dump(mode="json"),
+        "advice": advice.model_dump(mode="json"),
+        "usability": judged.fields.model_dump(),
+    }
+    document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
+    show(document, content, "table-advice", format)
+
+
+def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format) -> DayAdvice:
+    """Print the advice for each load of a day.
+
+    Args:
+        folder: of the day.
+        ask: gives the advice for one recording.
+        format: of the output.
+
+    Returns:
+        The advice for each load.
+    """
+    advised = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
+    show(
+        day_advice_document(advised),
+        {"day_advice": advised.model_dump(mode="json")},
+        "day-advice",
+        format,
+    )
+    return advised
 
 
 class By(StrEnum):

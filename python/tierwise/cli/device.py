@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tierwise.cli import device_import, probe, simulate
-from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli import probe, simulate
+from tierwise.cli.options import OutputFile
+from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.printing import echo
 from tierwise.device_models import profiles, simulation
-from tierwise.report.devices import devices_document
+from tierwise.device_models.profiles import import_drive
+from tierwise.report.devices import devices_document, imported_document
 from tierwise.report.document import Block, Text
 
 app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and probe devices.")
@@ -42,5 +46,26 @@ def show_(
 
 
 app.command()(simulate.simulate)
-app.command("import")(device_import.import_)
+
+
+@app.command("import")
+def import_(
+    geometry: Annotated[
+        Path, typer.Argument(help="JSON file with zones, mechanics, cache and overheads of a drive")
+    ],
+    seek: Annotated[Path, typer.Argument(help="CSV file with the columns distance_cylinders,seek_ms")],
+    output: OutputFile = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Make a profile from a measured drive's files; nothing is fitted to requests."""
+    drive = import_drive(geometry, seek)
+    if output is not None:
+        write_file(output, drive.text.encode())
+    elif format is Format.TEXT:
+        echo(drive.text, nl=False)
+        return
+    written = None if output is None else str(output)
+    show(imported_document(drive, written), drive.model_dump(mode="json"), "drive", format)
+
+
 app.command("probe")(probe.probe)

@@ -23,15 +23,14 @@ from tierwise.cli.options import (
     Years,
     progress_console,
 )
-from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.output import Format, FormatOption, counted, show, write_file
 from tierwise.cli.printing import echo
-from tierwise.cli.progress import counted
 from tierwise.cluster.dask_executor import executor
 from tierwise.device_models.prices import YEARS
 from tierwise.fleet import Results, ShareLimits, Weights, advise_fleet, catalogue
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
-from tierwise.report.fleet.document import fleet_document, fleet_page
+from tierwise.report.fleet import fleet_document, fleet_page
 from tierwise.report.render import to_html_page
 
 app = typer.Typer(no_args_is_help=True, help="Advise on many databases under one budget.")

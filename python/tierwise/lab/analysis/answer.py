@@ -16,10 +16,15 @@ from tierwise.lab.analysis.conditions import (
     warm_caveats,
     write_through_caveats,
 )
-from tierwise.lab.analysis.fault_words import death_headline, headline
-from tierwise.lab.analysis.faults import CutRow, DeathRow, build_deaths, build_frontier
-from tierwise.lab.analysis.lap_sentences import lap_sentences
-from tierwise.lab.analysis.laps import LapRow, lap_rows
+from tierwise.lab.analysis.faults import (
+    CutRow,
+    DeathRow,
+    build_deaths,
+    build_frontier,
+    death_headline,
+    headline,
+)
+from tierwise.lab.analysis.laps import LapRow, lap_rows, lap_sentences
 from tierwise.lab.analysis.paper import Figures, PaperRow, paper_rows
 from tierwise.lab.analysis.rows import Measure, Row, build_rows, measure_of
 from tierwise.lab.analysis.sentences import Facts, Words, put_into_words

@@ -19,13 +19,16 @@ from tierwise.cli.options import (
     duration_s,
     progress_console,
 )
-from tierwise.cli.output import Format, FormatOption, show, warn
+from tierwise.cli.output import Format, FormatOption, print_document, show, warn
 from tierwise.cli.printing import echo
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
 from tierwise.lab import studies
+from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.lab.cli.progress import StudyProgress
-from tierwise.lab.cli.report import print_answer, write_combined_report, write_report
+from tierwise.lab.cli.report import REPORT_FILE, read_study, write_combined_report, write_report
+from tierwise.lab.report.study.document import answer_document
+from tierwise.lab.report.study.page import Chapter
 from tierwise.lab.studies import runner
 from tierwise.lab.studies.options import StudyOptions
 from tierwise.lab.studies.runner.hosts import dask_hosts
@@ -222,35 +225,39 @@ def _run(
     output: Path,
     seed: int | None,
     **begun: Any,
-) -> Path:
+) -> Answer:
     """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.run_study`."""
     for line in clean.clean_before(warn):
         echo(f"cleaned up: {line}")
     with StudyProgress(progress_console()) as progress:
         directory = runner.run_study(chosen, output, progress, seed, **begun)
-    print_answer(directory)
-    _report(lambda: write_report(directory))
-    if not any(result.status == "ok" for result in runner.results_in(directory)):
+    results, info = read_study(directory)
+    answer = build_answer(results, info)
+    print_document(answer_document(answer))
+    _report(lambda: write_report(answer, directory / REPORT_FILE))
+    if not any(result.status == "ok" for result in results):
         raise FailedCheckError(
             f"study {chosen.name}: no run is valid", "see the problems above, then --resume"
         )
-    return directory
+    return answer
 
 
 def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mapping[str, Any]) -> None:
-    directories: list[Path] = []
+    chapters: list[Chapter] = []
     failures: dict[str, str] = {}
     for name in studies.names():
         study = studies.load(name)
         if study.source is None:
             continue
         try:
-            directories.append(_run(options.applied_to(study), output, seed, **begun))
+            answer = _run(options.applied_to(study), output, seed, **begun)
+            chapters.append(Chapter(answer.study.name, answer.study.question, answer))
         # No error in one study may lose the results of the others or stop them.
         except Exception as error:
             failures[name] = str(error) or type(error).__name__
             echo(f"study {name}: {failures[name]}")
-    _report(lambda: write_combined_report(directories, output, failures), "report of all")
+    chapters += [Chapter(name, problem=reason) for name, reason in failures.items()]
+    _report(lambda: write_combined_report(chapters, output), "report of all")
     for name, reason in failures.items():
         echo(f"not run: {name}: {reason}", err=True)
     if failures:

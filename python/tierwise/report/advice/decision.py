@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
+from typing import Any, Literal
 
 from tierwise.advise import Advice, Option, Wear
+from tierwise.advise.deaths import deaths_shown
+from tierwise.advise.durability import NOT_TESTED, durability, lost_at_stop
 from tierwise.model.names import capitalized
 from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Estimate
+from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.report import numbers
 from tierwise.report.advice.join import Subject
-from tierwise.report.advice.risks import risk
 from tierwise.report.document import (
     Block,
     Bullets,
@@ -27,14 +31,14 @@ from tierwise.report.document import (
 )
 from tierwise.report.moves import join
 from tierwise.report.recording import decision_words
-from tierwise.report.recording.advice_words import (
+from tierwise.report.recording.advice import (
     fastest_sentence,
     left_out_sentences,
     simpler_sentence,
 )
 from tierwise.report.recording.decision_words import goal_sentence, space_sentences
 from tierwise.report.recording.money_words import LONG_MONTHS, bill_table, months, stale_sentence
-from tierwise.report.recording.prediction_words import (
+from tierwise.report.recording.prediction import (
     advice_cautions,
     bound_sentence,
     moving,
@@ -42,6 +46,135 @@ from tierwise.report.recording.prediction_words import (
     recorded_sentence,
     signed_percent,
 )
+from tierwise.report.recording.tables import listed, page_sets, set_title
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One simulated answer; no other combination has one.
+
+    Attributes:
+        fields: for the scripts of the page: ``number`` of the placement that it was simulated with;
+            ``settings``, indexes of the settings that are changed; of tables, ``title``, ``device``,
+            ``rows``, indexes of the listed tables that move, and ``command`` that predicts it.
+        prediction: its answer.
+        cost_per_month: more than is paid now.
+        wear: of the new devices.
+    """
+
+    fields: dict[str, Any]
+    prediction: Prediction
+    cost_per_month: float
+    wear: Sequence[Wear]
+
+
+def choices_of(subject: Subject) -> list[Choice]:
+    """The settings with the recorded and with the advised placement, then the sets of tables."""
+    return [*_settings(subject), *_tables(subject)]
+
+
+def _settings(subject: Subject) -> Iterator[Choice]:
+    advised = subject.survey.number(subject.placement)
+    for place, move in enumerate(subject.advice.settings):
+        for number, answer in ((0, move.prediction), (advised, move.with_move)):
+            if number is not None and answer is not None and answer.rate_per_s is not None:
+                fields = {"number": number, "settings": [place]}
+                yield Choice(fields, answer, subject.cost_per_month(answer), subject.wear(answer))
+
+
+def _tables(subject: Subject) -> Iterator[Choice]:
+    """In the order of the page's table of sets; one without an answer has dashes there and is no choice."""
+    advice = subject.advice.tables
+    if advice is None:
+        return
+    names = f" --names {shlex.quote(str(subject.names))}" if subject.names else ""
+    places = {row.name: place for place, row in enumerate(listed(advice))}
+    for row, (device, page_set) in enumerate(page_sets(advice)):
+        if page_set.prediction.rate_per_s is None:
+            continue
+        placed = ",".join(f"{pattern}={device}" for pattern in page_set.patterns)
+        fields = {
+            "number": 0,
+            "settings": [],
+            "row": row,
+            "title": set_title(page_set),
+            "device": device,
+            "rows": [places[name] for name in page_set.names if name in places],
+            "command": f"{subject.command} --place {shlex.quote(placed)}{names}",
+        }
+        yield Choice(
+            fields, page_set.prediction, page_set.bill.per_month, [page_set.wear] if page_set.wear else []
+        )
+
+
+State = Literal["kept", "flush", "lost", "unknown"]
+"""What a power cut leaves of completed writes: all, those that were flushed, nothing, or not known."""
+STATES: dict[State, str] = {
+    "kept": "keeps completed writes",
+    "flush": "keeps flushed writes",
+    "lost": "loses everything",
+    "unknown": "not known",
+}
+_MIRRORED = {"raid1", "raid10", "raid5"}
+
+
+@dataclass(frozen=True)
+class Risk:
+    """The risks of one device.
+
+    Attributes:
+        state: what a power cut leaves.
+        power_cut: the same as a sentence, with its basis.
+        tested: what studies of power cuts have shown, in a few words.
+        death: what the death of one drive takes with it, and what studies have shown of it.
+        alone: whether one drive is a single point of failure.
+    """
+
+    state: State
+    power_cut: str
+    tested: str
+    death: str
+    alone: bool
+
+
+def risk(device: str, engine: str = "", roles: Collection[Role] = ()) -> Risk:
+    """The risks of a device: by its profile, and by what studies have shown for an engine.
+
+    Args:
+        device: its name.
+        engine: name of the engine; empty for all.
+        roles: whose files it holds, for the death of the device.
+    """
+    (harm,) = durability({Role.LOG: device}, engine or None)
+    power_cut = f"{harm.fact}; {harm.shown}"
+    tested = f"{harm.harmed_of_made} cuts did harm" if harm.cuts else NOT_TESTED
+    if device == RECORDED:
+        return Risk("unknown", power_cut, tested, "not known", False)
+    profile = resolve(device).profile
+    lost = bool(lost_at_stop({Role.LOG: device}))
+    state: State = "lost" if lost else "flush" if profile.write_cache else "kept"
+    death, alone = _death(profile.kind, profile.fields)
+    if alone:
+        shown = deaths_shown(engine, roles)
+        death = ". ".join([death, *(f"{role.capitalize()}: {words}" for role, words in shown.items())])
+    return Risk(state, power_cut, tested, death, alone)
+
+
+def _death(kind: str, fields: Mapping[str, Any]) -> tuple[str, bool]:
+    """What the death of a drive takes, by a profile with what it took over from others."""
+    if kind == "volume":
+        return "its provider keeps copies within one zone; a lost zone or account takes them all", False
+    if kind == "array":
+        level = fields.get("level")
+        if level in _MIRRORED and fields.get("failed_members"):
+            return "one member is dead already: the death of another may take all its files", True
+        if level in _MIRRORED:
+            return f"survives the death of one member ({str(level).upper().replace('RAID', 'RAID ')})", False
+        return "the death of any member takes all its files (RAID 0)", True
+    if kind == "ram":
+        return "a restart takes all its files", True
+    return "one drive: its death takes all its files", True
+
 
 _LEAST_SHOWN = 0.01
 _SAME = 1.03

@@ -19,8 +19,7 @@ from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.memory import memory_curve, points_of
 from tierwise.report.document import Block
-from tierwise.report.recording.memory import memory_blocks
-from tierwise.report.recording.settings import setting_blocks
+from tierwise.report.recording.advice import memory_blocks, setting_blocks
 from tierwise.report.recording.tables import listed, page_sets, rows_table, sets_table, tables_headline
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 from tierwise.report.steps import guide

@@ -17,7 +17,7 @@ from tierwise.report import numbers
 from tierwise.report.document import Block, Text, Tone
 from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.money_words import cost, money
-from tierwise.report.recording.prediction_words import TIME_NAMES, moving, of_what, times
+from tierwise.report.recording.prediction import TIME_NAMES, moving, of_what, times
 
 _SAID = {
     "reached": "Cheapest that reaches {goal}",

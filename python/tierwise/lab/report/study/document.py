@@ -9,9 +9,8 @@ from tierwise.lab.analysis.benchmark import Benchmark
 from tierwise.lab.analysis.laps import chief_laps
 from tierwise.lab.analysis.rows import Row
 from tierwise.lab.analysis.sentences import Words
-from tierwise.lab.report.durability.document import death_blocks, frontier_blocks
-from tierwise.lab.report.study.evidence_tables import host_table
-from tierwise.lab.report.study.lap_tables import lap_table, score_table, speedup, sweep_blocks
+from tierwise.lab.report.durability import death_blocks, frontier_blocks
+from tierwise.lab.report.study.tables import host_table, lap_table, score_table, speedup, sweep_blocks
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts

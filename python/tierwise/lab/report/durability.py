@@ -1,19 +1,21 @@
-"""What survives power cuts and deaths of devices: tables, charts and sentences for each engine. Pure."""
+"""What survives power cuts and deaths of devices: charts, tables and sentences for each engine. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.lab.analysis.fault_words import (
+from tierwise.lab.analysis.faults import (
+    CutRow,
+    DeathRow,
     death_sentence,
     engines_of,
     lost_age,
     percent_at_most,
     sentence,
 )
-from tierwise.lab.analysis.faults import CutRow, DeathRow
-from tierwise.lab.report.charts.frontier import described_frontier, frontier_chart
+from tierwise.model.extras import alt
 from tierwise.report import numbers
+from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot
 from tierwise.report.document import (
     Block,
     Bullets,
@@ -29,6 +31,76 @@ from tierwise.report.document import (
     texts,
 )
 from tierwise.report.palette import placement_names
+
+_NONE_MS = 0.3
+"""Where rows without loss stand on the axis."""
+_BEYOND = 4.0
+"""Rows that were damaged stand this factor right of the greatest loss."""
+
+
+def frontier_chart(rows: Sequence[CutRow], baseline: str, look: Look) -> alt.LayerChart:
+    """One point for each setting on each placement; both axes are logarithmic."""
+    shown = [row for row in rows if row.rate is not None]
+    most_ms = max([10.0, *(row.most_lost_ms for row in shown if row.most_lost_ms)])
+    damaged_ms = most_ms * _BEYOND
+    any_damaged = any(row.damaged for row in shown)
+    last_ms = damaged_ms if any_damaged else most_ms
+    data = [_point(row, damaged_ms) for row in shown]
+    y_scale, y_ticks = log_scale([row.rate.estimate for row in shown if row.rate])
+    decades = [10.0**power for power in range(7) if 10.0**power <= most_ms]
+    x = alt.X(
+        "age:Q",
+        scale=alt.Scale(type="log", domain=[_NONE_MS * 0.7, last_ms * 1.6], nice=False),
+        axis=axis(
+            "age of the oldest lost commit",
+            values=[_NONE_MS, *decades, *([damaged_ms] if any_damaged else [])],
+            labelExpr=f"datum.value < 1 ? 'none lost' : datum.value > {most_ms} ? 'damaged' "
+            ": datum.value < 1000 ? datum.value + ' ms' : datum.value / 1000 + ' s'",
+        ),
+    )
+    y = alt.Y(
+        "rate:Q", scale=y_scale, axis=axis("commits a second (log scale)", values=y_ticks, format=",~g")
+    )
+    names = placement_names(list(dict.fromkeys(row.placement for row in rows)), baseline)
+    colour = alt.Color(
+        "placement:N", scale=colours(names, look), legend=legend(look, 2 if look.narrow else 5)
+    )
+    shape = alt.Shape(
+        "kind:N",
+        scale=alt.Scale(domain=["point", "at least", "damaged"], range=["circle", "triangle-right", "cross"]),
+        legend=None,
+    )
+    base = plot(data).encode(x=x, y=y)
+    rings = base.transform_filter("datum.frontier").mark_point(
+        size=260, strokeWidth=1.5, color=look.colour("ink"), opacity=0.7
+    )
+    points = base.mark_point(filled=True, size=110, opacity=1).encode(color=colour, shape=shape)
+    labels = base.mark_text(
+        align="left", dx=11, fontSize=10 if look.narrow else 11, color=look.colour("muted"), limit=180
+    ).encode(text="label:N")
+    return finish([rings, points, labels], look, 340, "Rate against loss", right_px=90)
+
+
+def _point(row: CutRow, damaged_ms: float) -> dict[str, object]:
+    assert row.rate is not None
+    kind = "damaged" if row.damaged else "at least" if row.at_least else "point"
+    return {
+        "placement": row.placement,
+        "age": damaged_ms if row.damaged else max(row.most_lost_ms or 0, _NONE_MS),
+        "rate": row.rate.estimate,
+        "kind": kind,
+        "frontier": row.on_frontier,
+        "label": row.durability,
+    }
+
+
+def described_frontier(rows: Sequence[CutRow]) -> str:
+    """The same chart in words."""
+    rates = [
+        f"{sentence(row)} {numbers.significant(row.rate.estimate)} commits/s." for row in rows if row.rate
+    ]
+    return " ".join(["Rate of commits against loss.", *rates])
+
 
 CAPTION = (
     "Up is more commits a second, left is less loss. A ring is on the frontier: no other point is as fast "

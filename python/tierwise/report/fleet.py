@@ -1,19 +1,35 @@
-"""The advice for a fleet in sentences: its moves, and its shared devices."""
+"""The advice for a fleet: its sentences, its document, and its page that opens offline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.fleet import DatabaseMove, FleetAdvice, FleetSharing
+from tierwise.fleet import DatabaseMove, FleetAdvice, FleetDatabase, FleetSharing
+from tierwise.fleet.records import Curve, FleetRemark
+from tierwise.model.extras import alt
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
-from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, table, texts
+from tierwise.report.charts.look import Figure, Look, axis, finish, plot
+from tierwise.report.document import (
+    Block,
+    Cell,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    estimate,
+    figure,
+    table,
+    texts,
+)
 from tierwise.report.moves import ROLE_NAMES, join
-from tierwise.report.recording.money_words import amount_words, cost, money
+from tierwise.report.recording.money_words import amount_words, cost, money, price_texts
+from tierwise.report.recording.prediction import caution_blocks, moving, warning_sentence
 
-_MOST_NAMED = 8
+_MOST_MOVES = 8
 """Moves that a sentence names at most."""
 
 
@@ -24,8 +40,8 @@ def in_words(move: DatabaseMove) -> str:
 
 def some(names: Sequence[str]) -> str:
     """All names, or the first few and the number of the others."""
-    more = len(names) - _MOST_NAMED
-    return join(names) if more <= 0 else f"{', '.join(names[:_MOST_NAMED])} and {more} more"
+    more = len(names) - _MOST_MOVES
+    return join(names) if more <= 0 else f"{', '.join(names[:_MOST_MOVES])} and {more} more"
 
 
 _PLURALS = {
@@ -202,13 +218,13 @@ def _set_words(sharing: FleetSharing, advice: FleetAdvice) -> str:
 def _changes(sharing: FleetSharing) -> list[str]:
     sentences = []
     if sharing.begun:
-        sentences.append(f"Further moves at the shared price: {_moves(sharing.begun)}.")
+        sentences.append(f"Further moves at the shared price: {_move_words(sharing.begun)}.")
     if sharing.ended:
-        sentences.append(f"Moves that no longer belong to the set: {_moves(sharing.ended)}.")
+        sentences.append(f"Moves that no longer belong to the set: {_move_words(sharing.ended)}.")
     return sentences
 
 
-def _moves(moves: list[DatabaseMove]) -> str:
+def _move_words(moves: list[DatabaseMove]) -> str:
     return some([in_words(move) for move in moves])
 
 
@@ -267,3 +283,194 @@ def _risks(sharing: FleetSharing) -> list[str]:
             f"with {most}."
         )
     return sentences
+
+
+_CURVE_PX = 300
+
+
+def curve_figure(advice: FleetAdvice) -> Figure:
+    """A point for each budget, at the cost of its best set, and a ring for the budget that was asked."""
+    points = [
+        f"{money(one.budget_per_month, advice.currency)}: {numbers.percent(one.gain_share)}"
+        for one in advice.curve
+    ]
+    description = f"Gain against budget. {'; '.join(points)}."
+    return Figure("curve", description, lambda look: _curve(advice, look))
+
+
+def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
+    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    x = alt.X(
+        "cost:Q", scale=alt.Scale(nice=True), axis=axis(f"cost ({unit})", tickCount=4 if look.narrow else 8)
+    )
+    y = alt.Y(
+        "gain:Q", scale=alt.Scale(domain=[0, 100]), axis=axis("% of all that could be gained", tickCount=5)
+    )
+    base = plot([_spent(one, advice) for one in advice.curve]).encode(x=x, y=y)
+    colour = look.colour("place-1")
+    layers = [
+        base.mark_line(strokeWidth=1.5, opacity=0.55, interpolate="step-after", color=colour),
+        base.mark_point(filled=True, size=60, opacity=1, color=colour),
+        base.transform_filter("datum.asked").mark_point(
+            size=260, strokeWidth=2, color=look.colour("place-2")
+        ),
+    ]
+    return finish(layers, look, _CURVE_PX, "Gain against cost", right_px=24)
+
+
+def _spent(one: Curve, advice: FleetAdvice) -> dict[str, object]:
+    return {
+        "cost": one.cost_per_month,
+        "gain": 100 * one.gain_share,
+        "asked": one.budget_per_month == advice.budget_per_month,
+    }
+
+
+_LEAST_SHARE = 0.05
+"""Share of the draws from which a move outside the best set is listed."""
+_MOST_NAMED = 3
+
+
+def fleet_document(advice: FleetAdvice) -> list[Block]:
+    """The answer in sentences, then databases, moves, the curve, what is left out, prices and warnings."""
+    budget = Section("Gain against budget", [curve_table(advice)])
+    return [*answer_texts(advice), *sections(advice), budget, *remark_blocks(advice)]
+
+
+def answer_texts(advice: FleetAdvice) -> list[Block]:
+    """Recordings that are not usable, the main sentence, money, and databases with something to say of."""
+    return [
+        *texts(unusable_sentences(advice)[:1], Tone.HEADLINE),
+        *texts(unusable_sentences(advice)[1:], Tone.WARNING),
+        Text(headline(advice), Tone.HEADLINE),
+        *texts([*money_sentences(advice), sharing_sentence(advice)]),
+        *texts([*database_sentences(advice), left_out_sentence(advice)], Tone.WARNING),
+    ]
+
+
+def sections(advice: FleetAdvice) -> list[Block]:
+    """Databases, shared devices, moves, and what is left out."""
+    made = (
+        ("Databases", "databases", [database_table(advice)]),
+        ("Shared devices", "shared", sharing_blocks(advice)),
+        ("How sure each move is", "moves", move_blocks(advice)),
+        ("Left out", "left-out", left_out_blocks(advice)),
+    )
+    return [Section(title, blocks, id=name) for title, name, blocks in made if blocks]
+
+
+def database_table(advice: FleetAdvice) -> Table:
+    """One row for each database, those that gain most first."""
+    figures = ["times\nfaster", "importance", "p99", _unit(advice)]
+    databases = table(["moves"], figures, names=["database"])
+    for database in sorted(
+        advice.databases, key=lambda database: -database.importance * database.option.gain
+    ):
+        option = database.option
+        tone = Tone.PLAIN if option.placement else Tone.QUIET
+        databases.add(
+            database.name,
+            Cell(_moves(database), tone),
+            estimate(option.speedup if option.placement else None, numbers.ratio),
+            figure(database.importance, numbers.printed),
+            estimate(option.p99_us, numbers.microseconds),
+            figure(option.cost_per_month, amount_words),
+        )
+    return databases
+
+
+def move_blocks(advice: FleetAdvice) -> list[Block]:
+    """How often each move is in the best set, those outside it last; nothing without a move."""
+    if not advice.moves:
+        return []
+    move_table = table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
+    shown = [move for move in advice.moves if move.chosen or move.draws_share >= _LEAST_SHARE]
+    for move in shown:
+        share = Cell(numbers.percent(move.draws_share), value=move.draws_share)
+        advised = "yes" if move.chosen else "no"
+        move_table.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
+    text = (
+        f"Share of {advice.draws} draws of all speed-ups from their intervals (seed {advice.seed}) in which "
+        "the best set has the move."
+    )
+    return [move_table, Text(text, Tone.QUIET)]
+
+
+def curve_table(advice: FleetAdvice) -> Table:
+    """The best set for other budgets; that of the asked budget is marked."""
+    curves = table([], [f"budget\n{_unit(advice)}", f"cost\n{_unit(advice)}", "gain"])
+    for point in advice.curve:
+        tone = Tone.HEADLINE if point.budget_per_month == advice.budget_per_month else Tone.PLAIN
+        curves.add(
+            Cell(amount_words(point.budget_per_month), tone, value=point.budget_per_month),
+            Cell(amount_words(point.cost_per_month), tone, value=point.cost_per_month),
+            Cell(numbers.percent(point.gain_share), tone, value=point.gain_share),
+        )
+    return curves
+
+
+def left_out_blocks(advice: FleetAdvice) -> list[Block]:
+    """Each recording that could not be used, with the reason and the fix."""
+    if not advice.left_out:
+        return []
+    left_out_table = table(["reason", "what to do"], [], names=["recording"])
+    for recording in advice.left_out:
+        left_out_table.add(recording.name, recording.problem, recording.fix)
+    return [left_out_table]
+
+
+def remark_blocks(advice: FleetAdvice) -> list[Block]:
+    """Prices, notes and warnings; each names its databases. Warnings of the most databases are in sight."""
+    warnings = sorted(advice.warnings, key=lambda warning: -len(warning.databases))
+    return [
+        *price_texts(advice.prices),
+        *texts([f"Note, {_whose(note, advice)}: {note.text.rstrip('.')}." for note in advice.notes]),
+        *caution_blocks(warning_sentence(warning.text, _whose(warning, advice)) for warning in warnings),
+    ]
+
+
+def _whose(remark: FleetRemark, advice: FleetAdvice) -> str:
+    count = len(remark.databases)
+    if 1 < count == len(advice.databases):
+        return "all databases"
+    return ", ".join(remark.databases) if count <= _MOST_NAMED else f"{count} databases"
+
+
+def _moves(fleet_database: FleetDatabase) -> str:
+    if not fleet_database.option.placement:
+        return "as recorded"
+    along = f"; {moving(fleet_database.option.taken_along)} too" if fleet_database.option.taken_along else ""
+    return f"{moving(fleet_database.option.placement)}{along}"
+
+
+def _tone(chosen: bool) -> Tone:
+    return Tone.PLAIN if chosen else Tone.QUIET
+
+
+def _unit(advice: FleetAdvice) -> str:
+    return f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+
+
+_GAIN = (
+    "The gain of a database is the share of the time of a transaction that a placement saves, times its "
+    "importance. The ring is the budget."
+)
+_FOOTER = "Intervals are 95\u00a0% intervals of predictions. Nothing is measured on the new devices."
+
+
+def fleet_page(advice: FleetAdvice) -> Page:
+    """The answer first, then money, databases, moves, what is left out, and the basis."""
+    from tierwise.report.fleet import curve_figure  # altair takes half a second to import
+
+    count = len(advice.databases)
+    folded = Section("The same as a table", [curve_table(advice)], folded=True)
+    return Page(
+        title=f"advice for {numbers.count(count)} database{'s' if count > 1 else ''}",
+        header=answer_texts(advice),
+        body=[
+            Section("Gain against budget", [curve_figure(advice).block(_GAIN), folded], id="budget"),
+            *sections(advice),
+            Section("Prices, notes and warnings", remark_blocks(advice), id="basis"),
+        ],
+        footer=_FOOTER,
+    )
