@@ -16,9 +16,9 @@ from tierwise.device_models import profiles
 from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.host.disk.stats import DiskStats
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_size_bytes
-from tierwise.report import numbers
 from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Cell, Text, Tone, figure, table
 

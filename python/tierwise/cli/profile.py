@@ -14,6 +14,7 @@ from tierwise.cli.output import Format, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.numbers import size
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.savings import Savings, savings, savings_by_relation
@@ -23,7 +24,6 @@ from tierwise.recording import Day, Observation, Recording, open_source
 from tierwise.recording.breakdown import Breakdown
 from tierwise.report.charts.look import to_png
 from tierwise.report.document import Block, Text
-from tierwise.report.numbers import size
 from tierwise.report.recording.day import day_document, day_page
 from tierwise.report.recording.openmetrics import openmetrics
 from tierwise.report.recording.prediction import usability_texts

@@ -14,8 +14,8 @@ from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.device_models.simulation import Job, Simulation
 from tierwise.device_models.simulation import simulate as run_simulation
+from tierwise.model.numbers import NONE, grouped
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
-from tierwise.report.numbers import NONE, grouped
 from tierwise.results.measurements import Latency
 
 

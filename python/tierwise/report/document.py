@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from tierwise.model import numbers
 from tierwise.model.statistics import Interval
 from tierwise.predict import Estimate
-from tierwise.report import numbers
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from tierwise.fleet import DatabaseMove, FleetAdvice, FleetDatabase, FleetSharing
 from tierwise.fleet.records import Curve, FleetRemark
+from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.model.placement import Role
+from tierwise.model.names import join
+from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import Interval
 from tierwise.model.units import SYMBOLS
-from tierwise.report import numbers
 from tierwise.report.charts.look import Figure, Look, axis, finish, plot
 from tierwise.report.document import (
     Block,
@@ -25,7 +26,6 @@ from tierwise.report.document import (
     table,
     texts,
 )
-from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.money_words import amount_words, cost, money, price_texts
 from tierwise.report.recording.prediction import caution_blocks, moving, warning_sentence
 

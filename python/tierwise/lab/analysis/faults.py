@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from tierwise.advise.deaths import DeathCounts
-from tierwise.advise.durability import Shown, ShownCuts
+from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, median_interval, upper_share
-from tierwise.report import numbers
 from tierwise.results import (
     DeviceDeath,
     DeviceDeaths,
@@ -262,28 +261,6 @@ def _deaths_of(run: RunResult) -> DeviceDeaths:
 def _middle(times_s: Sequence[float | None]) -> float | None:
     known = [time_s for time_s in times_s if time_s is not None]
     return median(known) if known else None
-
-
-def shown_of(rows: Sequence[CutRow], runs: Sequence[RunResult]) -> Shown:
-    """One entry for each row, with the profiles of its placement's devices."""
-    profiles = {
-        (run.engine.name, run.placement): [device.profile for device in run.devices if device.profile]
-        for run in runs
-    }
-    return Shown(
-        cuts=[
-            ShownCuts(
-                engine=row.engine,
-                profiles=profiles[row.engine, row.placement],
-                lies=row.lies,
-                durability=row.durability,
-                durable=row.durable,
-                cuts=row.cuts,
-                harmed=row.harmed,
-            )
-            for row in rows
-        ]
-    )
 
 
 def sentence(row: CutRow) -> str:

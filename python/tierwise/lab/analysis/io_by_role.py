@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 from tierwise.lab.analysis.measures import measured_s
+from tierwise.model import numbers
 from tierwise.model.placement import Role
-from tierwise.report import numbers
 from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult
 
 UNATTRIBUTED = "unattributed"

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tierwise.lab.analysis.measures import lap_part, medians_of
 from tierwise.lab.analysis.rows import Row, Runs, Times, first_of, speedup_of
 from tierwise.lab.analysis.summary import mean_waits
+from tierwise.model import numbers
+from tierwise.model.names import join
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict, median_interval
-from tierwise.report import numbers
-from tierwise.report.moves import join
 from tierwise.results import LapResult, Record, WaitClass
 
 LapKey = tuple[int, str]

@@ -17,7 +17,6 @@ from tierwise.lab.analysis.measures import (
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, mean_half_width, median_interval
-from tierwise.report.moves import Moved
 from tierwise.results import (
     Latency,
     Record,
@@ -25,6 +24,32 @@ from tierwise.results import (
     WaitClass,
     WaitProfile,
 )
+
+Moved = dict[str, list[Role]]
+"""Device -> roles that the baseline keeps elsewhere."""
+
+
+def moved_roles(run: RunResult, baseline: RunResult) -> Moved:
+    """Roles on another device than in the baseline, by their new device.
+
+    Two names for one directory of a real device are the same device.
+    """
+    here, there = _identities(run), _identities(baseline)
+    moved: Moved = {}
+    for role, device in run.role_devices.items():
+        before = baseline.role_devices.get(role)
+        if before is not None and here.get(device, device) != there.get(before, before):
+            moved.setdefault(device, []).append(role)
+    return moved
+
+
+def roles_of(moved: Moved) -> set[Role]:
+    """All roles that moved, to any device."""
+    return {role for roles in moved.values() for role in roles}
+
+
+def _identities(run: RunResult) -> dict[str, str]:
+    return {d.name: d.path for d in run.devices if d.kind == "real" and d.path}
 
 
 def cost_per_month(run: RunResult, among: Collection[str] | None = None) -> float | None:

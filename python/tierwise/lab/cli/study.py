@@ -33,10 +33,10 @@ from tierwise.lab.studies import runner
 from tierwise.lab.studies.options import StudyOptions
 from tierwise.lab.studies.runner.hosts import dask_hosts
 from tierwise.lab.studies.study import plan_runs, points
+from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 from tierwise.model.names import names_in
 from tierwise.model.output_files import own_folder
-from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
 
 DEMO = ["commit-rate", "redo-placement"]

@@ -29,10 +29,10 @@ from tierwise.lab.validation.accuracy import (
 )
 from tierwise.lab.validation.rows import Round
 from tierwise.model.extras import alt, np
+from tierwise.model.numbers import percent
 from tierwise.model.units import significant
 from tierwise.predict.answer import MOST_SPAN
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, shape_legend
-from tierwise.report.numbers import percent
 
 _HEIGHT_PX = 560
 _FIGURES = ("measured", "predicted", "low", "high")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tierwise.lab.analysis.sets import Level, Pair, SetComparison, SetRow
 from tierwise.lab.report.charts.comparison import pairs_figure
+from tierwise.model import numbers
 from tierwise.model.statistics import Interval
-from tierwise.report import numbers
 from tierwise.report.document import (
     Block,
     Cell,

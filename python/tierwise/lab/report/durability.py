@@ -13,8 +13,8 @@ from tierwise.lab.analysis.faults import (
     percent_at_most,
     sentence,
 )
+from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.report import numbers
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot
 from tierwise.report.document import (
     Block,

@@ -8,10 +8,10 @@ from typing import Any
 
 from tierwise.advise import Wear
 from tierwise.advise.setting_moves import SettingMove
+from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.predict.together import Unit
-from tierwise.report import numbers
 from tierwise.report.advice.decision import STATES, choices_of, risk
 from tierwise.report.advice.join import Subject
 from tierwise.report.palette import DARK, LIGHT, ROLE_COLOURS

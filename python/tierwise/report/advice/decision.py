@@ -11,10 +11,10 @@ from typing import Any, Literal
 from tierwise.advise import Advice, Option, Wear
 from tierwise.advise.deaths import deaths_shown
 from tierwise.advise.durability import NOT_TESTED, durability, lost_at_stop
-from tierwise.model.names import capitalized
+from tierwise.model import numbers
+from tierwise.model.names import capitalized, join
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
-from tierwise.report import numbers
 from tierwise.report.advice.join import Subject
 from tierwise.report.document import (
     Block,
@@ -29,7 +29,6 @@ from tierwise.report.document import (
     figure,
     table,
 )
-from tierwise.report.moves import join
 from tierwise.report.recording import decision_words
 from tierwise.report.recording.advice import (
     fastest_sentence,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from tierwise.advise import Advice
+from tierwise.model import numbers
 from tierwise.predict import Estimate
-from tierwise.report import numbers
 
 _WIDTH, _HEIGHT = 480, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 448, 24, 184

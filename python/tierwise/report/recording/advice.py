@@ -10,10 +10,11 @@ from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
 from tierwise.advise.memory_moves import MemoryMove, equal
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
-from tierwise.model.names import capitalized
+from tierwise.model import numbers
+from tierwise.model.names import capitalized, join
+from tierwise.model.placement import ROLE_NAMES
 from tierwise.model.units import SYMBOLS
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
-from tierwise.report import numbers
 from tierwise.report.document import (
     Block,
     Bullets,
@@ -27,7 +28,6 @@ from tierwise.report.document import (
     figure,
     table,
 )
-from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.decision_words import (
     along_words,
     gain_words,

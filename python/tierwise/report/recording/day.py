@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tierwise.advise import DayAdvice, LoadAdvice
+from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.units import SYMBOLS
 from tierwise.predict.timeline import Load, Moment, Timeline
-from tierwise.report import numbers
 from tierwise.report.charts.look import Look, axis, finish, legend, plot
 from tierwise.report.document import (
     Block,

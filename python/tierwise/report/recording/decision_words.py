@@ -10,12 +10,11 @@ from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.filling import Filling
 from tierwise.advise.setting_moves import SettingMove
 from tierwise.advise.space import RoleSpace
-from tierwise.model.names import capitalized
-from tierwise.model.placement import Role
+from tierwise.model import numbers
+from tierwise.model.names import capitalized, join
+from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.predict.usability import Remark
-from tierwise.report import numbers
 from tierwise.report.document import Block, Text, Tone
-from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.money_words import cost, money
 from tierwise.report.recording.prediction import TIME_NAMES, moving, of_what, times
 

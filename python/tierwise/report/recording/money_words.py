@@ -8,8 +8,8 @@ from tierwise.advise import Option
 from tierwise.advise.costs import DeviceBill
 from tierwise.advise.sources import UsedPrice
 from tierwise.device_models.prices import BillPart, MemoryPrice
+from tierwise.model import numbers
 from tierwise.model.units import SYMBOLS
-from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
 
 _CENT = 0.01

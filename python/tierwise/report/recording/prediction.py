@@ -9,15 +9,15 @@ from tierwise.advise import Advice, Caution
 from tierwise.advise.machine_moves import MachineMove
 from tierwise.advise.memory_moves import MemoryMove
 from tierwise.advise.setting_moves import SettingMove
+from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.model.names import capitalized
-from tierwise.model.placement import EVERYTHING, Role, is_relation
+from tierwise.model.names import capitalized, join
+from tierwise.model.placement import EVERYTHING, ROLE_NAMES, Role, is_relation
 from tierwise.model.statistics import Interval
 from tierwise.model.units import SYMBOLS
 from tierwise.predict import RECORDED, Estimate, JointPrediction, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
 from tierwise.predict.usability import Usability
-from tierwise.report import numbers
 from tierwise.report.charts.builders import dot, dot_chart
 from tierwise.report.charts.look import WIDE, Look, zero_x
 from tierwise.report.document import (
@@ -34,7 +34,6 @@ from tierwise.report.document import (
     table,
     texts,
 )
-from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.money_words import cents
 
 MOST_IN_SIGHT = 3

@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
+from tierwise.model import numbers
 from tierwise.model.device_chain import in_words
 from tierwise.model.extras import alt
-from tierwise.model.placement import Role
+from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.predict.savings import EVERYTHING, Saving, Savings
 from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
-from tierwise.report import numbers
 from tierwise.report.charts import look as drawing
 from tierwise.report.charts.builders import Slice, stacked_chart
 from tierwise.report.charts.look import WIDE, Look, percent_x
@@ -29,7 +29,6 @@ from tierwise.report.document import (
     table,
     texts,
 )
-from tierwise.report.moves import ROLE_NAMES
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.prediction import warning_texts
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tierwise.model import numbers
 from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, UsabilityFields
 from tierwise.recording import About, Check, Cost, Observation, Recording, clients_sentence
 from tierwise.recording.observation import PARTS
-from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
 from tierwise.report.recording.prediction import usability_texts, warning_texts
 from tierwise.report.recording.profile import PART_NAMES, finding, profile_tables, role_name

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tierwise.advise.tables import DeviceTables, TableAdvice, TableRow, TableSet
+from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.units import SYMBOLS
 from tierwise.predict import RecordedRun
 from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.relations import Relations, RelationTraffic
-from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.money_words import cents, cost, price_texts
 from tierwise.report.recording.prediction import recorded_sentence, warning_texts

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tierwise.advise import Verification
 from tierwise.advise.differences import Difference, WorkChange
-from tierwise.report import numbers
+from tierwise.model import numbers
+from tierwise.model.names import join
+from tierwise.model.placement import ROLE_NAMES
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
-from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction import (
     caution_blocks,

@@ -19,8 +19,8 @@ from tierwise.lab.report.charts.checks import (
     requests_figure,
 )
 from tierwise.lab.report.charts.laps import levels_figure, ratios_figure
+from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.report import numbers
 from tierwise.report.charts.builders import Slice, dot, dot_chart, one_after_the_other, stacked_chart
 from tierwise.report.charts.look import (
     Figure,

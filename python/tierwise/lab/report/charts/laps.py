@@ -5,9 +5,9 @@ from __future__ import annotations
 from tierwise.lab.analysis.answer import Comparison
 from tierwise.lab.analysis.laps import LapCell, chief_laps
 from tierwise.lab.analysis.sweeps import SweepResult
+from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Bound
-from tierwise.report import numbers
 from tierwise.report.charts.builders import Bar, LinePoint, bar_chart, dot, grouped_dot_chart, line_chart
 from tierwise.report.charts.look import Figure, Look, figure, level_y, log_x, percent_x, ratio_x
 from tierwise.report.palette import placement_names

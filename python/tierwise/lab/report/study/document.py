@@ -11,8 +11,8 @@ from tierwise.lab.analysis.rows import Row
 from tierwise.lab.analysis.sentences import Words
 from tierwise.lab.report.durability import death_blocks, frontier_blocks
 from tierwise.lab.report.study.tables import host_table, lap_table, score_table, speedup, sweep_blocks
+from tierwise.model import numbers
 from tierwise.model.statistics import Interval
-from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
 from tierwise.results.records import WorkloadCheck
 

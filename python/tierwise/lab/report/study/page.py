@@ -33,7 +33,7 @@ from tierwise.lab.report.study.tables import (
     score_table,
     sweep_blocks,
 )
-from tierwise.report import numbers
+from tierwise.model import numbers
 from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
 
 FOOTER = (

@@ -16,8 +16,8 @@ from tierwise.lab.analysis.paper import PaperRow
 from tierwise.lab.analysis.summary import PERCENTILES, Summary
 from tierwise.lab.analysis.sweeps import SweepLine, SweepPoint, SweepResult
 from tierwise.lab.analysis.validity import Validity
+from tierwise.model import numbers
 from tierwise.model.statistics import Bound, Interval, Verdict
-from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
 
 LAP_COLUMNS = (
