@@ -11,7 +11,6 @@ from tierwise.model.extras import alt
 from tierwise.model.names import join
 from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import Interval
-from tierwise.model.units import SYMBOLS
 from tierwise.report.charts.look import Figure, Look, axis, finish, plot
 from tierwise.report.document import (
     Block,
@@ -26,7 +25,7 @@ from tierwise.report.document import (
     table,
     texts,
 )
-from tierwise.report.recording.money_words import amount_words, cost, money, price_texts
+from tierwise.report.recording.decision_words import cost, money, price_texts
 from tierwise.report.recording.prediction import caution_blocks, moving, warning_sentence
 
 _MOST_MOVES = 8
@@ -192,7 +191,7 @@ def sharing_blocks(advice: FleetAdvice) -> list[Block]:
     sharing = advice.sharing
     if sharing is None:
         return []
-    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    unit = numbers.per_month(advice.currency)
     tables = [_devices(sharing, unit), _logs(sharing)] if sharing.devices else []
     return [
         *texts(_changes(sharing)),
@@ -232,7 +231,7 @@ def _devices(sharing: FleetSharing, unit: str) -> Table:
     devices_table = table(["databases"], [f"{unit}\nshared", "separate", "saved"], names=["device"])
     for device in sharing.devices:
         money_cells = [
-            Cell(amount_words(value), value=value)
+            Cell(numbers.amount(value), value=value)
             for value in (device.cost_per_month, device.separate_cost_per_month, device.saved_per_month)
         ]
         devices_table.add(device.name, ", ".join(log.database for log in device.databases), *money_cells)
@@ -299,7 +298,7 @@ def curve_figure(advice: FleetAdvice) -> Figure:
 
 
 def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
-    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    unit = numbers.per_month(advice.currency)
     x = alt.X(
         "cost:Q", scale=alt.Scale(nice=True), axis=axis(f"cost ({unit})", tickCount=4 if look.narrow else 8)
     )
@@ -361,7 +360,7 @@ def sections(advice: FleetAdvice) -> list[Block]:
 
 def database_table(advice: FleetAdvice) -> Table:
     """One row for each database, those that gain most first."""
-    figures = ["times\nfaster", "importance", "p99", _unit(advice)]
+    figures = ["times\nfaster", "importance", "p99", numbers.per_month(advice.currency)]
     databases = table(["moves"], figures, names=["database"])
     for database in sorted(
         advice.databases, key=lambda database: -database.importance * database.option.gain
@@ -374,7 +373,7 @@ def database_table(advice: FleetAdvice) -> Table:
             estimate(option.speedup if option.placement else None, numbers.ratio),
             figure(database.importance, numbers.printed),
             estimate(option.p99_us, numbers.microseconds),
-            figure(option.cost_per_month, amount_words),
+            figure(option.cost_per_month, numbers.amount),
         )
     return databases
 
@@ -398,12 +397,13 @@ def move_blocks(advice: FleetAdvice) -> list[Block]:
 
 def curve_table(advice: FleetAdvice) -> Table:
     """The best set for other budgets; that of the asked budget is marked."""
-    curves = table([], [f"budget\n{_unit(advice)}", f"cost\n{_unit(advice)}", "gain"])
+    unit = numbers.per_month(advice.currency)
+    curves = table([], [f"budget\n{unit}", f"cost\n{unit}", "gain"])
     for point in advice.curve:
         tone = Tone.HEADLINE if point.budget_per_month == advice.budget_per_month else Tone.PLAIN
         curves.add(
-            Cell(amount_words(point.budget_per_month), tone, value=point.budget_per_month),
-            Cell(amount_words(point.cost_per_month), tone, value=point.cost_per_month),
+            Cell(numbers.amount(point.budget_per_month), tone, value=point.budget_per_month),
+            Cell(numbers.amount(point.cost_per_month), tone, value=point.cost_per_month),
             Cell(numbers.percent(point.gain_share), tone, value=point.gain_share),
         )
     return curves
@@ -445,10 +445,6 @@ def _moves(fleet_database: FleetDatabase) -> str:
 
 def _tone(chosen: bool) -> Tone:
     return Tone.PLAIN if chosen else Tone.QUIET
-
-
-def _unit(advice: FleetAdvice) -> str:
-    return f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
 
 
 _GAIN = (

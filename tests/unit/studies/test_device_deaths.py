@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.results_factory import MACHINE, Make, run
-from tierwise.advise import deaths as advised
-from tierwise.advise.deaths import DeathCounts, ShownDeaths
+from tierwise.advise import durability as advised
+from tierwise.advise.durability import DeathCounts, ShownDeaths
 from tierwise.device_models import profiles
 from tierwise.lab import studies
 from tierwise.lab.analysis.answer import build_answer

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from tierwise.advise.deaths import DeathCounts
+from tierwise.advise.durability import DeathCounts
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, median_interval, upper_share

@@ -11,8 +11,6 @@ from tierwise.model.statistics import Interval
 from tierwise.report.document import (
     Block,
     Cell,
-    Column,
-    ColumnKind,
     Page,
     Section,
     Table,
@@ -90,8 +88,8 @@ def _evidence(comparison: SetComparison) -> Iterator[Section]:
 
 def _table(pair: Pair, level: Level) -> Table:
     named = level in ("lap", "role")
-    columns = table([*([level] if named else []), "figure"], ["A", "B", "B over A"]).columns
-    rows = Table([*columns, Column("verdict", ColumnKind.WORDS)], title=LEVELS[level])
+    words = [*([level] if named else []), "figure"]
+    rows = table(words, ["A", "B", "B over A"], LEVELS[level], after=["verdict"])
     for row in pair.of(level):
         ratio = estimate(row.ratio, numbers.ratio)
         cells = [_value(row, row.a), _value(row, row.b), ratio, Cell(row.verdict)]

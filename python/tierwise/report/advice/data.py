@@ -15,7 +15,7 @@ from tierwise.predict.together import Unit
 from tierwise.report.advice.decision import STATES, choices_of, risk
 from tierwise.report.advice.join import Subject
 from tierwise.report.palette import DARK, LIGHT, ROLE_COLOURS
-from tierwise.report.recording.money_words import part_words
+from tierwise.report.recording.decision_words import part_words
 from tierwise.report.recording.tables import listed
 
 _FIGURES = 4

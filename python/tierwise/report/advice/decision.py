@@ -9,8 +9,7 @@ from datetime import date
 from typing import Any, Literal
 
 from tierwise.advise import Advice, Option, Wear
-from tierwise.advise.deaths import deaths_shown
-from tierwise.advise.durability import NOT_TESTED, durability, lost_at_stop
+from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability, lost_at_stop
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import Role
@@ -20,8 +19,6 @@ from tierwise.report.document import (
     Block,
     Bullets,
     Cell,
-    Column,
-    ColumnKind,
     Facts,
     Table,
     Text,
@@ -35,8 +32,14 @@ from tierwise.report.recording.advice import (
     left_out_sentences,
     simpler_sentence,
 )
-from tierwise.report.recording.decision_words import goal_sentence, space_sentences
-from tierwise.report.recording.money_words import LONG_MONTHS, bill_table, months, stale_sentence
+from tierwise.report.recording.decision_words import (
+    LONG_MONTHS,
+    bill_table,
+    goal_sentence,
+    months,
+    space_sentences,
+    stale_sentence,
+)
 from tierwise.report.recording.prediction import (
     advice_cautions,
     bound_sentence,
@@ -263,17 +266,14 @@ def time_table(subject: Subject) -> Table:
 
 def before_and_after(subject: Subject) -> Table:
     """Rate or time, latencies and cost: now, then, and the difference."""
-    names = ("now", "then", "difference")
-    table = Table([Column("figure", ColumnKind.WORDS), *(Column(name, ColumnKind.FIGURE) for name in names)])
+    rows = table(["figure"], ["now", "then", "difference"])
     now, then = subject.advice.recorded, subject.chosen
     if then.once:
-        _shorter(table, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
+        _shorter(rows, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
     else:
-        _add(
-            table, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant
-        )
-        _shorter(table, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
-        _shorter(table, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
+        _add(rows, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant)
+        _shorter(rows, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
+        _shorter(rows, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
     paid, more = subject.now_per_month, subject.cost_per_month(subject.chosen)
     signed = money(subject, more, sign=True)
     shown = (
@@ -281,8 +281,8 @@ def before_and_after(subject: Subject) -> Table:
         if paid is not None
         else ("as today", f"today's {signed}")
     )
-    table.add("Cost a month", *map(Cell, shown), Cell(signed, value=more))
-    return table
+    rows.add("Cost a month", *map(Cell, shown), Cell(signed, value=more))
+    return rows
 
 
 def ladder(subject: Subject) -> list[Block]:
@@ -326,15 +326,14 @@ def basis(subject: Subject) -> list[Block]:
 
 def risks(subject: Subject) -> Table:
     """Each device that holds files after the move: power cut, wear, death."""
-    names = ("holds", "power cut", "worn out", "death of a drive")
-    table = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
+    rows = table([], ["device"], after=["holds", "power cut", "worn out", "death of a drive"])
     worn = {wear.device: wear for wear in subject.wear(subject.chosen)}
     for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
         about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear, date.today())
         name = "recorded devices" if device == RECORDED else device
-        table.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
-    return table
+        rows.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
+    return rows
 
 
 def _wear_out(wear: Wear, today: date) -> str:

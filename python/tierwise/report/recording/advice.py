@@ -13,14 +13,11 @@ from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
-from tierwise.model.units import SYMBOLS
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.report.document import (
     Block,
     Bullets,
     Cell,
-    Column,
-    ColumnKind,
     Table,
     Text,
     Tone,
@@ -30,25 +27,22 @@ from tierwise.report.document import (
 )
 from tierwise.report.recording.decision_words import (
     along_words,
+    bill_table,
+    cost,
     gain_words,
     goal_sentence,
     headline,
+    money,
+    months,
     paid_headline,
+    price_text,
+    price_texts,
     price_words,
     space_sentences,
     together_sentences,
     tried_words,
     unusable_texts,
     volatile_sentence,
-)
-from tierwise.report.recording.money_words import (
-    bill_table,
-    cents,
-    cost,
-    money,
-    months,
-    price_text,
-    price_texts,
 )
 from tierwise.report.recording.prediction import (
     advice_cautions,
@@ -99,10 +93,6 @@ def durability_sentences(advice: Advice) -> list[str]:
     ]
 
 
-def _margin() -> str:
-    return numbers.percent(MARGIN - 1)
-
-
 def fastest_sentence(advice: Advice) -> str:
     """The fastest placement, if it is another, and why it is not recommended."""
     option, fastest, step = advice.decision.option, advice.fastest, advice.step_to_fastest
@@ -118,7 +108,8 @@ def fastest_sentence(advice: Advice) -> str:
         return f"{other}, {_median(advice)}: {gain} {price}."
     if advice.decision.why == "goal":
         return f"{other}, gives {gain} {price}."
-    why = f"Predictions err by {_margin()} in the median, so this is no reason to choose it."
+    margin = numbers.percent(MARGIN - 1)
+    why = f"Predictions err by {margin} in the median, so this is no reason to choose it."
     memory = lost_at_stop(fastest.placement) and not ephemeral(fastest.placement)
     if memory and not lost_at_stop(option.placement):
         why = "It keeps files in memory, which a power cut or a restart loses."
@@ -254,16 +245,9 @@ def _settings_table(advice: Advice, title: str) -> Table:
     once = advice.recorded.once
     gains = gain_headings(advice.run.unit, advice.currency, once)
     figures = (*gains, "may lose", "power cuts\nthat lost")
-    table = Table(
-        [
-            Column("setting", ColumnKind.NAME),
-            *(Column(name) for name in figures),
-            Column("what may be lost", ColumnKind.WORDS),
-        ],
-        title=title,
-    )
+    shown = table([], figures, title, names=["setting"], after=["what may be lost"])
     for move in advice.settings:
-        table.add(
+        shown.add(
             move.setting,
             *gain_cells(move, once),
             "no bound" if move.loses_s is None else figure(move.loses_s, numbers.seconds),
@@ -271,7 +255,7 @@ def _settings_table(advice: Advice, title: str) -> Table:
             move.loses,
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
-    return table
+    return shown
 
 
 def _steps(move: SettingMove) -> str:
@@ -319,11 +303,9 @@ def memory_blocks(advice: Advice, titled: bool = True) -> list[Block]:
 def _memory_table(advice: Advice, title: str) -> Table:
     once = advice.recorded.once
     figures = ("more", "engine's\nbuffer", *gain_headings(advice.run.unit, advice.currency, once))
-    table = Table(
-        [Column("memory", ColumnKind.NAME), *(Column(name) for name in figures), Column("")], title=title
-    )
+    shown = table([], [*figures, ""], title, names=["memory"])
     for move in advice.memory:
-        table.add(
+        shown.add(
             numbers.size(move.memory_bytes),
             figure(move.added_bytes or None, numbers.size),
             numbers.NONE if move.buffer_bytes is None else numbers.size(move.buffer_bytes),
@@ -331,7 +313,7 @@ def _memory_table(advice: Advice, title: str) -> Table:
             "holds all tables and indexes" if move.holds_all else "",
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
-    return table
+    return shown
 
 
 def _comparison(advice: Advice) -> str:
@@ -353,8 +335,8 @@ def _comparison(advice: Advice) -> str:
 
 
 def _cost(move: MemoryMove, moved_per_month: float, currency: str) -> str:
-    symbol = SYMBOLS.get(currency, currency)
-    return f", for {cents(move.cost_per_month or 0.0)} {symbol} a month instead of {cents(moved_per_month)}"
+    then, now = numbers.cents(move.cost_per_month or 0.0), numbers.cents(moved_per_month)
+    return f", for {then} {numbers.symbol(currency)} a month instead of {now}"
 
 
 def machine_blocks(advice: Advice) -> list[Block]:
@@ -387,23 +369,17 @@ def growing_blocks(advice: Advice) -> list[Block]:
     growing = advice.growing
     if growing is None:
         return []
-    table = Table(
-        [
-            Column("what", ColumnKind.NAME),
-            Column("suffices up to\ntimes"),
-            Column(f"{advice.run.unit}/s"),
-        ],
-        title=f"Growth to {growing.factor:g} times the data and the load",
-    )
+    title = f"Growth to {growing.factor:g} times the data and the load"
+    shown = table([], ["suffices up to\ntimes", f"{advice.run.unit}/s"], title, names=["what"])
     for limit in growing.limits:
         is_rate = limit.factor is not None and limit.what not in ("space", "wear")
-        table.add(
+        shown.add(
             name_of(limit),
             _times(growing, limit.factor),
             figure(growing.rate_per_s * (limit.factor or 0) if is_rate else None, numbers.significant),
             tone=Tone.PLAIN if limit.factor is not None else Tone.QUIET,
         )
-    return [*(Text(sentence) for sentence in growing_sentences(advice, growing)), table]
+    return [*(Text(sentence) for sentence in growing_sentences(advice, growing)), shown]
 
 
 def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
@@ -483,7 +459,7 @@ def advice_document(advice: Advice) -> list[Block]:
     if advice.ladder:
         blocks.append(_moves("The ladder: one move after the other", advice.ladder, advice.currency, True))
     if advice.moves:
-        shown = sorted(advice.moves[:_MOST_MOVES], key=_gain, reverse=True)
+        shown = sorted(advice.moves[:_MOST_MOVES], key=lambda move: move.gain_per_s, reverse=True)
         more = len(advice.moves) - len(shown)
         blocks.append(_moves("Each move alone", shown, advice.currency, False))
         blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
@@ -503,7 +479,7 @@ def advice_document(advice: Advice) -> list[Block]:
 
 
 def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Table:
-    unit = f"{SYMBOLS.get(currency, currency)}/month"
+    unit = numbers.per_month(currency)
     figures = ("times faster\nin all" if ladder else "times\nfaster", "this step\n(seeds)", unit, "GB")
     moves_table = table(["move"], [*figures, "more/s\nper GB", f"more/s\nper {unit}"], title)
     for move in moves:
@@ -512,7 +488,7 @@ def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Ta
             f"{', '.join([move.role, *move.along])} to {move.device}",
             estimate(move.prediction.speedup, numbers.ratio),
             estimate(move.step, numbers.ratio),
-            figure(move.cost_per_month, cents),
+            figure(move.cost_per_month, numbers.cents),
             figure(move.size_bytes / 1e9 if move.size_bytes else None, numbers.significant),
             figure(move.gain_per_gb, numbers.significant),
             gain_per_cost,
@@ -539,7 +515,3 @@ def _devices(name: str, option: Option) -> Table:
             months(wear.predicted_months) if wear else numbers.NONE,
         )
     return devices_table
-
-
-def _gain(move: Move) -> float:
-    return move.gain_per_s

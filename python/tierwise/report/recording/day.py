@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from tierwise.advise import DayAdvice, LoadAdvice
 from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.model.units import SYMBOLS
 from tierwise.predict.timeline import Load, Moment, Timeline
 from tierwise.report.charts.look import Look, axis, finish, legend, plot
 from tierwise.report.document import (
@@ -113,7 +112,7 @@ def _answer_words(answer: LoadAdvice) -> str:
 def _answers(day_advice: DayAdvice) -> Table:
     words = ["first move", "best placement"]
     currency = next((answer.advice.currency for answer in day_advice.answers if answer.advice), "")
-    price = f"{SYMBOLS.get(currency, currency)}/month"
+    price = numbers.per_month(currency)
     shown = table(
         words, ["times\nfaster", f"{day_advice.day.unit}/s", "p99", price], "Best placements", ["load"]
     )

@@ -14,7 +14,6 @@ from tierwise.model.extras import alt
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import EVERYTHING, ROLE_NAMES, Role, is_relation
 from tierwise.model.statistics import Interval
-from tierwise.model.units import SYMBOLS
 from tierwise.predict import RECORDED, Estimate, JointPrediction, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
 from tierwise.predict.usability import Usability
@@ -23,8 +22,6 @@ from tierwise.report.charts.look import WIDE, Look, zero_x
 from tierwise.report.document import (
     Block,
     Cell,
-    Column,
-    ColumnKind,
     Section,
     Table,
     Text,
@@ -34,7 +31,6 @@ from tierwise.report.document import (
     table,
     texts,
 )
-from tierwise.report.recording.money_words import cents
 
 MOST_IN_SIGHT = 3
 """Warnings that are shown at once."""
@@ -353,19 +349,17 @@ def answer_table(answers: Sequence[Prediction]) -> Table:
     timed = answers[0].once
     latencies = () if timed else ("p50\nlatency", "p99\nlatency")
     chief = "time" if timed else f"{answers[0].unit}/s"
-    figures = (Column(name) for name in (chief, "times\nfaster", *latencies))
-    words = (Column(name, ColumnKind.WORDS) for name in ("scenario", "time goes to"))
-    table = Table([next(words), *figures, next(words)])
+    rows = table(["scenario"], (chief, "times\nfaster", *latencies), after=["time goes to"])
     for answer in answers:
         shown = [] if timed else [answer.p50_us, answer.p99_us]
-        table.add(
+        rows.add(
             "\n".join(scenario_parts(answer.scenario)),
             chief_figure(answer, timed),
             speedup(answer),
             *(estimate(latency, numbers.microseconds) for latency in shown),
             _times(answer),
         )
-    return table
+    return rows
 
 
 def ranking_table(base: Prediction, ranking: Ranking) -> Table:
@@ -444,7 +438,7 @@ def chief_figure(answer: Prediction, timed: bool) -> Cell:
 
 def gain_headings(unit: str, currency: str, timed: bool) -> list[str]:
     """Headings of :func:`gain_cells`; ``unit`` is what rates count."""
-    money = f"{SYMBOLS.get(currency, currency)}/month"
+    money = numbers.per_month(currency)
     return ["time" if timed else f"{unit}/s", "times\nfaster", "more/s", money]
 
 
@@ -454,7 +448,7 @@ def gain_cells(move: SettingMove | MemoryMove | MachineMove, timed: bool) -> lis
         chief_figure(move.prediction, timed),
         speedup(move.prediction),
         figure(move.gain_per_s, numbers.significant),
-        figure(move.cost_per_month, cents),
+        figure(move.cost_per_month, numbers.cents),
     ]
 
 

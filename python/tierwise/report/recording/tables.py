@@ -8,12 +8,11 @@ from typing import Any
 from tierwise.advise.tables import DeviceTables, TableAdvice, TableRow, TableSet
 from tierwise.model import numbers
 from tierwise.model.placement import Role
-from tierwise.model.units import SYMBOLS
 from tierwise.predict import RecordedRun
 from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.money_words import cents, cost, price_texts
+from tierwise.report.recording.decision_words import cost, price_texts
 from tierwise.report.recording.prediction import recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
 
@@ -73,7 +72,7 @@ def sets_table(
         title: of the table.
         devices: whether to name the device of each, and fewer tables.
     """
-    unit = f"{SYMBOLS.get(advice.currency, advice.currency)}/month"
+    unit = numbers.per_month(advice.currency)
     figures = ["size", "times the\nthroughput", unit, "more/s", f"more/s\nper {unit}"]
     shown = table(["tables and indexes", *(["on"] if devices else [])], figures, title)
     recommended = {id(device.recommended) for device in advice.devices}
@@ -84,7 +83,7 @@ def sets_table(
             *([device] if devices else []),
             figure(table_set.size_bytes, numbers.size),
             estimate(table_set.prediction.speedup, numbers.ratio),
-            figure(table_set.bill.per_month, cents),
+            figure(table_set.bill.per_month, numbers.cents),
             figure(table_set.gain_per_s, numbers.significant),
             "free" if not table_set.bill.per_month else figure(table_set.gain_per_cost, numbers.significant),
         )

@@ -18,10 +18,12 @@ from tierwise.lab.analysis.sentences import Words
 from tierwise.lab.analysis.sweeps import SweepResult
 from tierwise.lab.analysis.validity import Validity
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
-from tierwise.lab.report.study.document import benchmark_table, comparison_table, fault_blocks, reasons
-from tierwise.lab.report.study.tables import (
+from tierwise.lab.report.study.document import (
     LAP_COUNTERS,
+    benchmark_table,
+    comparison_table,
     counter_table,
+    fault_blocks,
     host_table,
     io_table,
     lap_table,
@@ -30,6 +32,7 @@ from tierwise.lab.report.study.tables import (
     overrun_table,
     paper_table,
     placement_proof_table,
+    reasons,
     score_table,
     sweep_blocks,
 )
