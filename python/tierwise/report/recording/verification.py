@@ -63,7 +63,7 @@ def difference_words(difference: Difference) -> tuple[str, str, str]:
         "cores": ("cores", numbers.count),
         "arrivals": ("arrivals a second", numbers.significant),
         "memory": ("memory", numbers.size),
-        "device": (f"device of {role}", _a_request),
+        "device": (f"device of {role}", lambda us: f"{numbers.microseconds(us)} a request"),
         "placement": (f"place of {role}", numbers.significant),
     }
     name, shown = names[difference.kind]
@@ -155,10 +155,6 @@ def _factor(work_change: WorkChange) -> float:
 
 def _times(factor: float) -> str:
     return f"{numbers.ratio(factor)} times"
-
-
-def _a_request(time_us: float) -> str:
-    return f"{numbers.microseconds(time_us)} a request"
 
 
 _UNUSABLE = "The recording after is not usable: it neither confirms the forecast nor refutes it."
