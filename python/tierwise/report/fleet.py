@@ -11,20 +11,8 @@ from tierwise.model.extras import alt
 from tierwise.model.names import join
 from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import Interval
+from tierwise.report import document as doc
 from tierwise.report.charts.look import Figure, Look, axis, finish, plot
-from tierwise.report.document import (
-    Block,
-    Cell,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-    texts,
-)
 from tierwise.report.recording.decision_words import cost, money, price_texts
 from tierwise.report.recording.prediction import caution_blocks, moving, warning_sentence
 
@@ -186,7 +174,7 @@ def sharing_sentence(advice: FleetAdvice) -> str:
     )
 
 
-def sharing_blocks(advice: FleetAdvice) -> list[Block]:
+def sharing_blocks(advice: FleetAdvice) -> list[doc.Block]:
     """What shares which device, at what loss, for what money; which logs share none; the risk."""
     sharing = advice.sharing
     if sharing is None:
@@ -194,16 +182,16 @@ def sharing_blocks(advice: FleetAdvice) -> list[Block]:
     unit = numbers.per_month(advice.currency)
     tables = [_devices(sharing, unit), _logs(sharing)] if sharing.devices else []
     return [
-        *texts(_changes(sharing)),
+        *doc.texts(_changes(sharing)),
         *tables,
         *([_separate(sharing)] if sharing.separate else []),
-        *texts(_risks(sharing), Tone.WARNING),
-        Text(
+        *doc.texts(_risks(sharing), doc.Tone.WARNING),
+        doc.Text(
             f"Each database keeps {numbers.percent(sharing.least_kept)} of its rate or more, and surely "
             "reaches the p99 that it must have. The range of what it keeps is that of the seeds; the error "
             f"of the model is not in it. Joint replays: {sharing.replays}. Other sections describe the set "
             "without sharing.",
-            Tone.QUIET,
+            doc.Tone.QUIET,
         ),
     ]
 
@@ -227,19 +215,19 @@ def _move_words(moves: list[DatabaseMove]) -> str:
     return some([in_words(move) for move in moves])
 
 
-def _devices(sharing: FleetSharing, unit: str) -> Table:
-    devices_table = table(["databases"], [f"{unit}\nshared", "separate", "saved"], names=["device"])
+def _devices(sharing: FleetSharing, unit: str) -> doc.Table:
+    devices_table = doc.table(["databases"], [f"{unit}\nshared", "separate", "saved"], names=["device"])
     for device in sharing.devices:
         money_cells = [
-            Cell(numbers.amount(value), value=value)
+            doc.Cell(numbers.amount(value), value=value)
             for value in (device.cost_per_month, device.separate_cost_per_month, device.saved_per_month)
         ]
         devices_table.add(device.name, ", ".join(log.database for log in device.databases), *money_cells)
     return devices_table
 
 
-def _logs(sharing: FleetSharing) -> Table:
-    logs_table = table(
+def _logs(sharing: FleetSharing) -> doc.Table:
+    logs_table = doc.table(
         ["roles"],
         ["rate/s\nalone", "shared", "kept", "p99\nalone", "p99\nshared"],
         names=["database", "device"],
@@ -250,17 +238,17 @@ def _logs(sharing: FleetSharing) -> Table:
                 log.database,
                 device.name,
                 join(log.roles),
-                estimate(log.rate_alone_per_s, numbers.significant),
-                estimate(log.rate_per_s, numbers.significant),
-                estimate(log.kept, numbers.percent),
-                estimate(log.p99_alone_us, numbers.microseconds),
-                estimate(log.p99_us, numbers.microseconds),
+                doc.estimate(log.rate_alone_per_s, numbers.significant),
+                doc.estimate(log.rate_per_s, numbers.significant),
+                doc.estimate(log.kept, numbers.percent),
+                doc.estimate(log.p99_alone_us, numbers.microseconds),
+                doc.estimate(log.p99_us, numbers.microseconds),
             )
     return logs_table
 
 
-def _separate(sharing: FleetSharing) -> Table:
-    separate_table = table(["why the log shares none"], [], names=["database", "device"])
+def _separate(sharing: FleetSharing) -> doc.Table:
+    separate_table = doc.table(["why the log shares none"], [], names=["database", "device"])
     for log in sharing.separate:
         separate_table.add(log.database, log.device, log.reason)
     return separate_table
@@ -330,24 +318,24 @@ _LEAST_SHARE = 0.05
 _MOST_NAMED = 3
 
 
-def fleet_document(advice: FleetAdvice) -> list[Block]:
+def fleet_document(advice: FleetAdvice) -> list[doc.Block]:
     """The answer in sentences, then databases, moves, the curve, what is left out, prices and warnings."""
-    budget = Section("Gain against budget", [curve_table(advice)])
+    budget = doc.Section("Gain against budget", [curve_table(advice)])
     return [*answer_texts(advice), *sections(advice), budget, *remark_blocks(advice)]
 
 
-def answer_texts(advice: FleetAdvice) -> list[Block]:
+def answer_texts(advice: FleetAdvice) -> list[doc.Block]:
     """Recordings that are not usable, the main sentence, money, and databases with something to say of."""
     return [
-        *texts(unusable_sentences(advice)[:1], Tone.HEADLINE),
-        *texts(unusable_sentences(advice)[1:], Tone.WARNING),
-        Text(headline(advice), Tone.HEADLINE),
-        *texts([*money_sentences(advice), sharing_sentence(advice)]),
-        *texts([*database_sentences(advice), left_out_sentence(advice)], Tone.WARNING),
+        *doc.texts(unusable_sentences(advice)[:1], doc.Tone.HEADLINE),
+        *doc.texts(unusable_sentences(advice)[1:], doc.Tone.WARNING),
+        doc.Text(headline(advice), doc.Tone.HEADLINE),
+        *doc.texts([*money_sentences(advice), sharing_sentence(advice)]),
+        *doc.texts([*database_sentences(advice), left_out_sentence(advice)], doc.Tone.WARNING),
     ]
 
 
-def sections(advice: FleetAdvice) -> list[Block]:
+def sections(advice: FleetAdvice) -> list[doc.Block]:
     """Databases, shared devices, moves, and what is left out."""
     made = (
         ("Databases", "databases", [database_table(advice)]),
@@ -355,76 +343,76 @@ def sections(advice: FleetAdvice) -> list[Block]:
         ("How sure each move is", "moves", move_blocks(advice)),
         ("Left out", "left-out", left_out_blocks(advice)),
     )
-    return [Section(title, blocks, id=name) for title, name, blocks in made if blocks]
+    return [doc.Section(title, blocks, id=name) for title, name, blocks in made if blocks]
 
 
-def database_table(advice: FleetAdvice) -> Table:
+def database_table(advice: FleetAdvice) -> doc.Table:
     """One row for each database, those that gain most first."""
     figures = ["times\nfaster", "importance", "p99", numbers.per_month(advice.currency)]
-    databases = table(["moves"], figures, names=["database"])
+    databases = doc.table(["moves"], figures, names=["database"])
     for database in sorted(
         advice.databases, key=lambda database: -database.importance * database.option.gain
     ):
         option = database.option
-        tone = Tone.PLAIN if option.placement else Tone.QUIET
+        tone = doc.Tone.PLAIN if option.placement else doc.Tone.QUIET
         databases.add(
             database.name,
-            Cell(_moves(database), tone),
-            estimate(option.speedup if option.placement else None, numbers.ratio),
-            figure(database.importance, numbers.printed),
-            estimate(option.p99_us, numbers.microseconds),
-            figure(option.cost_per_month, numbers.amount),
+            doc.Cell(_moves(database), tone),
+            doc.estimate(option.speedup if option.placement else None, numbers.ratio),
+            doc.figure(database.importance, numbers.printed),
+            doc.estimate(option.p99_us, numbers.microseconds),
+            doc.figure(option.cost_per_month, numbers.amount),
         )
     return databases
 
 
-def move_blocks(advice: FleetAdvice) -> list[Block]:
+def move_blocks(advice: FleetAdvice) -> list[doc.Block]:
     """How often each move is in the best set, those outside it last; nothing without a move."""
     if not advice.moves:
         return []
-    move_table = table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
+    move_table = doc.table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
     shown = [move for move in advice.moves if move.chosen or move.draws_share >= _LEAST_SHARE]
     for move in shown:
-        share = Cell(numbers.percent(move.draws_share), value=move.draws_share)
+        share = doc.Cell(numbers.percent(move.draws_share), value=move.draws_share)
         advised = "yes" if move.chosen else "no"
         move_table.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
     text = (
         f"Share of {advice.draws} draws of all speed-ups from their intervals (seed {advice.seed}) in which "
         "the best set has the move."
     )
-    return [move_table, Text(text, Tone.QUIET)]
+    return [move_table, doc.Text(text, doc.Tone.QUIET)]
 
 
-def curve_table(advice: FleetAdvice) -> Table:
+def curve_table(advice: FleetAdvice) -> doc.Table:
     """The best set for other budgets; that of the asked budget is marked."""
     unit = numbers.per_month(advice.currency)
-    curves = table([], [f"budget\n{unit}", f"cost\n{unit}", "gain"])
+    curves = doc.table([], [f"budget\n{unit}", f"cost\n{unit}", "gain"])
     for point in advice.curve:
-        tone = Tone.HEADLINE if point.budget_per_month == advice.budget_per_month else Tone.PLAIN
+        tone = doc.Tone.HEADLINE if point.budget_per_month == advice.budget_per_month else doc.Tone.PLAIN
         curves.add(
-            Cell(numbers.amount(point.budget_per_month), tone, value=point.budget_per_month),
-            Cell(numbers.amount(point.cost_per_month), tone, value=point.cost_per_month),
-            Cell(numbers.percent(point.gain_share), tone, value=point.gain_share),
+            doc.Cell(numbers.amount(point.budget_per_month), tone, value=point.budget_per_month),
+            doc.Cell(numbers.amount(point.cost_per_month), tone, value=point.cost_per_month),
+            doc.Cell(numbers.percent(point.gain_share), tone, value=point.gain_share),
         )
     return curves
 
 
-def left_out_blocks(advice: FleetAdvice) -> list[Block]:
+def left_out_blocks(advice: FleetAdvice) -> list[doc.Block]:
     """Each recording that could not be used, with the reason and the fix."""
     if not advice.left_out:
         return []
-    left_out_table = table(["reason", "what to do"], [], names=["recording"])
+    left_out_table = doc.table(["reason", "what to do"], [], names=["recording"])
     for recording in advice.left_out:
         left_out_table.add(recording.name, recording.problem, recording.fix)
     return [left_out_table]
 
 
-def remark_blocks(advice: FleetAdvice) -> list[Block]:
+def remark_blocks(advice: FleetAdvice) -> list[doc.Block]:
     """Prices, notes and warnings; each names its databases. Warnings of the most databases are in sight."""
     warnings = sorted(advice.warnings, key=lambda warning: -len(warning.databases))
     return [
         *price_texts(advice.prices),
-        *texts([f"Note, {_whose(note, advice)}: {note.text.rstrip('.')}." for note in advice.notes]),
+        *doc.texts([f"Note, {_whose(note, advice)}: {note.text.rstrip('.')}." for note in advice.notes]),
         *caution_blocks(warning_sentence(warning.text, _whose(warning, advice)) for warning in warnings),
     ]
 
@@ -443,8 +431,8 @@ def _moves(fleet_database: FleetDatabase) -> str:
     return f"{moving(fleet_database.option.placement)}{along}"
 
 
-def _tone(chosen: bool) -> Tone:
-    return Tone.PLAIN if chosen else Tone.QUIET
+def _tone(chosen: bool) -> doc.Tone:
+    return doc.Tone.PLAIN if chosen else doc.Tone.QUIET
 
 
 _GAIN = (
@@ -454,19 +442,19 @@ _GAIN = (
 _FOOTER = "Intervals are 95\u00a0% intervals of predictions. Nothing is measured on the new devices."
 
 
-def fleet_page(advice: FleetAdvice) -> Page:
+def fleet_page(advice: FleetAdvice) -> doc.Page:
     """The answer first, then money, databases, moves, what is left out, and the basis."""
     from tierwise.report.fleet import curve_figure  # altair takes half a second to import
 
     count = len(advice.databases)
-    folded = Section("The same as a table", [curve_table(advice)], folded=True)
-    return Page(
+    folded = doc.Section("The same as a table", [curve_table(advice)], folded=True)
+    return doc.Page(
         title=f"advice for {numbers.count(count)} database{'s' if count > 1 else ''}",
         header=answer_texts(advice),
         body=[
-            Section("Gain against budget", [curve_figure(advice).block(_GAIN), folded], id="budget"),
+            doc.Section("Gain against budget", [curve_figure(advice).block(_GAIN), folded], id="budget"),
             *sections(advice),
-            Section("Prices, notes and warnings", remark_blocks(advice), id="basis"),
+            doc.Section("Prices, notes and warnings", remark_blocks(advice), id="basis"),
         ],
         footer=_FOOTER,
     )

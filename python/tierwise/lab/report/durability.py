@@ -15,21 +15,8 @@ from tierwise.lab.analysis.faults import (
 )
 from tierwise.model import numbers
 from tierwise.model.extras import alt
+from tierwise.report import document as doc
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot
-from tierwise.report.document import (
-    Block,
-    Bullets,
-    Cell,
-    Chart,
-    Section,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-    texts,
-)
 from tierwise.report.palette import placement_names
 
 _NONE_MS = 0.3
@@ -108,37 +95,39 @@ CAPTION = (
 )
 
 
-def frontier_blocks(rows: Sequence[CutRow], baseline: str) -> list[Block]:
+def frontier_blocks(rows: Sequence[CutRow], baseline: str) -> list[doc.Block]:
     """For each engine its chart, its table and its sentences."""
     return [_engine(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
 
 
-def frontier_charts(rows: Sequence[CutRow], baseline: str) -> list[Chart]:
+def frontier_charts(rows: Sequence[CutRow], baseline: str) -> list[doc.Chart]:
     """The charts alone."""
     return [_chart(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
 
 
-def frontier_table(rows: Sequence[CutRow], baseline: str) -> Table:
+def frontier_table(rows: Sequence[CutRow], baseline: str) -> doc.Table:
     """One row for each setting on each placement."""
     colours = placement_names(list(dict.fromkeys(row.placement for row in rows)), baseline)
-    frontiers = table(
+    frontiers = doc.table(
         ["placement", "setting"],
         ["cuts", "lost", "oldest\nlost", "damaged", "harmed\nat most", "commits/s", "times", "recovery"],
     )
     for row in rows:
-        tone = Tone.WORSE if row.breaks_promise else Tone.PLAIN
-        below = (Text("frontier", Tone.BETTER),) if row.on_frontier else ()
+        tone = doc.Tone.WORSE if row.breaks_promise else doc.Tone.PLAIN
+        below = (doc.Text("frontier", doc.Tone.BETTER),) if row.on_frontier else ()
         frontiers.add(
-            Cell(row.placement, below=(Text(row.devices, Tone.QUIET),), colour=colours[row.placement]),
-            Cell(row.durability, below=below),
-            figure(row.cuts, numbers.count),
-            Cell(numbers.count(row.lost), tone, value=row.lost),
-            Cell(lost_age(row).replace("at least", "≥") or numbers.NONE, value=row.most_lost_ms),
-            Cell(numbers.count(row.damaged), tone, value=row.damaged),
-            Cell(f"{percent_at_most(row)}\u00a0%", value=row.at_most),
-            estimate(row.rate, numbers.significant),
-            estimate(row.ratio, numbers.ratio),
-            figure(row.recovery_s, numbers.seconds),
+            doc.Cell(
+                row.placement, below=(doc.Text(row.devices, doc.Tone.QUIET),), colour=colours[row.placement]
+            ),
+            doc.Cell(row.durability, below=below),
+            doc.figure(row.cuts, numbers.count),
+            doc.Cell(numbers.count(row.lost), tone, value=row.lost),
+            doc.Cell(lost_age(row).replace("at least", "≥") or numbers.NONE, value=row.most_lost_ms),
+            doc.Cell(numbers.count(row.damaged), tone, value=row.damaged),
+            doc.Cell(f"{percent_at_most(row)}\u00a0%", value=row.at_most),
+            doc.estimate(row.rate, numbers.significant),
+            doc.estimate(row.ratio, numbers.ratio),
+            doc.figure(row.recovery_s, numbers.seconds),
         )
     return frontiers
 
@@ -147,21 +136,21 @@ def _engines(rows: Sequence[CutRow]) -> list[str]:
     return list(dict.fromkeys(row.engine for row in rows))
 
 
-def _engine(name: str, rows: Sequence[CutRow], baseline: str) -> Section:
+def _engine(name: str, rows: Sequence[CutRow], baseline: str) -> doc.Section:
     damage = [f"{row.durability} on {row.placement}: {row.damage}" for row in rows if row.damage]
     early = dict.fromkeys(problem for row in rows for problem in row.problems)
     blocks = [
         _chart(name, rows, baseline),
         frontier_table(rows, baseline),
-        Bullets([sentence(row) for row in rows]),
-        *texts(damage, Tone.QUIET),
-        *texts(early, Tone.WARNING),
+        doc.Bullets([sentence(row) for row in rows]),
+        *doc.texts(damage, doc.Tone.QUIET),
+        *doc.texts(early, doc.Tone.WARNING),
     ]
-    return Section(name, blocks, id=f"cuts-{name}")
+    return doc.Section(name, blocks, id=f"cuts-{name}")
 
 
-def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> Chart:
-    return Chart(
+def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> doc.Chart:
+    return doc.Chart(
         f"frontier-{engine}",
         described_frontier(rows),
         lambda look: frontier_chart(rows, baseline, look),
@@ -169,33 +158,33 @@ def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> Chart:
     )
 
 
-def death_blocks(rows: Sequence[DeathRow]) -> list[Block]:
+def death_blocks(rows: Sequence[DeathRow]) -> list[doc.Block]:
     """For each engine its table, its sentences, and what its messages said."""
     return [_deaths_of(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)]
 
 
-def death_table(rows: Sequence[DeathRow]) -> Table:
+def death_table(rows: Sequence[DeathRow]) -> doc.Table:
     """One row for each role."""
     counted = ["deaths", "as\nit is", "after\na step", "never", "lost", "most\nlost", "damaged"]
-    deaths = table(["role"], [*counted, "load\nran on", "start"])
+    deaths = doc.table(["role"], [*counted, "load\nran on", "start"])
     for row in rows:
         worst = row.most_lost / row.owed if row.lost else None
         deaths.add(
-            Cell(row.role, Tone.WORSE if row.never or row.damaged else Tone.PLAIN),
-            figure(row.deaths, numbers.count),
-            figure(row.as_is, numbers.count),
-            figure(row.salvaged, numbers.count),
-            figure(row.never, numbers.count),
-            figure(row.lost, numbers.count),
-            figure(worst, numbers.percent),
-            figure(row.damaged, numbers.count),
-            figure(row.ran_on, numbers.count),
-            figure(row.recovery_s, numbers.seconds),
+            doc.Cell(row.role, doc.Tone.WORSE if row.never or row.damaged else doc.Tone.PLAIN),
+            doc.figure(row.deaths, numbers.count),
+            doc.figure(row.as_is, numbers.count),
+            doc.figure(row.salvaged, numbers.count),
+            doc.figure(row.never, numbers.count),
+            doc.figure(row.lost, numbers.count),
+            doc.figure(worst, numbers.percent),
+            doc.figure(row.damaged, numbers.count),
+            doc.figure(row.ran_on, numbers.count),
+            doc.figure(row.recovery_s, numbers.seconds),
         )
     return deaths
 
 
-def _deaths_of(name: str, rows: Sequence[DeathRow]) -> Section:
+def _deaths_of(name: str, rows: Sequence[DeathRow]) -> doc.Section:
     messages = [f"{row.role}, started as it is: {row.refused}" for row in rows if row.refused]
     messages += [
         f"{row.role}, afterwards: {row.damage}" for row in rows if row.damage and row.damage != row.refused
@@ -203,8 +192,8 @@ def _deaths_of(name: str, rows: Sequence[DeathRow]) -> Section:
     early = dict.fromkeys(problem for row in rows for problem in row.problems)
     blocks = [
         death_table(rows),
-        Bullets([death_sentence(row) for row in rows]),
-        *texts(messages, Tone.QUIET),
-        *texts(early, Tone.WARNING),
+        doc.Bullets([death_sentence(row) for row in rows]),
+        *doc.texts(messages, doc.Tone.QUIET),
+        *doc.texts(early, doc.Tone.WARNING),
     ]
-    return Section(name, blocks, id=f"deaths-{name}")
+    return doc.Section(name, blocks, id=f"deaths-{name}")

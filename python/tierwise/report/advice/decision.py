@@ -14,18 +14,8 @@ from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
+from tierwise.report import document as doc
 from tierwise.report.advice.join import Subject
-from tierwise.report.document import (
-    Block,
-    Bullets,
-    Cell,
-    Facts,
-    Table,
-    Text,
-    Tone,
-    figure,
-    table,
-)
 from tierwise.report.recording import decision_words
 from tierwise.report.recording.advice import (
     fastest_sentence,
@@ -211,37 +201,37 @@ def headline(subject: Subject) -> str:
     return decision_words.headline(subject.advice, price, interval=False)
 
 
-def unusable(subject: Subject) -> list[Block]:
+def unusable(subject: Subject) -> list[doc.Block]:
     """What stands above everything if the recording is not usable."""
     return decision_words.unusable_texts(subject.advice.usable, subject.advice.remarks)
 
 
-def sentences(subject: Subject) -> list[Block]:
+def sentences(subject: Subject) -> list[doc.Block]:
     """Why to stay, or the interval and bound; what goes with the move, the goal, and what was left out."""
     chosen, advice, option = subject.chosen, subject.advice, subject.option
-    blocks: list[Block] = []
+    blocks: list[doc.Block] = []
     if advice.instead:
-        blocks.append(Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
+        blocks.append(doc.Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
     elif advice.decision.stays:
-        blocks.append(Text(capitalized(decision_words.staying(advice)[1])))
+        blocks.append(doc.Text(capitalized(decision_words.staying(advice)[1])))
     if subject.placement and chosen.speedup and not chosen.bounds_only:
         blocks.append(
-            Text(capitalized(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
+            doc.Text(capitalized(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
         )
     if subject.placement and chosen.bound:
-        blocks.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
+        blocks.append(doc.Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
     if volatile := decision_words.volatile_sentence(advice):
-        blocks.append(Text(volatile, Tone.WARNING))
-    blocks += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
-    blocks += [Text(sentence, Tone.WARNING) for sentence in space_sentences(advice)]
+        blocks.append(doc.Text(volatile, doc.Tone.WARNING))
+    blocks += [doc.Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
+    blocks += [doc.Text(sentence, doc.Tone.WARNING) for sentence in space_sentences(advice)]
     if option.taken_along:
         along = moving(option.taken_along)
-        blocks.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
+        blocks.append(doc.Text(f"Move {along} too, so that the rent of the recorded volume ends."))
     compared = [fastest_sentence(advice), simpler_sentence(advice)]
     if subject.bends_to_goal:
         compared.append(_without_goal(advice))
     others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice.prices)]
-    blocks += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
+    blocks += [doc.Text(sentence, doc.Tone.QUIET) for sentence in others if sentence]
     return blocks
 
 
@@ -253,20 +243,20 @@ def _without_goal(advice: Advice) -> str:
     return f"Without the goal: move {moving(best.placement)}: {gain} {price}."
 
 
-def time_table(subject: Subject) -> Table:
+def time_table(subject: Subject) -> doc.Table:
     """Where the recorded time of the sessions goes, and what would shorten the greatest parts."""
-    times = table(["part", "what would shorten it"], ["share"])
+    times = doc.table(["part", "what would shorten it"], ["share"])
     for share in subject.advice.decision.time:
         if share.share >= _LEAST_SHOWN:
             times.add(
-                decision_words.part_name(share.part), share.remedy, figure(share.share, numbers.percent)
+                decision_words.part_name(share.part), share.remedy, doc.figure(share.share, numbers.percent)
             )
     return times
 
 
-def before_and_after(subject: Subject) -> Table:
+def before_and_after(subject: Subject) -> doc.Table:
     """Rate or time, latencies and cost: now, then, and the difference."""
-    rows = table(["figure"], ["now", "then", "difference"])
+    rows = doc.table(["figure"], ["now", "then", "difference"])
     now, then = subject.advice.recorded, subject.chosen
     if then.once:
         _shorter(rows, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
@@ -281,11 +271,11 @@ def before_and_after(subject: Subject) -> Table:
         if paid is not None
         else ("as today", f"today's {signed}")
     )
-    rows.add("Cost a month", *map(Cell, shown), Cell(signed, value=more))
+    rows.add("Cost a month", *map(doc.Cell, shown), doc.Cell(signed, value=more))
     return rows
 
 
-def ladder(subject: Subject) -> list[Block]:
+def ladder(subject: Subject) -> list[doc.Block]:
     """Every step of the ladder, with what each adds."""
     if not subject.steps:
         return []
@@ -299,15 +289,15 @@ def ladder(subject: Subject) -> list[Block]:
             else "no further cost"
         )
         steps.append(f"{capitalized(moving(step.moved))}: {gain} times in all, {price}")
-    return [Bullets(steps)]
+    return [doc.Bullets(steps)]
 
 
-def bill(subject: Subject) -> list[Block]:
+def bill(subject: Subject) -> list[doc.Block]:
     """Each part of what the placement costs a month; nothing if it costs nothing."""
     return [bill_table("", subject.option, subject.advice.currency)] if subject.option.bills else []
 
 
-def basis(subject: Subject) -> list[Block]:
+def basis(subject: Subject) -> list[doc.Block]:
     """The recording, how well it is reproduced, the model's error, and every warning."""
     advice, chosen = subject.advice, subject.chosen
     run = advice.run
@@ -321,12 +311,16 @@ def basis(subject: Subject) -> list[Block]:
         "Placements": f"{many} simulated, the advised ones under {chosen.seeds} seeds",
     }
     notes = [*subject.survey.notes, *chosen.notes]
-    return [Facts(facts), *advice_cautions(advice), Bullets([f"{capitalized(note)}." for note in notes])]
+    return [
+        doc.Facts(facts),
+        *advice_cautions(advice),
+        doc.Bullets([f"{capitalized(note)}." for note in notes]),
+    ]
 
 
-def risks(subject: Subject) -> Table:
+def risks(subject: Subject) -> doc.Table:
     """Each device that holds files after the move: power cut, wear, death."""
-    rows = table([], ["device"], after=["holds", "power cut", "worn out", "death of a drive"])
+    rows = doc.table([], ["device"], after=["holds", "power cut", "worn out", "death of a drive"])
     worn = {wear.device: wear for wear in subject.wear(subject.chosen)}
     for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
         about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
@@ -360,49 +354,51 @@ def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[Role
 
 
 def _add(
-    table: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+    table: doc.Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
 ) -> None:
     change = _ratio(then, now, ("times as many", "no difference", "of today's"))
     table.add(name, _plain(now, shown), _estimate(then, shown), change)
 
 
 def _shorter(
-    table: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+    table: doc.Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
 ) -> None:
     table.add(name, _plain(now, shown), _estimate(then, shown), _ratio_of_times(now, then))
 
 
-def _ratio(above: Estimate | None, below: Estimate | None, words: tuple[str, str, str]) -> Cell:
+def _ratio(above: Estimate | None, below: Estimate | None, words: tuple[str, str, str]) -> doc.Cell:
     if above is None or below is None or below.value <= 0:
-        return Cell(numbers.NONE)
+        return doc.Cell(numbers.NONE)
     low, value, high = (end / below.value for end in (above.low, above.value, above.high))
     if 1 / _SAME < value < _SAME:
-        return Cell(words[1])
-    ends = Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", Tone.QUIET)
-    return Cell(f"{numbers.ratio(value)} {words[0]}", Tone.BETTER if value > 1 else Tone.WORSE, (ends,))
+        return doc.Cell(words[1])
+    ends = doc.Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", doc.Tone.QUIET)
+    return doc.Cell(
+        f"{numbers.ratio(value)} {words[0]}", doc.Tone.BETTER if value > 1 else doc.Tone.WORSE, (ends,)
+    )
 
 
-def _ratio_of_times(now: Estimate | None, then: Estimate | None) -> Cell:
+def _ratio_of_times(now: Estimate | None, then: Estimate | None) -> doc.Cell:
     if now is None or then is None or min(now.value, then.low) <= 0:
-        return Cell(numbers.NONE)
+        return doc.Cell(numbers.NONE)
     if then.value <= now.value:
         low, value, high = (now.value / end for end in (then.high, then.value, then.low))
-        word, tone = "times shorter", Tone.BETTER
+        word, tone = "times shorter", doc.Tone.BETTER
     else:
         low, value, high = (end / now.value for end in (then.low, then.value, then.high))
-        word, tone = "times longer", Tone.WORSE
+        word, tone = "times longer", doc.Tone.WORSE
     if value < _SAME:
-        return Cell("no difference")
-    ends = Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", Tone.QUIET)
-    return Cell(f"{numbers.ratio(value)} {word}", tone, (ends,))
+        return doc.Cell("no difference")
+    ends = doc.Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", doc.Tone.QUIET)
+    return doc.Cell(f"{numbers.ratio(value)} {word}", tone, (ends,))
 
 
-def _plain(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
-    return Cell(numbers.NONE) if figure is None else Cell(shown(figure.value), value=figure.value)
+def _plain(figure: Estimate | None, shown: Callable[[float], str]) -> doc.Cell:
+    return doc.Cell(numbers.NONE) if figure is None else doc.Cell(shown(figure.value), value=figure.value)
 
 
-def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
+def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> doc.Cell:
     if figure is None:
-        return Cell(numbers.NONE)
-    ends = Text(f"likely {shown(figure.low)} to {shown(figure.high)}", Tone.QUIET)
-    return Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)
+        return doc.Cell(numbers.NONE)
+    ends = doc.Text(f"likely {shown(figure.low)} to {shown(figure.high)}", doc.Tone.QUIET)
+    return doc.Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)

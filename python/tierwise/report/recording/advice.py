@@ -14,17 +14,7 @@ from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
-from tierwise.report.document import (
-    Block,
-    Bullets,
-    Cell,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-)
+from tierwise.report import document as doc
 from tierwise.report.recording.decision_words import (
     along_words,
     bill_table,
@@ -227,7 +217,7 @@ _CAUTION = (
 )
 
 
-def setting_blocks(advice: Advice, titled: bool = True) -> list[Block]:
+def setting_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
     """Each setting with its gain and what may be lost, then how to set it; nothing without one."""
     if not advice.settings:
         return []
@@ -235,25 +225,25 @@ def setting_blocks(advice: Advice, titled: bool = True) -> list[Block]:
     steps = [_steps(move) for move in advice.settings if move.worthwhile]
     return [
         _settings_table(advice, SETTINGS_TITLE if titled else ""),
-        Text(_CAUTION, Tone.QUIET),
-        *([Text(f"{capitalized(SETTINGS_UNCALIBRATED)}.", Tone.QUIET)] if untried else []),
-        *([Bullets(steps)] if steps else []),
+        doc.Text(_CAUTION, doc.Tone.QUIET),
+        *([doc.Text(f"{capitalized(SETTINGS_UNCALIBRATED)}.", doc.Tone.QUIET)] if untried else []),
+        *([doc.Bullets(steps)] if steps else []),
     ]
 
 
-def _settings_table(advice: Advice, title: str) -> Table:
+def _settings_table(advice: Advice, title: str) -> doc.Table:
     once = advice.recorded.once
     gains = gain_headings(advice.run.unit, advice.currency, once)
     figures = (*gains, "may lose", "power cuts\nthat lost")
-    shown = table([], figures, title, names=["setting"], after=["what may be lost"])
+    shown = doc.table([], figures, title, names=["setting"], after=["what may be lost"])
     for move in advice.settings:
         shown.add(
             move.setting,
             *gain_cells(move, once),
-            "no bound" if move.loses_s is None else figure(move.loses_s, numbers.seconds),
+            "no bound" if move.loses_s is None else doc.figure(move.loses_s, numbers.seconds),
             _cuts(move),
             move.loses,
-            tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
+            tone=doc.Tone.PLAIN if move.worthwhile else doc.Tone.QUIET,
         )
     return shown
 
@@ -274,12 +264,14 @@ def _steps(move: SettingMove) -> str:
     return " ".join(filter(None, [*sentences, f"Source: {move.source}"]))
 
 
-def _cuts(move: SettingMove) -> Cell:
+def _cuts(move: SettingMove) -> doc.Cell:
     """``75 of 80`` with the interval of the share."""
     measured = move.measured
     if measured is None:
-        return Cell("not tested")
-    return Cell(f"{measured.harmed} of {measured.cuts}", below=(Text(_share(measured), Tone.QUIET),))
+        return doc.Cell("not tested")
+    return doc.Cell(
+        f"{measured.harmed} of {measured.cuts}", below=(doc.Text(_share(measured), doc.Tone.QUIET),)
+    )
 
 
 def _share(harm: MeasuredHarm) -> str:
@@ -289,29 +281,29 @@ def _share(harm: MeasuredHarm) -> str:
 MEMORY_TITLE = "Memory instead"
 
 
-def memory_blocks(advice: Advice, titled: bool = True) -> list[Block]:
+def memory_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
     """Each size of memory with its gain and price, and how it compares with the move; nothing without one."""
     if not advice.memory:
         return []
     return [
         _memory_table(advice, MEMORY_TITLE if titled else ""),
-        Text(_comparison(advice)),
+        doc.Text(_comparison(advice)),
         *([price_text("memory", advice.memory_price)] if advice.memory_price else []),
     ]
 
 
-def _memory_table(advice: Advice, title: str) -> Table:
+def _memory_table(advice: Advice, title: str) -> doc.Table:
     once = advice.recorded.once
     figures = ("more", "engine's\nbuffer", *gain_headings(advice.run.unit, advice.currency, once))
-    shown = table([], [*figures, ""], title, names=["memory"])
+    shown = doc.table([], [*figures, ""], title, names=["memory"])
     for move in advice.memory:
         shown.add(
             numbers.size(move.memory_bytes),
-            figure(move.added_bytes or None, numbers.size),
+            doc.figure(move.added_bytes or None, numbers.size),
             numbers.NONE if move.buffer_bytes is None else numbers.size(move.buffer_bytes),
             *gain_cells(move, once),
             "holds all tables and indexes" if move.holds_all else "",
-            tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
+            tone=doc.Tone.PLAIN if move.worthwhile else doc.Tone.QUIET,
         )
     return shown
 
@@ -339,47 +331,47 @@ def _cost(move: MemoryMove, moved_per_month: float, currency: str) -> str:
     return f", for {then} {numbers.symbol(currency)} a month instead of {now}"
 
 
-def machine_blocks(advice: Advice) -> list[Block]:
+def machine_blocks(advice: Advice) -> list[doc.Block]:
     """Each other machine with its gain and price; nothing without one."""
     if advice.instance is None:
         return []
     if not advice.machines:
-        return [Text(f"No machine larger than {advice.instance.name} is known: name it with --instance.")]
+        return [doc.Text(f"No machine larger than {advice.instance.name} is known: name it with --instance.")]
     once = advice.recorded.once
     figures = ["vCPUs", "GiB", *gain_headings(advice.run.unit, advice.currency, once)]
     moved = any(move.with_moves for move in advice.machines)
     figures += ["with the\nmoves"] if moved else []
-    machine_table = table(["machine"], figures, "Machine instead")
+    machine_table = doc.table(["machine"], figures, "Machine instead")
     for move in advice.machines:
         machine_table.add(
             move.instance,
-            figure(move.vcpus, numbers.significant),
-            figure(move.memory_gib, numbers.significant),
+            doc.figure(move.vcpus, numbers.significant),
+            doc.figure(move.memory_gib, numbers.significant),
             *gain_cells(move, once),
             *([chief_figure(move.with_moves, once) if move.with_moves else numbers.NONE] if moved else []),
-            tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
+            tone=doc.Tone.PLAIN if move.worthwhile else doc.Tone.QUIET,
         )
     text = f"Compared with {advice.instance.name}, every file where it is: rent more a month."
-    blocks: list[Block] = [machine_table, Text(text, Tone.QUIET)]
+    blocks: list[doc.Block] = [machine_table, doc.Text(text, doc.Tone.QUIET)]
     return blocks
 
 
-def growing_blocks(advice: Advice) -> list[Block]:
+def growing_blocks(advice: Advice) -> list[doc.Block]:
     """The answer to the first limit, then at which growth each resource no longer suffices."""
     growing = advice.growing
     if growing is None:
         return []
     title = f"Growth to {growing.factor:g} times the data and the load"
-    shown = table([], ["suffices up to\ntimes", f"{advice.run.unit}/s"], title, names=["what"])
+    shown = doc.table([], ["suffices up to\ntimes", f"{advice.run.unit}/s"], title, names=["what"])
     for limit in growing.limits:
         is_rate = limit.factor is not None and limit.what not in ("space", "wear")
         shown.add(
             name_of(limit),
             _times(growing, limit.factor),
-            figure(growing.rate_per_s * (limit.factor or 0) if is_rate else None, numbers.significant),
-            tone=Tone.PLAIN if limit.factor is not None else Tone.QUIET,
+            doc.figure(growing.rate_per_s * (limit.factor or 0) if is_rate else None, numbers.significant),
+            tone=doc.Tone.PLAIN if limit.factor is not None else doc.Tone.QUIET,
         )
-    return [*(Text(sentence) for sentence in growing_sentences(advice, growing)), shown]
+    return [*(doc.Text(sentence) for sentence in growing_sentences(advice, growing)), shown]
 
 
 def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
@@ -449,20 +441,20 @@ def _times(growing: Growing, factor: float | None) -> str:
 _MOST_MOVES = 12
 
 
-def advice_document(advice: Advice) -> list[Block]:
+def advice_document(advice: Advice) -> list[doc.Block]:
     """Whether it may be followed, the decision; then the ladder, single moves, its devices, and warnings."""
     decision = advice.decision
-    blocks: list[Block] = unusable_texts(advice.usable, advice.remarks)
-    blocks += [Text(first_sentence(advice), Tone.HEADLINE)]
-    blocks += [Text(sentence) for sentence in further_sentences(advice)]
-    blocks.append(Text(f"Recorded: {recorded_sentence(advice.run)}"))
+    blocks: list[doc.Block] = unusable_texts(advice.usable, advice.remarks)
+    blocks += [doc.Text(first_sentence(advice), doc.Tone.HEADLINE)]
+    blocks += [doc.Text(sentence) for sentence in further_sentences(advice)]
+    blocks.append(doc.Text(f"Recorded: {recorded_sentence(advice.run)}"))
     if advice.ladder:
         blocks.append(_moves("The ladder: one move after the other", advice.ladder, advice.currency, True))
     if advice.moves:
         shown = sorted(advice.moves[:_MOST_MOVES], key=lambda move: move.gain_per_s, reverse=True)
         more = len(advice.moves) - len(shown)
         blocks.append(_moves("Each move alone", shown, advice.currency, False))
-        blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
+        blocks += [doc.Text(f"{more} more in --format json", doc.Tone.QUIET)] if more else []
     blocks += [*setting_blocks(advice), *memory_blocks(advice), *machine_blocks(advice)]
     blocks += growing_blocks(advice)
     blocks += tables_blocks(advice.tables) if advice.tables else []
@@ -472,35 +464,37 @@ def advice_document(advice: Advice) -> list[Block]:
     for name, option in options.items():
         if not option.stays:
             blocks += [_devices(name, option), bill_table("What it costs a month", option, advice.currency)]
-    blocks += [Text(sentence) for sentence in durability_sentences(advice)]
+    blocks += [doc.Text(sentence) for sentence in durability_sentences(advice)]
     blocks += price_texts(advice.prices)
-    blocks += [Text(f"Note: {note}.", Tone.QUIET) for note in advice.notes]
+    blocks += [doc.Text(f"Note: {note}.", doc.Tone.QUIET) for note in advice.notes]
     return [*blocks, *notes([decision.prediction]), *advice_cautions(advice)]
 
 
-def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Table:
+def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> doc.Table:
     unit = numbers.per_month(currency)
     figures = ("times faster\nin all" if ladder else "times\nfaster", "this step\n(seeds)", unit, "GB")
-    moves_table = table(["move"], [*figures, "more/s\nper GB", f"more/s\nper {unit}"], title)
+    moves_table = doc.table(["move"], [*figures, "more/s\nper GB", f"more/s\nper {unit}"], title)
     for move in moves:
-        gain_per_cost = figure(move.gain_per_cost, numbers.significant) if move.cost_per_month > 0 else "free"
+        gain_per_cost = (
+            doc.figure(move.gain_per_cost, numbers.significant) if move.cost_per_month > 0 else "free"
+        )
         moves_table.add(
             f"{', '.join([move.role, *move.along])} to {move.device}",
-            estimate(move.prediction.speedup, numbers.ratio),
-            estimate(move.step, numbers.ratio),
-            figure(move.cost_per_month, numbers.cents),
-            figure(move.size_bytes / 1e9 if move.size_bytes else None, numbers.significant),
-            figure(move.gain_per_gb, numbers.significant),
+            doc.estimate(move.prediction.speedup, numbers.ratio),
+            doc.estimate(move.step, numbers.ratio),
+            doc.figure(move.cost_per_month, numbers.cents),
+            doc.figure(move.size_bytes / 1e9 if move.size_bytes else None, numbers.significant),
+            doc.figure(move.gain_per_gb, numbers.significant),
             gain_per_cost,
-            tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
+            tone=doc.Tone.PLAIN if move.worthwhile else doc.Tone.QUIET,
         )
     return moves_table
 
 
-def _devices(name: str, option: Option) -> Table:
+def _devices(name: str, option: Option) -> doc.Table:
     """Each new device of a placement: its roles, size, written volume and lifetime."""
     figures = ["GB", "TB written\na month", "worn out\nafter", "at the\npredicted rate"]
-    devices_table = table(["device", "holds"], figures, name)
+    devices_table = doc.table(["device", "holds"], figures, name)
     worn = {wear.device: wear for wear in option.wear}
     places = {**option.placement, **option.taken_along}
     for device, size_bytes in option.size_bytes.items():
@@ -509,8 +503,8 @@ def _devices(name: str, option: Option) -> Table:
         devices_table.add(
             device,
             ", ".join(roles),
-            figure(size_bytes / 1e9, numbers.significant),
-            figure(wear.written_bytes_per_month / _TB if wear else None, numbers.significant),
+            doc.figure(size_bytes / 1e9, numbers.significant),
+            doc.figure(wear.written_bytes_per_month / _TB if wear else None, numbers.significant),
             months(wear.months) if wear else numbers.NONE,
             months(wear.predicted_months) if wear else numbers.NONE,
         )

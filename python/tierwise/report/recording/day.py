@@ -9,22 +9,8 @@ from tierwise.advise import DayAdvice, LoadAdvice
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.predict.timeline import Load, Moment, Timeline
+from tierwise.report import document as doc
 from tierwise.report.charts.look import Look, axis, finish, legend, plot
-from tierwise.report.document import (
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnKind,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-)
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.advice import first_sentence
 from tierwise.report.recording.decision_words import unusable_texts
@@ -39,52 +25,58 @@ from tierwise.report.recording.prediction import (
 _NOTHING = "nothing"
 
 
-def day_advice_document(day_advice: DayAdvice) -> list[Block]:
+def day_advice_document(day_advice: DayAdvice) -> list[doc.Block]:
     """Whether the loads agree, the advice for each, the timeline, and warnings."""
     given = [answer.advice for answer in day_advice.answers if answer.advice]
     cautions = dict.fromkeys(caution.text for advice in given for caution in advice.warnings)
     return [
         *_unusable(day_advice),
-        Text(agreement_sentence(day_advice), Tone.HEADLINE),
+        doc.Text(agreement_sentence(day_advice), doc.Tone.HEADLINE),
         *(
-            Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
+            doc.Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
             for answer in day_advice.answers
         ),
         _answers(day_advice),
         *(
             []
             if day_advice.same_best
-            else [Text("The best placements differ: compare them at each load above.")]
+            else [doc.Text("The best placements differ: compare them at each load above.")]
         ),
-        Text(day_sentence(day_advice.day)),
-        Text(f"Everything about one of them: tierwise advise {day_advice.day.folder}/RECORDING.", Tone.QUIET),
+        doc.Text(day_sentence(day_advice.day)),
+        doc.Text(
+            f"Everything about one of them: tierwise advise {day_advice.day.folder}/RECORDING.",
+            doc.Tone.QUIET,
+        ),
         *timeline_blocks(day_advice.day),
         *day_warnings(day_advice.day),
         *caution_blocks(map(warning_sentence, cautions)),
     ]
 
 
-def day_advice_section(day_advice: DayAdvice) -> list[Block]:
+def day_advice_section(day_advice: DayAdvice) -> list[doc.Block]:
     """What the advice page of its peak shows of a day: whether its loads agree, and its timeline."""
     return [
-        Text(agreement_sentence(day_advice)),
+        doc.Text(agreement_sentence(day_advice)),
         _answers(day_advice),
         *timeline_blocks(day_advice.day),
         *day_warnings(day_advice.day),
     ]
 
 
-def _unusable(day_advice: DayAdvice) -> list[Block]:
+def _unusable(day_advice: DayAdvice) -> list[doc.Block]:
     """The recordings of the day that are not usable, why and what to do."""
     asked = {
         answer.recording: answer.advice
         for answer in day_advice.answers
         if answer.advice and not answer.advice.usable
     }
-    unusable: list[Block] = []
+    unusable: list[doc.Block] = []
     for name, advice in asked.items():
         first, *others = unusable_texts(advice.usable, advice.remarks)
-        unusable += [Text(f"{name}: {first.text}", first.tone) if isinstance(first, Text) else first, *others]
+        unusable += [
+            doc.Text(f"{name}: {first.text}", first.tone) if isinstance(first, doc.Text) else first,
+            *others,
+        ]
     return unusable
 
 
@@ -109,26 +101,26 @@ def _answer_words(answer: LoadAdvice) -> str:
     return first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}."
 
 
-def _answers(day_advice: DayAdvice) -> Table:
+def _answers(day_advice: DayAdvice) -> doc.Table:
     words = ["first move", "best placement"]
     currency = next((answer.advice.currency for answer in day_advice.answers if answer.advice), "")
     price = numbers.per_month(currency)
-    shown = table(
+    shown = doc.table(
         words, ["times\nfaster", f"{day_advice.day.unit}/s", "p99", price], "Best placements", ["load"]
     )
     for answer in day_advice.answers:
         best = answer.advice.decision.option if answer.advice else None
         if best is None:
-            shown.add(LOAD_NAMES[answer.load], _first(answer), numbers.NONE, *[Cell(numbers.NONE)] * 4)
+            shown.add(LOAD_NAMES[answer.load], _first(answer), numbers.NONE, *[doc.Cell(numbers.NONE)] * 4)
             continue
         shown.add(
             LOAD_NAMES[answer.load],
             _first(answer),
             moving(best.placement) or _NOTHING,
             speedup(best.prediction),
-            estimate(best.prediction.rate_per_s, numbers.significant),
-            estimate(best.prediction.p99_us, numbers.microseconds),
-            figure(best.cost_per_month, numbers.significant),
+            doc.estimate(best.prediction.rate_per_s, numbers.significant),
+            doc.estimate(best.prediction.p99_us, numbers.microseconds),
+            doc.figure(best.cost_per_month, numbers.significant),
         )
     return shown
 
@@ -145,7 +137,7 @@ LOAD_NAMES: dict[Load, str] = {
 }
 
 
-def timeline_blocks(day: Timeline) -> list[Block]:
+def timeline_blocks(day: Timeline) -> list[doc.Block]:
     """Charts of rate, p99 and shares of time, and a table with one row for each recording.
 
     Formats without charts have the table alone.
@@ -157,17 +149,22 @@ def timeline_blocks(day: Timeline) -> list[Block]:
     )
 
 
-def day_document(day: Timeline) -> list[Block]:
+def day_document(day: Timeline) -> list[doc.Block]:
     """The extent of the day, what its loads are, the timeline, and warnings."""
-    return [Text(day_sentence(day), Tone.HEADLINE), *loads(day), *timeline_blocks(day), *day_warnings(day)]
+    return [
+        doc.Text(day_sentence(day), doc.Tone.HEADLINE),
+        *loads(day),
+        *timeline_blocks(day),
+        *day_warnings(day),
+    ]
 
 
-def day_page(day: Timeline) -> Page:
+def day_page(day: Timeline) -> doc.Page:
     """The same as a page for one file."""
-    return Page(
+    return doc.Page(
         title=f"day {day.folder}",
-        header=[Text(day_sentence(day), Tone.HEADLINE), *loads(day), *day_warnings(day)],
-        body=[Section("", timeline_blocks(day), id="timeline")],
+        header=[doc.Text(day_sentence(day), doc.Tone.HEADLINE), *loads(day), *day_warnings(day)],
+        body=[doc.Section("", timeline_blocks(day), id="timeline")],
         footer="Each point is one recording. Rates are free of the cost of recording; a device is busy while "
         "at least one request of the role is under way.",
     )
@@ -184,17 +181,17 @@ def day_sentence(day: Timeline) -> str:
     return f"{extent}: {ends} {day.unit} a second, {numbers.significant(day.mean_rate_per_s)} in the mean."
 
 
-def loads(day: Timeline) -> list[Text]:
+def loads(day: Timeline) -> list[doc.Text]:
     """The extent of the day, then one line for each load: its recording and figures."""
     first, last = day.moments[0].started_at, day.moments[-1].started_at
-    extent = Text(f"{day.folder}: recorded from {first} to {last}.")
+    extent = doc.Text(f"{day.folder}: recorded from {first} to {last}.")
     return [
         extent,
-        *(Text(_load_sentence(load, day.moment(name), day.unit)) for load, name in day.chosen.items()),
+        *(doc.Text(_load_sentence(load, day.moment(name), day.unit)) for load, name in day.chosen.items()),
     ]
 
 
-def day_warnings(day: Timeline) -> list[Text]:
+def day_warnings(day: Timeline) -> list[doc.Text]:
     """Warnings of the day, and the number of recordings that have some of their own."""
     own = [moment.recording for moment in day.moments if moment.warnings]
     of_recordings = (
@@ -213,15 +210,17 @@ def _load_sentence(load: Load, moment: Moment, unit: str) -> str:
     )
 
 
-def _moments(day: Timeline) -> Table:
+def _moments(day: Timeline) -> doc.Table:
     marks = {
         name: [LOAD_NAMES[load] for load, of in day.chosen.items() if of == name]
         for name in day.chosen.values()
     }
     busy = [f"{role}\nbusy" for role in day.roles]
     figures = ["clients", f"{day.unit}/s", "p50", "p99", "waits for\nthe log", *busy]
-    moments_table = table([], figures, "Timeline", names=["recording"])
-    shown = Table([*moments_table.columns, Column("stands for", ColumnKind.NAME)], title=moments_table.title)
+    moments_table = doc.table([], figures, "Timeline", names=["recording"])
+    shown = doc.Table(
+        [*moments_table.columns, doc.Column("stands for", doc.ColumnKind.NAME)], title=moments_table.title
+    )
     for moment in day.moments:
         shown.add(
             moment.recording,
@@ -231,20 +230,20 @@ def _moments(day: Timeline) -> Table:
     return shown
 
 
-def _figures(moment: Moment, day: Timeline) -> Sequence[Cell]:
+def _figures(moment: Moment, day: Timeline) -> Sequence[doc.Cell]:
     if moment.without:
-        return [Cell(numbers.NONE)] * (5 + len(day.roles))
+        return [doc.Cell(numbers.NONE)] * (5 + len(day.roles))
     return [
-        figure(moment.clients, numbers.count),
-        figure(moment.rate_per_s, numbers.significant),
-        figure(moment.p50_us, numbers.microseconds),
-        figure(moment.p99_us, numbers.microseconds),
-        figure(moment.log_wait_share, numbers.percent),
-        *(figure(moment.busy.get(role, 0.0), numbers.percent) for role in day.roles),
+        doc.figure(moment.clients, numbers.count),
+        doc.figure(moment.rate_per_s, numbers.significant),
+        doc.figure(moment.p50_us, numbers.microseconds),
+        doc.figure(moment.p99_us, numbers.microseconds),
+        doc.figure(moment.log_wait_share, numbers.percent),
+        *(doc.figure(moment.busy.get(role, 0.0), numbers.percent) for role in day.roles),
     ]
 
 
-def _charts(day: Timeline) -> list[Chart]:
+def _charts(day: Timeline) -> list[doc.Chart]:
     drawn = (
         ("rate", described_rate, rate_chart, ""),
         ("p99", described_p99, p99_chart, ""),
@@ -257,7 +256,7 @@ def _charts(day: Timeline) -> list[Chart]:
         ),
     )
     return [
-        Chart(name, describe(day), lambda look, draw=draw: draw(day, look), caption)  # type: ignore[misc]
+        doc.Chart(name, describe(day), lambda look, draw=draw: draw(day, look), caption)  # type: ignore[misc]
         for name, describe, draw, caption in drawn
     ]
 

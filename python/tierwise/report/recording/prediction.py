@@ -17,32 +17,21 @@ from tierwise.model.statistics import Interval
 from tierwise.predict import RECORDED, Estimate, JointPrediction, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
 from tierwise.predict.usability import Usability
+from tierwise.report import document as doc
 from tierwise.report.charts.builders import dot, dot_chart
 from tierwise.report.charts.look import WIDE, Look, zero_x
-from tierwise.report.document import (
-    Block,
-    Cell,
-    Section,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-    texts,
-)
 
 MOST_IN_SIGHT = 3
 """Warnings that are shown at once."""
 _MOST_PLACES = 2
 
 
-def advice_cautions(advice: Advice) -> list[Block]:
+def advice_cautions(advice: Advice) -> list[doc.Block]:
     """The warnings of an advice, and what another model says, which is always folded."""
     return caution_blocks(map(_placed, advice.warnings), map(_placed, advice.cross_checks))
 
 
-def caution_blocks(warnings: Iterable[str], folded: Iterable[str] = ()) -> list[Block]:
+def caution_blocks(warnings: Iterable[str], folded: Iterable[str] = ()) -> list[doc.Block]:
     """The first warnings in sight, the others folded.
 
     Args:
@@ -51,10 +40,10 @@ def caution_blocks(warnings: Iterable[str], folded: Iterable[str] = ()) -> list[
     """
     first, more = list(warnings), list(folded)
     shown, rest = first[:MOST_IN_SIGHT], [*first[MOST_IN_SIGHT:], *more]
-    blocks: list[Block] = texts(shown, Tone.WARNING)
+    blocks: list[doc.Block] = doc.texts(shown, doc.Tone.WARNING)
     if rest:
         title = f"{len(rest)} more warning{'s' if len(rest) > 1 else ''}"
-        blocks.append(Section(title, texts(rest, Tone.WARNING), folded=True))
+        blocks.append(doc.Section(title, doc.texts(rest, doc.Tone.WARNING), folded=True))
     return blocks
 
 
@@ -267,16 +256,16 @@ def _roles(roles: Sequence[str], rest: str) -> str:
     return join([name(role) for role in roles])
 
 
-def usability_texts(usability: Usability) -> list[Text]:
+def usability_texts(usability: Usability) -> list[doc.Text]:
     """The verdict, then each remark with its remedy."""
-    return [Text(sentence) for sentence in usability.sentences]
+    return [doc.Text(sentence) for sentence in usability.sentences]
 
 
-def joint_document(answers: Sequence[JointPrediction]) -> list[Block]:
+def joint_document(answers: Sequence[JointPrediction]) -> list[doc.Block]:
     """What sharing costs, a row for each database, and warnings."""
     worst = min(answers, key=lambda answer: answer.kept.value)
     return [
-        Text(_sentence(answers, worst), Tone.HEADLINE),
+        doc.Text(_sentence(answers, worst), doc.Tone.HEADLINE),
         _table(answers),
         *warnings_of([answer.together for answer in answers]),
     ]
@@ -293,8 +282,8 @@ def _sentence(answers: Sequence[JointPrediction], worst: JointPrediction) -> str
     )
 
 
-def _table(answers: Sequence[JointPrediction]) -> Table:
-    rows = table(
+def _table(answers: Sequence[JointPrediction]) -> doc.Table:
+    rows = doc.table(
         ["database", "scenario"],
         [
             f"{answers[0].alone.unit}/s\nalone",
@@ -308,11 +297,11 @@ def _table(answers: Sequence[JointPrediction]) -> Table:
         rows.add(
             answer.database,
             "\n".join(scenario_parts(answer.together.scenario)),
-            estimate(answer.alone.rate_per_s, numbers.significant),
-            estimate(answer.together.rate_per_s, numbers.significant),
+            doc.estimate(answer.alone.rate_per_s, numbers.significant),
+            doc.estimate(answer.together.rate_per_s, numbers.significant),
             speedup(answer.together),
-            estimate(answer.alone.p99_us, numbers.microseconds),
-            estimate(answer.together.p99_us, numbers.microseconds),
+            doc.estimate(answer.alone.p99_us, numbers.microseconds),
+            doc.estimate(answer.together.p99_us, numbers.microseconds),
         )
     return rows
 
@@ -322,50 +311,50 @@ _LEAST_SHARE = 0.05
 _MOST_RANKED = 10
 
 
-def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Prediction]) -> list[Block]:
+def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Prediction]) -> list[doc.Block]:
     """The main sentence, then the recorded run and one row for each answer, and warnings."""
     answered = [answer for answer in answers if not answer.refused and answer.scenario.changes]
-    blocks: list[Block] = [Text(sentence, Tone.HEADLINE) for sentence in headline(answers)]
+    blocks: list[doc.Block] = [doc.Text(sentence, doc.Tone.HEADLINE) for sentence in headline(answers)]
     if answered:
-        blocks.append(Text(f"As recorded, {time_sentence(base)}."))
-    blocks += [Text(f"Recorded: {recorded_sentence(run)}"), answer_table([base, *answered])]
+        blocks.append(doc.Text(f"As recorded, {time_sentence(base)}."))
+    blocks += [doc.Text(f"Recorded: {recorded_sentence(run)}"), answer_table([base, *answered])]
     return [*blocks, *_loads(answers), *notes(answered), *warnings_of([base, *answers])]
 
 
-def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[Block]:
+def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[doc.Block]:
     """The best placements with a column for each role, the main sentence, and the omissions."""
     return [
-        Text(ranking_sentence(ranking), Tone.HEADLINE),
-        Text(f"Recorded: {recorded_sentence(run)}"),
+        doc.Text(ranking_sentence(ranking), doc.Tone.HEADLINE),
+        doc.Text(f"Recorded: {recorded_sentence(run)}"),
         ranking_table(base, ranking),
-        *(Text(f"Note: {note}.", Tone.WARNING) for note in ranking.notes),
+        *(doc.Text(f"Note: {note}.", doc.Tone.WARNING) for note in ranking.notes),
         *notes(ranking.closer[:1]),
         *warnings_of(ranking.closer),
     ]
 
 
-def answer_table(answers: Sequence[Prediction]) -> Table:
+def answer_table(answers: Sequence[Prediction]) -> doc.Table:
     """One row for each answer; the others are compared with the first."""
     timed = answers[0].once
     latencies = () if timed else ("p50\nlatency", "p99\nlatency")
     chief = "time" if timed else f"{answers[0].unit}/s"
-    rows = table(["scenario"], (chief, "times\nfaster", *latencies), after=["time goes to"])
+    rows = doc.table(["scenario"], (chief, "times\nfaster", *latencies), after=["time goes to"])
     for answer in answers:
         shown = [] if timed else [answer.p50_us, answer.p99_us]
         rows.add(
             "\n".join(scenario_parts(answer.scenario)),
             chief_figure(answer, timed),
             speedup(answer),
-            *(estimate(latency, numbers.microseconds) for latency in shown),
+            *(doc.estimate(latency, numbers.microseconds) for latency in shown),
             _times(answer),
         )
     return rows
 
 
-def ranking_table(base: Prediction, ranking: Ranking) -> Table:
+def ranking_table(base: Prediction, ranking: Ranking) -> doc.Table:
     """The best placements; those not distinguishable from the best are marked."""
     chief = "time" if base.once else f"{base.unit}/s"
-    rankings = table(["rank", *ranking.roles], [chief, "times\nfaster", "p99\nlatency"])
+    rankings = doc.table(["rank", *ranking.roles], [chief, "times\nfaster", "p99\nlatency"])
     for number, answer in enumerate(ranking.closer[:_MOST_RANKED], start=1):
         mark = "=" if number > 1 and ranking.alike(answer) else ""
         rankings.add(
@@ -373,12 +362,12 @@ def ranking_table(base: Prediction, ranking: Ranking) -> Table:
             *(answer.scenario.placement.get(role, RECORDED) for role in ranking.roles),
             chief_figure(answer, base.once),
             speedup(answer),
-            estimate(answer.p99_us, numbers.microseconds),
+            doc.estimate(answer.p99_us, numbers.microseconds),
         )
     return rankings
 
 
-def notes(answers: Sequence[Prediction]) -> list[Text]:
+def notes(answers: Sequence[Prediction]) -> list[doc.Text]:
     """The bound and the notes of each answer; if there are several, each line names its answer."""
     texts: dict[str, None] = {}
     for answer in answers:
@@ -387,10 +376,10 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
         keeps = answer.scenario.selected or answer.scenario.settings  # a name keeps its letters
         begin = str if keeps and name else capitalized
         texts |= dict.fromkeys(begin(f"{name}{sentence.rstrip('.')}.") for sentence in own)
-    return [Text(sentence) for sentence in texts]
+    return [doc.Text(sentence) for sentence in texts]
 
 
-def warnings_of(answers: Sequence[Prediction]) -> list[Block]:
+def warnings_of(answers: Sequence[Prediction]) -> list[doc.Block]:
     """The warnings of all answers, each once with its scenario, the first few in sight.
 
     What another model says is folded.
@@ -414,25 +403,25 @@ def _named(texts_of: Sequence[tuple[Prediction, Sequence[str]]]) -> list[str]:
     ]
 
 
-def warning_texts(warnings: Iterable[str]) -> list[Text]:
+def warning_texts(warnings: Iterable[str]) -> list[doc.Text]:
     """Warnings, one line each."""
-    return [Text(warning_sentence(warning), Tone.WARNING) for warning in warnings]
+    return [doc.Text(warning_sentence(warning), doc.Tone.WARNING) for warning in warnings]
 
 
-def speedup(answer: Prediction) -> Cell:
+def speedup(answer: Prediction) -> doc.Cell:
     """The ratio to the recorded run, marked where the interval excludes no change."""
     if answer.speedup is None or not answer.scenario.changes:
-        return Cell(numbers.NONE)
-    tone = Tone.BETTER if answer.faster else Tone.WORSE if answer.slower else Tone.PLAIN
-    return replace(estimate(answer.speedup, numbers.ratio), tone=tone)
+        return doc.Cell(numbers.NONE)
+    tone = doc.Tone.BETTER if answer.faster else doc.Tone.WORSE if answer.slower else doc.Tone.PLAIN
+    return replace(doc.estimate(answer.speedup, numbers.ratio), tone=tone)
 
 
-def chief_figure(answer: Prediction, timed: bool) -> Cell:
+def chief_figure(answer: Prediction, timed: bool) -> doc.Cell:
     """The time of work done once, or else the rate."""
     return (
-        estimate(answer.elapsed_s, numbers.seconds)
+        doc.estimate(answer.elapsed_s, numbers.seconds)
         if timed
-        else estimate(answer.rate_per_s, numbers.significant)
+        else doc.estimate(answer.rate_per_s, numbers.significant)
     )
 
 
@@ -442,13 +431,13 @@ def gain_headings(unit: str, currency: str, timed: bool) -> list[str]:
     return ["time" if timed else f"{unit}/s", "times\nfaster", "more/s", money]
 
 
-def gain_cells(move: SettingMove | MemoryMove | MachineMove, timed: bool) -> list[Cell | str]:
+def gain_cells(move: SettingMove | MemoryMove | MachineMove, timed: bool) -> list[doc.Cell | str]:
     """Rate, gain and price of what takes the place of a move of files."""
     return [
         chief_figure(move.prediction, timed),
         speedup(move.prediction),
-        figure(move.gain_per_s, numbers.significant),
-        figure(move.cost_per_month, numbers.cents),
+        doc.figure(move.gain_per_s, numbers.significant),
+        doc.figure(move.cost_per_month, numbers.cents),
     ]
 
 
@@ -457,31 +446,31 @@ _NO_FLUSHES = (
 )
 
 
-def _loads(answers: Sequence[Prediction]) -> list[Table | Text]:
+def _loads(answers: Sequence[Prediction]) -> list[doc.Table | doc.Text]:
     """The I/O load of each role on its device, for a single answer."""
     if len(answers) != 1 or not answers[0].io:
         return []
-    loads_table = table([], ["files", "reads/s", "writes/s", "flushes/s", "busy"], names=["role", "on"])
+    loads_table = doc.table([], ["files", "reads/s", "writes/s", "flushes/s", "busy"], names=["role", "on"])
     for role, load in answers[0].io.items():
         loads_table.add(
             role,
             load.device,
-            figure(load.size_bytes, numbers.size),
+            doc.figure(load.size_bytes, numbers.size),
             _with_bytes(load.reads_per_s, load.read_bytes_per_s),
             _with_bytes(load.writes_per_s, load.written_bytes_per_s),
-            figure(load.flushes_per_s, numbers.significant),
-            figure(load.busy_share, numbers.percent),
+            doc.figure(load.flushes_per_s, numbers.significant),
+            doc.figure(load.busy_share, numbers.percent),
         )
     loads = answers[0].io.values()
     write_through = any(
         load.writes_per_s and not load.flushes_per_s and load.device != RECORDED for load in loads
     )
-    return [loads_table, *([Text(_NO_FLUSHES, Tone.QUIET)] if write_through else [])]
+    return [loads_table, *([doc.Text(_NO_FLUSHES, doc.Tone.QUIET)] if write_through else [])]
 
 
-def _with_bytes(rate_per_s: float, bytes_per_s: float) -> Cell:
-    below = Text(f"{numbers.size(bytes_per_s)}/s", Tone.QUIET)
-    return replace(figure(rate_per_s, numbers.significant), below=(below,))
+def _with_bytes(rate_per_s: float, bytes_per_s: float) -> doc.Cell:
+    below = doc.Text(f"{numbers.size(bytes_per_s)}/s", doc.Tone.QUIET)
+    return replace(doc.figure(rate_per_s, numbers.significant), below=(below,))
 
 
 def _times(answer: Prediction) -> str:

@@ -12,23 +12,10 @@ from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.predict.savings import EVERYTHING, Saving, Savings
 from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
+from tierwise.report import document as doc
 from tierwise.report.charts import look as drawing
 from tierwise.report.charts.builders import Slice, stacked_chart
 from tierwise.report.charts.look import WIDE, Look, percent_x
-from tierwise.report.document import (
-    Block,
-    Cell,
-    Chart,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-    texts,
-)
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.prediction import warning_texts
 
@@ -101,25 +88,25 @@ _LEAST_SHARE = 0.0005
 """Shares that would be printed as 0.0 % are left out."""
 
 
-def profile_tables(breakdown: Breakdown, saved: Savings) -> list[Table]:
+def profile_tables(breakdown: Breakdown, saved: Savings) -> list[doc.Table]:
     """All tables that have rows, in order."""
     tables = [_classes(breakdown), _demands(saved), _savings(saved), _roles(breakdown), _files(breakdown)]
     return [table for table in tables if table.rows]
 
 
-def _classes(breakdown: Breakdown) -> Table:
+def _classes(breakdown: Breakdown) -> doc.Table:
     classes = [f"{CLASS_NAMES[class_time.name]} ({class_time.threads})" for class_time in breakdown.classes]
-    shown = table(["of the time of"], classes, "Share of the time of threads")
+    shown = doc.table(["of the time of"], classes, "Share of the time of threads")
     for part, name in PART_NAMES.items():
         shares = [class_time.parts.get(part, 0.0) for class_time in breakdown.classes]
         if any(share >= _LEAST_SHARE for share in shares):
-            shown.add(name, *(figure(share, numbers.percent) for share in shares))
+            shown.add(name, *(doc.figure(share, numbers.percent) for share in shares))
     return shown
 
 
-def _demands(saved: Savings) -> Table:
+def _demands(saved: Savings) -> doc.Table:
     unit = saved.unit.removesuffix("s")
-    shown = table([f"part of one {unit}"], ["time"], f"The mean {unit}, without the cost of recording")
+    shown = doc.table([f"part of one {unit}"], ["time"], f"The mean {unit}, without the cost of recording")
     if saved.demands is None:
         return shown
     asked = {
@@ -133,53 +120,56 @@ def _demands(saved: Savings) -> Table:
         asked[f"waits: {_WAITS.get(wait.category, wait.category)}{of_role}"] = wait.time_us
     for name, time_us in asked.items():
         if time_us >= _LEAST_US:
-            shown.add(name, figure(time_us, numbers.microseconds))
+            shown.add(name, doc.figure(time_us, numbers.microseconds))
     return shown
 
 
-def _savings(saved: Savings) -> Table:
+def _savings(saved: Savings) -> doc.Table:
     words = ["without the device's time for"]
-    shown = table(words, ["saved at most", "times faster"], "What removal would save at most")
+    shown = doc.table(words, ["saved at most", "times faster"], "What removal would save at most")
     for row in saved.rows:
         shown.add(*_saving(row))
     return shown
 
 
-def _saving(row: Saving) -> list[Cell | str]:
+def _saving(row: Saving) -> list[doc.Cell | str]:
     name = "all roles" if row.role == EVERYTHING else str(row.role)
     if row.speedup is None:
         return [name, row.refused or numbers.NONE, ""]
-    return [name, figure(row.share, numbers.percent), estimate(row.speedup, numbers.ratio)]
+    return [name, doc.figure(row.share, numbers.percent), doc.estimate(row.speedup, numbers.ratio)]
 
 
-def _roles(breakdown: Breakdown) -> Table:
+def _roles(breakdown: Breakdown) -> doc.Table:
     figures = ["files", "reads", "writes", "flushes", "syncs", "read", "written", "busy", "waited"]
-    shown = table(["role", "on"], figures, "What each role asked of its device")
+    shown = doc.table(["role", "on"], figures, "What each role asked of its device")
     for row in breakdown.roles:
         shown.add(
             role_name(row.role),
             ", ".join(row.devices) or numbers.NONE,
-            figure(row.size_bytes, numbers.size),
-            *(figure(number, numbers.count) for number in (row.reads, row.writes, row.flushes, row.syncs)),
-            figure(row.read_bytes, numbers.size),
-            figure(row.written_bytes, numbers.size),
-            figure(row.busy_s / breakdown.span_s if breakdown.span_s else 0.0, numbers.percent),
-            figure(row.waited_s, numbers.seconds),
+            doc.figure(row.size_bytes, numbers.size),
+            *(
+                doc.figure(number, numbers.count)
+                for number in (row.reads, row.writes, row.flushes, row.syncs)
+            ),
+            doc.figure(row.read_bytes, numbers.size),
+            doc.figure(row.written_bytes, numbers.size),
+            doc.figure(row.busy_s / breakdown.span_s if breakdown.span_s else 0.0, numbers.percent),
+            doc.figure(row.waited_s, numbers.seconds),
         )
     return shown
 
 
-def _files(breakdown: Breakdown) -> Table:
+def _files(breakdown: Breakdown) -> doc.Table:
     files = [row for row in breakdown.files if row.role is not None][:_FILES]
     below = common_directory([row.path for row in files])
     words = [f"file below {below}", "role"]
-    shown = table(words, ["reads", "writes", "flushes", "waited"], "Files that were waited for most")
+    shown = doc.table(words, ["reads", "writes", "flushes", "waited"], "Files that were waited for most")
     for row in files:
         shown.add(
             row.path.removeprefix(below),
             role_name(row.role),
-            *(figure(number, numbers.count) for number in (row.reads, row.writes, row.flushes)),
-            figure(row.waited_s, numbers.seconds),
+            *(doc.figure(number, numbers.count) for number in (row.reads, row.writes, row.flushes)),
+            doc.figure(row.waited_s, numbers.seconds),
         )
     return shown
 
@@ -192,39 +182,39 @@ def common_directory(paths: Sequence[str]) -> str:
 
 def profile_document(
     breakdown: Breakdown, saved: Savings, warnings: Sequence[str], devices: Sequence[Device] = ()
-) -> list[Block]:
+) -> list[doc.Block]:
     """The whole profile, in print order."""
     return [
-        Text(finding(breakdown, saved), Tone.HEADLINE),
-        Text(recorded_text(breakdown)),
+        doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
+        doc.Text(recorded_text(breakdown)),
         *profile_tables(breakdown, saved),
         *warning_texts(_all_warnings(saved, warnings)),
-        *(Text(line) for line in device_lines(devices)),
+        *(doc.Text(line) for line in device_lines(devices)),
     ]
 
 
 def profile_page(
     name: str, breakdown: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
-) -> Page:
+) -> doc.Page:
     """The profile with its chart, as a page for one file; ``extent`` is that of an observation."""
-    chart = Chart(
+    chart = doc.Chart(
         "time",
         described_profile(breakdown),
         lambda look: profile_chart(breakdown, look),
         "Totals of waits: they overlap between threads, so that removing a part saves less than its share.",
     )
-    return Page(
+    return doc.Page(
         title=f"profile of {name}",
         header=[
-            Text("Where the time went", Tone.HEADLINE),
-            Text(finding(breakdown, saved), Tone.HEADLINE),
-            Text(f"{name}: {extent or recorded_text(breakdown)}"),
-            *texts(_all_warnings(saved, warnings), Tone.WARNING),
+            doc.Text("Where the time went", doc.Tone.HEADLINE),
+            doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
+            doc.Text(f"{name}: {extent or recorded_text(breakdown)}"),
+            *doc.texts(_all_warnings(saved, warnings), doc.Tone.WARNING),
         ],
         body=[
-            Section(
+            doc.Section(
                 "",
-                [Section("Time of each class of threads", [chart]), *profile_tables(breakdown, saved)],
+                [doc.Section("Time of each class of threads", [chart]), *profile_tables(breakdown, saved)],
                 id="profile",
             )
         ],
