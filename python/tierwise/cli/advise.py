@@ -162,12 +162,7 @@ def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format)
         The advice for each load.
     """
     advised = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
-    show(
-        day_advice_document(advised),
-        {"day_advice": advised.model_dump(mode="json")},
-        "day-advice",
-        format,
-    )
+    show(day_advice_document(advised), {"day_advice": advised.model_dump(mode="json")}, "day-advice", format)
     return advised
 
 

@@ -113,10 +113,7 @@ def cut(
 
 
 @app.command()
-def fail(
-    name: Name,
-    after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s",
-) -> None:
+def fail(name: Name, after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s") -> None:
     """Make a disk fail: every request gets an error until `disk down`."""
     times = _fault_times(after, "--after")
     EmulatedDisk.find(name).fail(**times)

@@ -54,8 +54,7 @@ def advise(
         typer.Option("--budget", metavar="MONEY/month", help="most that all moves together may cost"),
     ] = None,
     weights: Annotated[
-        Path | None,
-        typer.Option("--weights", help="TOML file: importance, p99 and frozen of each database"),
+        Path | None, typer.Option("--weights", help="TOML file: importance, p99 and frozen of each database")
     ] = None,
     headroom: Headroom = "",
     growth: Growth = "",
@@ -79,8 +78,7 @@ def advise(
         typer.Option("--share-loss", metavar="PERCENT", help="rate that a database may lose by sharing; 10%"),
     ] = "",
     share_most: Annotated[
-        int | None,
-        typer.Option("--share-most", min=2, max=64, help="most databases on one shared device; 4"),
+        int | None, typer.Option("--share-most", min=2, max=64, help="most databases on one shared device; 4")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write a page, fleet.html")] = None,
     format: FormatOption = Format.TEXT,

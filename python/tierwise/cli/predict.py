@@ -173,8 +173,7 @@ def predict(
         ),
     ] = None,
     growth: Annotated[
-        float | None,
-        typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow"),
+        float | None, typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow")
     ] = None,
     instance: InstanceName = None,
     recorded_on: RecordedOn = "",

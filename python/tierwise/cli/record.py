@@ -122,8 +122,7 @@ Time = Annotated[
 Every = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME",
-        help="record a day: one short recording in each period, such as 10min, for --duration",
+        metavar="TIME", help="record a day: one short recording in each period, such as 10min, for --duration"
     ),
 ]
 Each = Annotated[
@@ -243,12 +242,7 @@ def _schedule(
 
 
 def _day(
-    duration: str | None,
-    every: str,
-    each: str | None,
-    duty: str | None,
-    burst: str | None,
-    limit_mb: int,
+    duration: str | None, every: str, each: str | None, duty: str | None, burst: str | None, limit_mb: int
 ) -> recorder.DayPlan:
     every_s = parse_duration_s(every, "--every")
     each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")

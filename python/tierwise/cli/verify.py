@@ -16,8 +16,7 @@ from tierwise.report.recording.verification import verification_document
 
 def verify(
     forecast: Annotated[
-        Path,
-        typer.Argument(metavar="ADVICE", help="file that advise or predict printed with --format json"),
+        Path, typer.Argument(metavar="ADVICE", help="file that advise or predict printed with --format json")
     ],
     recording: Annotated[
         Path, typer.Argument(metavar="RECORDING-AFTER", help="recording taken after the move")

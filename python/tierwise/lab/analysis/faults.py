@@ -364,11 +364,7 @@ def _engine_headline(name: str, rows: Sequence[DeathRow]) -> str:
     losing = [row.role for row in rows if row.role not in safe and not (row.damaged or row.never)]
     gone = [row.role for row in rows if row.damaged or row.never]
     parts = []
-    for roles, what in (
-        (safe, "takes no commit"),
-        (losing, "takes commits"),
-        (gone, "needs a backup"),
-    ):
+    for roles, what in ((safe, "takes no commit"), (losing, "takes commits"), (gone, "needs a backup")):
         if roles:
             parts.append(f"the death of {' or '.join(roles)} {what}")
     return f"{name}: {', '.join(parts)}."

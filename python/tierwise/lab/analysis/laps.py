@@ -119,11 +119,7 @@ def _of(laps: Sequence[LapResult], key: LapKey) -> Iterator[LapResult]:
 
 
 def _row(
-    label: str,
-    laps: Mapping[str, Sequence[LapResult]],
-    baseline: str,
-    rows: Mapping[str, Row],
-    seed: int,
+    label: str, laps: Mapping[str, Sequence[LapResult]], baseline: str, rows: Mapping[str, Row], seed: int
 ) -> LapRow:
     base = times_of(laps[baseline]) if baseline in laps else None
     cells = [_cell(name, several, None if name == baseline else base, seed) for name, several in laps.items()]

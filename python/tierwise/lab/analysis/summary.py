@@ -6,27 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
 from tierwise.advise.costs import Costs
-from tierwise.lab.analysis.measures import (
-    LOG_WAITS,
-    Part,
-    measured_s,
-    medians_of,
-    run_part,
-    waits_share,
-)
+from tierwise.lab.analysis.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, mean_half_width, median_interval
-from tierwise.results import (
-    DeviceInfo,
-    Latency,
-    Record,
-    RoleIo,
-    RunResult,
-    WaitClass,
-    WaitProfile,
-)
+from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
 
 UNATTRIBUTED = "unattributed"
 """Row name for I/O without a role: file system journal and metadata, other programs' files, all flushes."""

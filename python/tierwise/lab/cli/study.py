@@ -220,12 +220,7 @@ def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -
         _run(options.applied_to(studies.load(name)), output, seed)
 
 
-def _run(
-    chosen: studies.Study,
-    output: Path,
-    seed: int | None,
-    **begun: Any,
-) -> Answer:
+def _run(chosen: studies.Study, output: Path, seed: int | None, **begun: Any) -> Answer:
     """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.run_study`."""
     for line in clean.clean_before(warn):
         echo(f"cleaned up: {line}")

@@ -18,15 +18,7 @@ from tierwise.lab.validation import (
     summary,
     verdicts,
 )
-from tierwise.lab.validation.accuracy import (
-    GOOD,
-    LEAST_APART,
-    MOST_APART,
-    WRONG,
-    Bar,
-    Verdict,
-    bars,
-)
+from tierwise.lab.validation.accuracy import GOOD, LEAST_APART, MOST_APART, WRONG, Bar, Verdict, bars
 from tierwise.lab.validation.rows import Round
 from tierwise.model.extras import alt, np
 from tierwise.model.numbers import percent

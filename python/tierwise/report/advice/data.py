@@ -51,11 +51,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
     bills, billed = _bills(subject)
     needed = {space.role: space.size_bytes for space in subject.advice.spaces}
     data = {
-        "recording": {
-            "name": subject.recording.name,
-            "unit": run.unit,
-            "once": run.once,
-        },
+        "recording": {"name": subject.recording.name, "unit": run.unit, "once": run.once},
         "currency": subject.currency,
         "budget": subject.advice.budget_per_month,
         "margin": subject.margin,

@@ -17,11 +17,7 @@ from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.report import document as doc
 from tierwise.report.advice.join import Subject
 from tierwise.report.recording import decision_words
-from tierwise.report.recording.advice import (
-    fastest_sentence,
-    left_out_sentences,
-    simpler_sentence,
-)
+from tierwise.report.recording.advice import fastest_sentence, left_out_sentences, simpler_sentence
 from tierwise.report.recording.decision_words import (
     LONG_MONTHS,
     bill_table,

@@ -130,11 +130,7 @@ def _names(loads: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-LOAD_NAMES: dict[Load, str] = {
-    "peak": "peak rate",
-    "mean": "mean rate",
-    "worst-p99": "worst p99 hour",
-}
+LOAD_NAMES: dict[Load, str] = {"peak": "peak rate", "mean": "mean rate", "worst-p99": "worst p99 hour"}
 
 
 def timeline_blocks(day: Timeline) -> list[doc.Block]:

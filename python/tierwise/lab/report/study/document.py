@@ -8,11 +8,7 @@ from dataclasses import replace
 from tierwise.lab.analysis.answer import Answer, Comparison
 from tierwise.lab.analysis.benchmark import Benchmark
 from tierwise.lab.analysis.conditions import HostRow
-from tierwise.lab.analysis.laps import (
-    LapCell,
-    LapRow,
-    chief_laps,
-)
+from tierwise.lab.analysis.laps import LapCell, LapRow, chief_laps
 from tierwise.lab.analysis.measures import COUNTER_NAMES, kind_of, title_of
 from tierwise.lab.analysis.paper import PaperRow
 from tierwise.lab.analysis.rows import Row
