@@ -1,7 +1,5 @@
 """What power cuts do to completed writes on each device, and what studies of cuts and deaths have shown."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping

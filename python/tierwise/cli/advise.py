@@ -1,4 +1,4 @@
-"""``tierwise advise``: which recorded files to move first, with gain and cost."""
+"""``tierwise advise``, ``verify`` and ``serve``: what to move first, what came of it, and the page, live."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
+from tierwise.advise import verify as verify_forecast
 from tierwise.advise.tables import advise_tables, tables_beside
 from tierwise.cli.options import (
     Budget,
@@ -32,13 +33,14 @@ from tierwise.cli.options import (
     Years,
     progress_console,
 )
-from tierwise.cli.output import Format, FormatOption, show, simulations, write_file
+from tierwise.cli.output import Format, FormatOption, show, simulations, warn, write_file
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.prices import YEARS
 from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.names import names_in
+from tierwise.model.placement import parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
@@ -53,6 +55,7 @@ from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day import day_advice_document, day_advice_section
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.tables import tables_document
+from tierwise.report.recording.verification import verification_document
 
 
 class Emit(StrEnum):
@@ -285,3 +288,81 @@ def advise(
                 surveyed = subject(predictor, advice, terms, recording, fresh, names)
             page = write_file(output, advice_page(surveyed, day=day).encode())
             echo(f"page: {page}", err=format is not Format.TEXT)
+
+
+def verify(
+    forecast: Annotated[
+        Path, typer.Argument(metavar="ADVICE", help="file that advise or predict printed with --format json")
+    ],
+    recording: Annotated[
+        Path, typer.Argument(metavar="RECORDING-AFTER", help="recording taken after the move")
+    ],
+    *,
+    place: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=DEVICE,…",
+            help="the placement of ADVICE to verify; by default the one that fits the recorded devices, else "
+            "the recommended one",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each replay")] = SEEDS,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Compare a forecast with what came of it, and if they differ, say why.
+
+    Exit status 1 if a measured figure lies outside its interval.
+    """
+    verification = verify_forecast(
+        forecast, recording, parse_place(place) if place is not None else None, seeds=seeds
+    )
+    show(
+        verification_document(verification),
+        {"verification": verification.model_dump(mode="json")},
+        "verification",
+        format,
+    )
+    if not verification.inside:
+        raise typer.Exit(1)
+
+
+def serve(
+    recordings: Annotated[list[Path], typer.Argument(help="folders that tierwise record wrote")],
+    *,
+    devices: Devices = "",
+    have: Have = "",
+    budget: Budget = None,
+    goal: GoalText = None,
+    headroom: Headroom = "",
+    growth: Growth = "",
+    years: Years = YEARS,
+    prices: PricesFile = None,
+    recorded_on: RecordedOn = "",
+    fresh: Fresh = False,
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
+) -> None:
+    """Serve the page of advise with sliders for clients, cores, memory, growth and arrival rate."""
+    require("serve", "serve")
+    from tierwise.serve.guard import is_loopback  # which import the extra
+    from tierwise.serve.recordings import ServedRecordings
+    from tierwise.serve.server import listen, serve
+    from tierwise.serve.simulator import Simulator
+
+    terms = Terms.parse(
+        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+    )
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
+    with listen(host, port) as listening:
+        if not is_loopback(host):
+            warn(
+                f"--host {host}: whoever reaches this machine and knows the address sees the recordings; "
+                "it travels unencrypted"
+            )
+        simulator = Simulator()
+        try:
+            server = serve(ServedRecordings(recordings, options, simulator), simulator, listening, host)
+            echo(server.url)
+            server.run()
+        finally:
+            simulator.close()

@@ -66,7 +66,7 @@ class CalibratedError(Record):
 class ModelError(Record):
     """All errors that were calibrated; none before the first validation."""
 
-    errors: list[CalibratedError] = []  # noqa: RUF012  (pydantic copies defaults)
+    errors: list[CalibratedError] = []
 
     @classmethod
     def read(cls, file: Path | None = None) -> ModelError:

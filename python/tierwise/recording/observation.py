@@ -4,8 +4,6 @@ Sessions' states were sampled, counters read before and after. No event of the k
 what sessions waited for and not what devices did.
 """
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import os
