@@ -12,27 +12,7 @@ import typer
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
 from tierwise.advise import verify as verify_forecast
 from tierwise.advise.tables import advise_tables, tables_beside
-from tierwise.cli.options import (
-    Budget,
-    Devices,
-    Fresh,
-    GoalText,
-    Grow,
-    Growth,
-    Have,
-    Headroom,
-    Instances,
-    MayLose,
-    Names,
-    PricesFile,
-    Rebuildable,
-    RecordedOn,
-    Scheduler,
-    TrustScheduler,
-    Workers,
-    Years,
-    progress_console,
-)
+from tierwise.cli import options as opt
 from tierwise.cli.output import Format, FormatOption, show, simulations, warn, write_file
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
@@ -141,7 +121,7 @@ def show_table_advice(
         raise TierwiseError(f"{recording}: a day holds several recordings", "name one of its folders")
     size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
-    with simulations(predictor, progress_console(to_stderr=True)):
+    with simulations(predictor, opt.progress_console(to_stderr=True)):
         advice = advise_tables(predictor, named, terms, size_bytes)
     judged = usability(predictor)
     content = {
@@ -178,31 +158,31 @@ class By(StrEnum):
 def advise(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote, also of a day")],
     *,
-    devices: Devices = "",
-    have: Have = "",
-    budget: Budget = None,
-    goal: GoalText = None,
-    may_lose: MayLose = None,
-    headroom: Headroom = "",
-    growth: Growth = "",
-    instance: Instances = None,
-    grow: Grow = None,
-    years: Years = YEARS,
-    prices: PricesFile = None,
-    recorded_on: RecordedOn = "",
-    rebuildable: Rebuildable = False,
+    devices: opt.Devices = "",
+    have: opt.Have = "",
+    budget: opt.Budget = None,
+    goal: opt.GoalText = None,
+    may_lose: opt.MayLose = None,
+    headroom: opt.Headroom = "",
+    growth: opt.Growth = "",
+    instance: opt.Instances = None,
+    grow: opt.Grow = None,
+    years: opt.Years = YEARS,
+    prices: opt.PricesFile = None,
+    recorded_on: opt.RecordedOn = "",
+    rebuildable: opt.Rebuildable = False,
     by: Annotated[
         By | None, typer.Option(help="table: which tables and indexes to move to each device")
     ] = None,
     capacity: Annotated[
         str | None, typer.Option(help="space for tables on the device, for example 100G; with --by table")
     ] = None,
-    names: Names = None,
-    fresh: Fresh = False,
+    names: opt.Names = None,
+    fresh: opt.Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
-    scheduler: Scheduler = None,
-    trust_scheduler: TrustScheduler = False,
-    workers: Workers = None,
+    scheduler: opt.Scheduler = None,
+    trust_scheduler: opt.TrustScheduler = False,
+    workers: opt.Workers = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -257,7 +237,7 @@ def advise(
             if output is not None:
                 predictor.replayer.remember()  # the page needs the placements that the advice ranks
                 opened[path] = predictor
-            with simulations(predictor, progress_console(to_stderr=True)):
+            with simulations(predictor, opt.progress_console(to_stderr=True)):
                 advice = options.advise(predictor)
                 if output is None and names is None:
                     return advice
@@ -284,7 +264,7 @@ def advise(
                 emit_change(emit, advice, terms, recording, emitted)
         if output is not None:
             predictor = opened[recording]
-            with simulations(predictor, progress_console(to_stderr=True)):
+            with simulations(predictor, opt.progress_console(to_stderr=True)):
                 surveyed = subject(predictor, advice, terms, recording, fresh, names)
             page = write_file(output, advice_page(surveyed, day=day).encode())
             echo(f"page: {page}", err=format is not Format.TEXT)
@@ -329,16 +309,16 @@ def verify(
 def serve(
     recordings: Annotated[list[Path], typer.Argument(help="folders that tierwise record wrote")],
     *,
-    devices: Devices = "",
-    have: Have = "",
-    budget: Budget = None,
-    goal: GoalText = None,
-    headroom: Headroom = "",
-    growth: Growth = "",
-    years: Years = YEARS,
-    prices: PricesFile = None,
-    recorded_on: RecordedOn = "",
-    fresh: Fresh = False,
+    devices: opt.Devices = "",
+    have: opt.Have = "",
+    budget: opt.Budget = None,
+    goal: opt.GoalText = None,
+    headroom: opt.Headroom = "",
+    growth: opt.Growth = "",
+    years: opt.Years = YEARS,
+    prices: opt.PricesFile = None,
+    recorded_on: opt.RecordedOn = "",
+    fresh: opt.Fresh = False,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
 ) -> None:

@@ -9,16 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tierwise.advise.terms import parse_recorded_on
-from tierwise.cli.options import (
-    InstanceName,
-    Names,
-    Png,
-    RecordedOn,
-    Scheduler,
-    TrustScheduler,
-    Workers,
-    progress_console,
-)
+from tierwise.cli import options as opt
 from tierwise.cli.output import Format, FormatOption, show, simulations, write_file
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
@@ -175,21 +166,21 @@ def predict(
     growth: Annotated[
         float | None, typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow")
     ] = None,
-    instance: InstanceName = None,
-    recorded_on: RecordedOn = "",
+    instance: opt.InstanceName = None,
+    recorded_on: opt.RecordedOn = "",
     emulated: Annotated[
         bool, typer.Option(help="predict emulated disks, which are no faster than their path")
     ] = False,
     unit: Annotated[str | None, typer.Option(help="unit of rates: transactions or requests")] = None,
-    names: Names = None,
+    names: opt.Names = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
     ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
-    scheduler: Scheduler = None,
-    trust_scheduler: TrustScheduler = False,
-    workers: Workers = None,
-    png: Png = None,
+    scheduler: opt.Scheduler = None,
+    trust_scheduler: opt.TrustScheduler = False,
+    workers: opt.Workers = None,
+    png: opt.Png = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Predict the recorded work on another machine, with intervals and warnings.
@@ -257,7 +248,7 @@ _Answered = tuple[list[Prediction], Document, dict[str, Any]]
 
 def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Answered:
     """Predictions of the best placements, then the ranking as a document and in fields."""
-    with simulations(predictor, progress_console(to_stderr=True)):
+    with simulations(predictor, opt.progress_console(to_stderr=True)):
         ranking = rank(predictor, devices, machine)
     document = ranking_document(predictor.run, predictor.as_recorded, ranking)
     return ranking.closer, document, {"ranking": ranking.model_dump(mode="json")}

@@ -10,15 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tierwise.capture import DEFAULT_DUTY, parse_duty
-from tierwise.cli.options import (
-    DropCaches,
-    Duration,
-    Output,
-    Seed,
-    TrustScheduler,
-    duration_s,
-    progress_console,
-)
+from tierwise.cli import options as opt
 from tierwise.cli.output import Format, FormatOption, print_document, show, warn
 from tierwise.cli.printing import echo
 from tierwise.host import clean
@@ -120,7 +112,7 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
 def run(
     study: Annotated[str, typer.Argument(help='name, path of a TOML file, or "all"')],
     *,
-    output: Output = RESULTS,
+    output: opt.Output = RESULTS,
     engine: Annotated[str | None, typer.Option(help="engine; default: the first of the study")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="smaller run, at most 3 minutes for a study")
@@ -129,13 +121,13 @@ def run(
         str | None, typer.Option(help='scale factor, or "paper" for the size in the paper')
     ] = None,
     clients: Annotated[int | None, typer.Option(min=1, max=100_000, help="number of clients")] = None,
-    duration: Duration = None,
+    duration: opt.Duration = None,
     set_: Settings = None,
     device: Devices = None,
     place: Place = None,
     placements: Placements = None,
     only: Annotated[bool, typer.Option("--only", help="leave out the baseline")] = False,
-    seed: Seed = None,
+    seed: opt.Seed = None,
     repeats: Repeats = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="start again instead of resuming")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="also repeat failed runs")] = False,
@@ -150,8 +142,8 @@ def run(
             metavar="ADDRESS", help="run on the lab workers of this Dask scheduler, tls://HOST:PORT"
         ),
     ] = None,
-    drop_caches: DropCaches = False,
-    trust_scheduler: TrustScheduler = False,
+    drop_caches: opt.DropCaches = False,
+    trust_scheduler: opt.TrustScheduler = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="check the study and list its runs without running them")
     ] = False,
@@ -168,7 +160,7 @@ def run(
         scale=scale,
         set=set_ or [],
         clients=clients,
-        duration_s=duration_s(duration, "--duration"),
+        duration_s=opt.duration_s(duration, "--duration"),
         repeats=repeats,
         devices=device or [],
         place=place or [],
@@ -203,7 +195,7 @@ def run(
         )
 
 
-def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
+def demo(output: opt.Output = RESULTS, seed: opt.Seed = None, repeats: Repeats = None) -> None:
     """Answer the main question here and now: does the log deserve the fast device?
 
     If devices cannot be emulated, the same studies run on this machine's own storage.
@@ -224,7 +216,7 @@ def _run(chosen: studies.Study, output: Path, seed: int | None, **begun: Any) ->
     """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.run_study`."""
     for line in clean.clean_before(warn):
         echo(f"cleaned up: {line}")
-    with StudyProgress(progress_console()) as progress:
+    with StudyProgress(opt.progress_console()) as progress:
         directory = runner.run_study(chosen, output, progress, seed, **begun)
     results, info = read_study(directory)
     answer = build_answer(results, info)
