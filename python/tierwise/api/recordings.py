@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, Verification, advise_day
 from tierwise.advise import verify as verify_forecast
+from tierwise.advise.costs import parse_recorded_on
 from tierwise.advise.tables import tables_beside
-from tierwise.advise.terms import parse_recorded_on
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.instances import find_instance
 from tierwise.device_models.prices import YEARS

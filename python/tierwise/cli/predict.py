@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.advise.terms import parse_recorded_on
+from tierwise.advise.costs import parse_recorded_on
 from tierwise.cli import options as opt
 from tierwise.cli.output import Format, FormatOption, show, simulations, write_file
 from tierwise.cli.printing import echo
