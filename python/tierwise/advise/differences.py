@@ -30,7 +30,6 @@ class After:
     """
 
     def __init__(self, forecast: Forecast, predictor: Predictor) -> None:
-        """Replay nothing yet."""
         self.predictor, self.run = predictor, predictor.run
         self._forecast = forecast
         self._changes: dict[str, Any] = {}

@@ -38,7 +38,6 @@ class RequestError(TierwiseError):
     """
 
     def __init__(self, status: int, message: str, fix: str) -> None:
-        """Keep the status."""
         super().__init__(message, fix)
         self.status = status
 
