@@ -220,9 +220,8 @@ def sentences(subject: Subject) -> list[doc.Block]:
         blocks.append(doc.Text(volatile, doc.Tone.WARNING))
     blocks += [doc.Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
     blocks += [doc.Text(sentence, doc.Tone.WARNING) for sentence in space_sentences(advice)]
-    if option.taken_along:
-        along = moving(option.taken_along)
-        blocks.append(doc.Text(f"Move {along} too, so that the rent of the recorded volume ends."))
+    if along := decision_words.along_words(option):
+        blocks.append(doc.Text(f"{capitalized(along)}."))
     compared = [fastest_sentence(advice), simpler_sentence(advice)]
     if subject.bends_to_goal:
         compared.append(_without_goal(advice))

@@ -57,7 +57,7 @@ def first_sentence(advice: Advice) -> str:
 def further_sentences(advice: Advice) -> list[str]:
     """What goes with the decision, alternatives, the ladder, devices left out, the goal, worn devices."""
     option = advice.decision.option
-    along = along_words(option).removeprefix("; ")
+    along = along_words(option)
     sentences = [
         f"What can be bought: {paid_headline(advice)}" if advice.instead else "",
         volatile_sentence(advice),
@@ -121,7 +121,8 @@ def simpler_sentence(advice: Advice) -> str:
     simpler = advice.simpler
     if simpler is None or simpler.stays or advice.decision.why == "goal":
         return ""
-    offer = f"{gain_words(simpler)} {price_words(simpler, advice.currency)}{along_words(simpler)}"
+    offer = f"{gain_words(simpler)} {price_words(simpler, advice.currency)}"
+    offer = "; ".join(filter(None, [offer, along_words(simpler)]))
     return f"As good with fewer moves, for more money: {moving(simpler.placement)}: {offer}."
 
 

@@ -269,10 +269,10 @@ def price_words(option: Option, currency: str) -> str:
 
 
 def along_words(option: Option) -> str:
-    """The roles that have to move too, before a recorded volume can be given up."""
+    """The roles that have to move too, before a recorded volume can be given up; empty if none has to."""
     if not option.taken_along:
         return ""
-    return f"; move {moving(option.taken_along)} too, so that the rent of the recorded volume ends"
+    return f"move {moving(option.taken_along)} too, so that the rent of the recorded volume ends"
 
 
 def together_sentences(decision: Decision) -> list[str]:
