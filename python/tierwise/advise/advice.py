@@ -1,13 +1,11 @@
 """Which files to move where: the decision, what it is compared with, the ladder, the goal, warnings."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
 
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import Costs, Terms, UsedPrice, billing_notes, recorded_profiles, used_prices
 from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, lost_at_stop
 from tierwise.advise.filling import Filling, filling
@@ -17,13 +15,10 @@ from tierwise.advise.machine_moves import MachineMove, machine_moves, machine_no
 from tierwise.advise.memory_moves import MemoryMove, memory_moves
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
-from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.setting_moves import SettingMove, instead, setting_moves, with_placement
-from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.tables import TableAdvice
-from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError

@@ -5,8 +5,6 @@ limits them: the other recorded devices take no time, and cores are many. Sessio
 not limit. Files and load grow alike (:mod:`tierwise.predict.growth`).
 """
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import math
@@ -16,11 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import Costs, Terms, recorded_profiles
 from tierwise.advise.endurance import lifetime_months, written_by_device
 from tierwise.advise.machine_moves import rent_difference
-from tierwise.advise.recorded_volumes import recorded_profiles
-from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from tierwise.advise.advice import Advice, advise
+from tierwise.advise.costs import Terms
 from tierwise.advise.goal import Goal
 from tierwise.advise.growing import parse_factor
-from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance, find_instances
 from tierwise.model.names import names_in
 from tierwise.model.units import parse_duration_s, parse_monthly

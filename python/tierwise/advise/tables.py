@@ -1,19 +1,15 @@
 """Which tables and indexes deserve which device: the best sets by size, each predicted as a whole."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tierwise.advise.costs import Costs, DeviceBill
+from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, used_prices
 from tierwise.advise.endurance import Wear, wear
 from tierwise.advise.option import MARGIN, is_told
-from tierwise.advise.sources import UsedPrice, used_prices
 from tierwise.advise.table_sets import Places, Plan, plan_sets
-from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve

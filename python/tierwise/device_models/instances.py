@@ -16,6 +16,7 @@ from tierwise.device_models.prices import Date
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_json, parse_toml, read_text
 from tierwise.model.names import one_of
+from tierwise.model.strict_model import first_problem
 
 SHIPPED = DATA / "instances.toml"
 AWS_BURST_MINUTES = 30.0
@@ -217,10 +218,7 @@ def _read(file: Path) -> list[Instance]:
             for name, figures in file_content.instances.items()
         ]
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        message = first["msg"].removeprefix("Value error, ")
-        raise TierwiseError(f"{file}: {where}: {message}", _FIX) from None
+        raise TierwiseError(f"{file}: {first_problem(error)}", _FIX) from None
 
 
 def _described(answer: Any) -> list[_InstanceType]:

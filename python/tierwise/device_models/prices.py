@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from tierwise.device_models.profiles import Profile, full_name, names
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_toml, read_text
-from tierwise.model.strict_model import first_problem
+from tierwise.model.strict_model import first_problem, validated
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "prices.toml"
@@ -245,10 +245,8 @@ def _own_price(profile: Profile) -> Price:
             "per_mib_per_s_month": given.get("usd_per_mb_per_s_month", 0.0) * _MB_PER_MIB,
             "included_mib_per_s": given.get("included_mb_per_s", 0.0) / _MB_PER_MIB,
         }
-    try:
-        return Price.model_validate({name: value for name, value in changed.items() if value is not None})
-    except ValidationError as error:
-        raise TierwiseError(f"{profile.file}: [price]: {error.errors()[0]['msg']}", _FIX) from None
+    known = {name: value for name, value in changed.items() if value is not None}
+    return validated(Price, known, f"{profile.file}: [price]", _FIX)
 
 
 def _times(value: float | None, factor: float) -> float | None:

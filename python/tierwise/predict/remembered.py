@@ -15,7 +15,6 @@ class Remembered:
     """Keeps each answer of a core; the same core and seeds give the same answers."""
 
     def __init__(self, core: Core) -> None:
-        """Start with an empty cache."""
         self._core = core
         self._answers: dict[tuple[str, ...], str] = {}
 

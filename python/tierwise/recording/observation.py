@@ -4,21 +4,19 @@ Sessions' states were sampled, counters read before and after. No event of the k
 what sessions waited for and not what devices did.
 """
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_json, read_text
 from tierwise.model.output_files import open_file
 from tierwise.model.placement import Role
-from tierwise.model.strict_model import first_problem
+from tierwise.model.strict_model import validated
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
 from tierwise.recording.recording import About, Losses, Machine, Recording
 from tierwise.results.measurements import Record, WaitClass
@@ -155,17 +153,14 @@ class Observation(Record):
         """
         file = path / OBSERVATION_FILE
         text = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
-        try:
-            content = parse_json(text, str(file), _FIX)
-            version = content.get("schema_version") if isinstance(content, dict) else None
-            if isinstance(version, int) and version > VERSION:
-                raise TierwiseError(
-                    f"{file} has schema_version {version}, this tierwise reads up to {VERSION}",
-                    "use a newer tierwise",
-                )
-            return cls.model_validate(content)
-        except ValidationError as error:
-            raise TierwiseError(f"{file}: {first_problem(error)}", "observe again") from None
+        content = parse_json(text, str(file), _FIX)
+        version = content.get("schema_version") if isinstance(content, dict) else None
+        if isinstance(version, int) and version > VERSION:
+            raise TierwiseError(
+                f"{file} has schema_version {version}, this tierwise reads up to {VERSION}",
+                "use a newer tierwise",
+            )
+        return validated(cls, content, str(file), "observe again")
 
     def sessions_in(self, *classes: WaitClass, role: Role | None = None) -> float:
         """Mean number of sessions in some classes, of one role if it is given."""

@@ -10,14 +10,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from tierwise.model.placement import Role
-from tierwise.results.conditions import (
-    ColdStart,
-    DeviceInfo,
-    EngineInfo,
-    Machine,
-    StudyHost,
-    WorkloadInfo,
-)
+from tierwise.results.conditions import ColdStart, DeviceInfo, EngineInfo, Machine, StudyHost, WorkloadInfo
 from tierwise.results.faults import DeviceDeaths, PowerCuts
 from tierwise.results.measurements import (
     Counters,
@@ -31,9 +24,6 @@ from tierwise.results.measurements import (
     SpaceUse,
     WaitProfile,
 )
-
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 
 SCHEMA_VERSION: Final = 3
 """Raised by one whenever a field changes its name, its unit or its meaning."""

@@ -34,7 +34,6 @@ class LiveApp:
     """The handlers. Use :func:`application`."""
 
     def __init__(self, recordings: ServedRecordings, simulator: Simulator) -> None:
-        """Take what answers."""
         self._recordings, self._simulator = recordings, simulator
 
     async def index(self, request: Request) -> Response:

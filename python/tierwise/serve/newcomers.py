@@ -26,7 +26,6 @@ class Newcomers:
     """The connections of one server that have not shown the token."""
 
     def __init__(self) -> None:
-        """There are none yet."""
         self._waiting: dict[Peer, tuple[asyncio.BaseTransport, asyncio.TimerHandle]] = {}
 
     def admit(self, peer: Peer) -> None:

@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from tierwise.lab import studies as study
+from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.analysis.benchmark import title_of
 from tierwise.lab.cli.progress import StudyProgress
-from tierwise.lab.cli.report import read_answer, write_report
+from tierwise.lab.cli.report import read_study, write_report
 from tierwise.lab.report.study.document import benchmark_table
 from tierwise.lab.studies import runner
 from tierwise.results import RunResult
@@ -71,11 +72,12 @@ def test_own_storage_is_one_device(on_own: tuple[Path, list[RunResult]]) -> None
 
 def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> None:
     directory, _ = on_own
-    page = write_report(directory).read_text("utf-8")
+    answer = build_answer(*read_study(directory))
+    page = write_report(answer, directory / "report.html").read_text("utf-8")
     for pattern in PATTERNS:
         assert title_of(pattern) in page
     assert "Does a flush reach the medium?" in page and "Log wait" not in page
-    (comparison,) = read_answer(directory).comparisons
+    (comparison,) = answer.comparisons
     assert comparison.benchmark is not None
     assert len(benchmark_table(comparison.benchmark, comparison.colours).rows) == len(PATTERNS)
     assert comparison.words.finding.startswith("own-storage: ")

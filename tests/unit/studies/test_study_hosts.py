@@ -12,8 +12,7 @@ import pytest
 from support.results_factory import INFO, Make, run, study_runs
 from tierwise.lab import studies as study
 from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.report.study.document import answer_document
-from tierwise.lab.report.study.evidence_tables import host_table
+from tierwise.lab.report.study.document import answer_document, host_table
 from tierwise.lab.studies.runner.hosts import RunTask, coordinator, run_blocks
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError

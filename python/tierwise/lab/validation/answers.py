@@ -1,7 +1,5 @@
 """Answers of recordings for judging: small enough to keep where recordings are too large."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import os

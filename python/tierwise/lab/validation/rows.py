@@ -1,7 +1,5 @@
 """The result of one slot of a validation: a row, stored as one line of the file that judging reads."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import json
@@ -11,11 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
-from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import append_line
+from tierwise.model.strict_model import validated
 from tierwise.results import ColdStart, Machine
 from tierwise.results.measurements import Record
 
@@ -86,12 +82,9 @@ def read_rows(folder: Path) -> list[Row]:
     lines = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True).splitlines()
     rows: list[Row] = []
     for number, line in enumerate(lines, 1):
-        try:
-            rows.append(Row.model_validate_json(line))
-        except ValidationError as error:
-            if number == len(lines) and not _is_json(line):
-                break
-            raise TierwiseError(f"{file}, line {number}: {error.errors()[0]['msg']}", "remove it") from error
+        if number == len(lines) and not _is_json(line):
+            break
+        rows.append(validated(Row, line, f"{file}, line {number}", "remove it"))
     return rows
 
 

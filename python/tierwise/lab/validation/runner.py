@@ -1,7 +1,5 @@
 """A round of a validation: its folder, its cases one after the other, and what is left of it."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import json

@@ -184,7 +184,6 @@ class DuckAdapter:
     """One database; each session is a separate connection to it."""
 
     def __init__(self) -> None:
-        """Prepare; nothing is open yet."""
         self.special: Mapping[str, Callable[..., object]] = {"load_files": self._load_files}
         self._tally = Tally()
 

@@ -40,7 +40,6 @@ class Worker:
     """One adapter, its sets of clients, and the requests for both."""
 
     def __init__(self, adapter: Adapter) -> None:
-        """Prepare; nothing is open yet."""
         self._adapter = adapter
         self._numbers = itertools.count()
         self._clients: dict[int, _core.Clients] = {}

@@ -210,7 +210,6 @@ class RocksAdapter:
     """One database; all sessions share it as an object store."""
 
     def __init__(self) -> None:
-        """Prepare; nothing is open yet."""
         self.kinds: dict[str, Kind] = {}
         self.locks = Locks()
         self.special: Mapping[str, Callable[..., object]] = {}

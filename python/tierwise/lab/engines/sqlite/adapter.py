@@ -32,7 +32,6 @@ class SqliteAdapter:
     """One database."""
 
     def __init__(self) -> None:
-        """Prepare; nothing is open yet."""
         self.special: Mapping[str, Callable[..., object]] = {"refused": self._refused}
 
     def open(self, opening: Opening) -> None:

@@ -111,7 +111,6 @@ class LapRunner:
         recording: RunRecording | None = None,
         drop_caches: bool = False,
     ) -> None:
-        """Prepare; nobody is connected yet."""
         self._recording, self._drop_caches = recording, drop_caches
         self._engine, self._storage, self._program = engine, storage, program
         self._cap_s, self._seed, self._say = study.cap_s, plan.seed, progress

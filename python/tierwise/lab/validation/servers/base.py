@@ -160,7 +160,6 @@ class Server(Database):
     """A server process, in directories that no other user may read."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Nothing runs yet."""
         super().__init__(settings)
         self._process: processes.Process | None = None
         self.data = Path()

@@ -20,7 +20,6 @@ class Library(Database):
     """Files of a role are in the directory of that role."""
 
     def __init__(self, engine: str, settings: Mapping[str, str]) -> None:
-        """Nothing is made yet."""
         super().__init__(settings)
         self.engine = engine
         self.on_started: Callable[[Target], None] = lambda _: None

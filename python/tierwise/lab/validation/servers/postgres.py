@@ -38,7 +38,6 @@ class PostgresServer(Server):
     engine = "postgres"
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Find the programs."""
         super().__init__(checked(self.engine, settings, PostgresEngine.allowed_settings()))
         self._binaries = system()
 
