@@ -107,7 +107,7 @@ def test_a_module_that_a_workload_writes_is_not_imported_by_the_next_cold_start(
 def test_a_module_in_a_directory_of_the_database_is_not_imported(planted: Planted) -> None:
     with started("duckdb") as engine:
         assert isinstance(engine, DuckEngine)
-        places = {*engine.directories.values(), engine._known_worker().home}
+        places = {*engine.directories.values(), engine._known_process().home}
         for place in places:
             copy = COPY.format(code=planted.python, file=place / "argparse.py")
             engine.execute_schema([(Role.DATA, copy)])
@@ -144,7 +144,7 @@ def test_a_copied_program_belongs_to_root_and_is_run_by_the_account(planted: Pla
             "os.chmod(sys.argv[1], 0o755)"
         )
         account = as_account(replace, program, planted.marker)
-        assert engine._known_server()._binaries.version == engine.version()
+        assert engine._known_process()._binaries.version == engine.version()
         assert planted.users() == set()
         assert "PermissionError" in account
 

@@ -214,7 +214,7 @@ def test_a_superusers_session_looks_names_up_in_the_catalogue_alone(postgres: Po
         connection.execute("ALTER DATABASE template1 SET search_path = public")
         connection.execute("ALTER ROLE tierwise SET search_path = public")
     postgres.restart_cold()
-    server = postgres._known_server()
+    server = postgres._known_process()
     assert server.query("SHOW search_path") == [("pg_catalog",)]
 
 
@@ -388,7 +388,7 @@ def test_the_loads_account_is_what_runs_each_phase_in_mariadb(mariadb: MariadbEn
 
 
 def test_root_of_mariadb_has_a_password_of_its_own(mariadb: MariadbEngine) -> None:
-    words = dict(word.split("=", 1) for word in mariadb._known_server().address.split())
+    words = dict(word.split("=", 1) for word in mariadb._known_process().address.split())
     with pytest.raises(pymysql.OperationalError, match=r"(?i)denied"):
         pymysql.connect(unix_socket=words["socket"], user="root", password=words["password"])
 
