@@ -113,7 +113,7 @@ def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says
     stop = Server.stop
 
     def looks(self: Server) -> None:
-        if self.places and self._process is not None:
+        if self.places and self.pid is not None:
             log = (self.data / "pg_wal").resolve()
             groups = {Path(f"/proc/{pid}/cgroup").read_text("ascii") for pid in cpu.tree(self.pid)}
             seen["limited"] = all("memory-" in group for group in groups)

@@ -141,7 +141,7 @@ class SynchronousWalReceiver:
         """
         program = self._server.bin / "pg_receivewal"
         arguments: list[str | Path] = ["-D", self._directory, "--no-password", "--slot", MEMBER, "--no-loop"]
-        dsn = f"{self._server.dsn} application_name={MEMBER}"
+        dsn = f"{self._server.control_dsn} application_name={MEMBER}"
         create = ["--create-slot", "--if-not-exists", "--slot", MEMBER, "-d", dsn]
         secrets = self._server.secrets
         self._server.run(program, create, timeout_s, secrets)
@@ -212,7 +212,7 @@ class PostgresServer(ServerProcess):
         return self._binaries.bin
 
     @property
-    def dsn(self) -> str:
+    def control_dsn(self) -> str:
         """Keywords and values of the superuser's sessions, without the password."""
         return f"{self._address(SUPERUSER, CONTROL)} {CATALOGUE_ONLY}"
 
@@ -230,7 +230,7 @@ class PostgresServer(ServerProcess):
     @property
     def superuser_dsn(self) -> str:
         """Keywords and values of the superuser's sessions, with the password."""
-        return f"{self.dsn} password={self._secret}"
+        return f"{self.control_dsn} password={self._secret}"
 
     def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
         """Make a cluster in ``data`` whose superuser has the password."""
@@ -250,7 +250,7 @@ class PostgresServer(ServerProcess):
         self.query(f"REVOKE CONNECT, TEMPORARY ON DATABASE {CONTROL} FROM PUBLIC")
         self.query(f"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {DATABASE} TO {CLIENT}")
         once = f"{self._address(SUPERUSER, DATABASE)} {CATALOGUE_ONLY} password={self._secret}"
-        with contextlib.closing(self.session(lambda: _connect(once))) as session:
+        with contextlib.closing(self.session(lambda: connect(once))) as session:
             session.query(f"ALTER SCHEMA public OWNER TO {CLIENT}")
             if session.query("SELECT FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'"):
                 session.query(f"CREATE SCHEMA {CHECKS}")
@@ -283,11 +283,11 @@ class PostgresServer(ServerProcess):
 
     def connect(self) -> psycopg.Connection[Any]:
         """Open a connection of the superuser."""
-        return _connect(self.superuser_dsn)
+        return connect(self.superuser_dsn)
 
     def connect_client(self) -> psycopg.Connection[Any]:
         """Open a connection of the load's account."""
-        return _connect(self.address)
+        return connect(self.address)
 
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """Those of the driver."""
@@ -314,5 +314,6 @@ class PostgresServer(ServerProcess):
         return f"host='{self.socket_dir}' port={PORT} user={account} dbname={database}"
 
 
-def _connect(dsn: str) -> psycopg.Connection[Any]:
+def connect(dsn: str) -> psycopg.Connection[Any]:
+    """Open a connection on which each statement commits by itself."""
     return psycopg.connect(dsn, autocommit=True, application_name="tierwise")

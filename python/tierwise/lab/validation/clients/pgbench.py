@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise.host.users import ids
+from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.validation.clients import percentiles
 from tierwise.lab.validation.clients.base import Client, Load, command
 from tierwise.lab.validation.servers.base import CLIENT, DATABASE
@@ -88,7 +89,7 @@ class Pgbench(Client[PostgresServer]):
         command("pgbench", [*self._base(database), "-i", "-q", "-s", self.text("scale"), DATABASE], database)
         tables = database.input_file("tables.sql", _TABLES)
         psql = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(tables)]
-        command("psql", [database.programs / psql[0], *psql[1:], *self._login(database), DATABASE], database)
+        command("psql", [database.bin / psql[0], *psql[1:], *self._login(database), DATABASE], database)
 
     def warm_up(self, database: PostgresServer, seconds: float) -> None:
         """Run the measured work, unmeasured."""
@@ -131,11 +132,11 @@ class Pgbench(Client[PostgresServer]):
         return ["-f", str(database.input_file("script.sql", text)), "-D", f"scale={self.text('scale')}"]
 
     def _base(self, database: PostgresServer) -> list[str]:
-        return [str(database.programs / "pgbench"), *self._login(database)]
+        return [str(database.bin / "pgbench"), *self._login(database)]
 
     @staticmethod
     def _login(database: PostgresServer) -> list[str]:
-        return ["-h", str(database.home), "-p", str(database.port), "-U", CLIENT]
+        return ["-h", str(database.home), "-p", str(PORT), "-U", CLIENT]
 
 
 def _latencies(folder: Path) -> list[float]:

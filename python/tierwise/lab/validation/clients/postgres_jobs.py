@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.validation.clients.base import Client, Load, command
 from tierwise.lab.validation.servers.base import CLIENT, DATABASE
 from tierwise.lab.validation.servers.postgres import PostgresServer
@@ -103,11 +104,11 @@ class PostgresJob(Client[PostgresServer]):
         self, database: PostgresServer, program: str, more: Sequence[str | Path], *, named: bool = True
     ) -> list[str | Path]:
         base: list[str | Path] = [
-            database.programs / program,
+            database.bin / program,
             "-h",
             database.home,
             "-p",
-            str(database.port),
+            str(PORT),
             "-U",
             CLIENT,
         ]

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
+from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.validation.clients import percentiles
 from tierwise.lab.validation.clients.base import Client, Load, command
 from tierwise.lab.validation.servers.base import CLIENT, DATABASE, Server
@@ -77,7 +78,7 @@ def _connection(database: Server) -> list[str]:
     return [
         "--db-driver=pgsql",
         f"--pgsql-host={database.home}",
-        f"--pgsql-port={database.port}",
+        f"--pgsql-port={PORT}",
         f"--pgsql-user={CLIENT}",
         f"--pgsql-db={DATABASE}",
     ]

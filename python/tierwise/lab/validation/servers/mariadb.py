@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import signal
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture import Target, of_pid
+from tierwise.host.users import server_user
 from tierwise.lab.engines.documented import checked
+from tierwise.lab.engines.mariadb import server
 from tierwise.lab.engines.mariadb.binaries import installed
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
-from tierwise.lab.validation.servers.base import CLIENT, DATABASE, START_TIMEOUT_S, Server, caller, copy_files
+from tierwise.lab.validation.servers.base import (
+    CLIENT,
+    DATABASE,
+    INSTALL_TIMEOUT_S,
+    Server,
+    caller,
+    copy_files,
+)
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
 
@@ -23,7 +28,7 @@ _LOG = "ib_logfile0"
 _FIXED = {"skip-name-resolve": "1", "innodb-fast-shutdown": "1"}
 
 
-class MariadbServer(Server):
+class MariadbServer(Server, server.MariadbServer):
     """The redo log and temporary files have directories of their own by settings."""
 
     engine = "mariadb"
@@ -35,15 +40,10 @@ class MariadbServer(Server):
             settings: settings of the server.
             binary_log: write a binary log, with the data.
         """
-        super().__init__(checked(self.engine, settings, MariadbEngine.allowed_settings()))
-        self._binary_log = ["--log-bin=binlog", "--server-id=1"] if binary_log else []
-        self._binaries = installed()
+        super().__init__(self.engine, installed(), server_user())
+        self.settings = checked(self.engine, settings, MariadbEngine.allowed_settings())
+        self._binary_log = {"log-bin": "binlog", "server-id": "1"} if binary_log else {}
         self._log = self._temp = Path()
-
-    @property
-    def socket(self) -> Path:
-        """Its socket, the only address it listens on unless a setting adds one."""
-        return self.home / "socket"
 
     def version(self) -> str:
         """Version reported by the server."""
@@ -53,13 +53,11 @@ class MariadbServer(Server):
         """Make a data directory, fill it and stop the server."""
         self.data = self.own_directory(self.home, _FOLDER)
         self._log = self._temp = self.data
-        fixed = ["--no-defaults", f"--auth-root-socket-user={caller()}", "--skip-test-db"]
         own = {name: value for name, value in self.settings.items() if name.startswith("innodb")}
-        options = [f"--{name}={value}" for name, value in {"datadir": str(self.data), **own}.items()]
-        self.run([self._binaries.installer, *fixed, *options])
+        self.install(self.data, own, [f"--auth-root-socket-user={caller()}"], INSTALL_TIMEOUT_S)
         self.start()
         try:
-            self._make_client()
+            self.make_client()
             prepare()
         finally:
             self.stop()
@@ -81,7 +79,6 @@ class MariadbServer(Server):
     def start(self) -> None:
         """Start it."""
         settings = {
-            "datadir": str(self.data),
             "innodb-log-group-home-dir": str(self._log),
             "tmpdir": str(self._temp),
             "socket": str(self.socket),
@@ -90,22 +87,12 @@ class MariadbServer(Server):
             **self.settings,
             "secure-file-priv": str(self.home),
         }
-        options = [f"--{key}={value}" for key, value in settings.items()]
-        self.launch(
-            [self._binaries.server, "--no-defaults", *options, *self._binary_log, "--skip-networking"]
-        )
-        self._connect().close()
-
-    def target(self) -> Target | None:
-        """The server, found like ``tierwise record --engine mariadb`` does."""
-        return of_pid(self.pid)
+        self.run_with({**settings, **self._binary_log, "skip-networking": "1"})
 
     def make_account(self, name: str, password: str) -> None:
         """Make an account with all rights in the clients' database and none elsewhere."""
-        self._execute(
-            f"CREATE OR REPLACE USER {name}@localhost IDENTIFIED BY '{password}'",
-            f"GRANT ALL ON {DATABASE}.* TO {name}@localhost",
-        )
+        self.query(f"CREATE OR REPLACE USER {name}@localhost IDENTIFIED BY '{password}'")
+        self.query(f"GRANT ALL ON {DATABASE}.* TO {name}@localhost")
 
     def _link_selected(self, places: Mapping[Role, Path]) -> None:
         """Move the files of the selected tables to a place of their own, and link them."""
@@ -119,27 +106,12 @@ class MariadbServer(Server):
             file.unlink()
             file.symlink_to(folder / file.name)
 
-    def _make_client(self) -> None:
+    def make_client(self) -> None:
         """Make the clients' database and account, whose files are those of ``secure-file-priv`` alone."""
-        self._execute(f"CREATE DATABASE {DATABASE}")
+        self.query(f"CREATE DATABASE {DATABASE}")
         self.make_account(CLIENT, "")
-        self._execute(f"GRANT FILE ON *.* TO {CLIENT}@localhost")
+        self.query(f"GRANT FILE ON *.* TO {CLIENT}@localhost")
 
-    def _execute(self, *statements: str) -> None:
-        with self._connect() as connection, connection.cursor() as cursor:
-            for sql in statements:
-                cursor.execute(sql)
-
-    def _connect(self) -> pymysql.Connection[Any]:
+    def connect(self) -> pymysql.Connection[Any]:
         """A session of root, without a schema; only the account that tierwise runs as can open it."""
-        until_s = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < until_s:
-            if self._process is None or not self._process.running:
-                raise self.error("did not start")
-            with contextlib.suppress(pymysql.OperationalError):
-                return pymysql.connect(unix_socket=str(self.socket), user=caller(), autocommit=True)
-            time.sleep(0.02)
-        raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
-
-    def _stop_signal(self) -> signal.Signals:
-        return signal.SIGTERM
+        return pymysql.connect(unix_socket=str(self.socket), user=caller(), autocommit=True)
