@@ -31,6 +31,7 @@ from tierwise.lab.engines.postgres.binaries import Binaries, embedded
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.validation import clients, servers
 from tierwise.lab.validation.clients import go_tpc
+from tierwise.lab.validation.servers.base import Server
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -237,12 +238,12 @@ def test_no_variable_of_the_caller_reaches_a_program(
 
 
 @pytest.fixture(params=["postgres", "mariadb"])
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.Server]:
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is not started."""
     if why := servers.missing(request.param):
         pytest.skip(why)
     made = servers.create(request.param, request.param, {})
-    assert isinstance(made, servers.Server)
+    assert isinstance(made, Server)
     monkeypatch.setattr(made, "_execute", lambda *_: None)
     yield made
     made.remove()
@@ -254,7 +255,7 @@ SHOWS_ITSELF = "#!/bin/sh\nid -u >&2; tr '\\0' ' ' </proc/$$/cmdline >&2; exit 1
 @needs_root
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)  # of MariaDB, it makes the schema first
 def test_go_tpc_runs_as_the_account_without_a_password_on_its_command_line(
-    server: servers.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "go-tpc"
     program.write_text(SHOWS_ITSELF)

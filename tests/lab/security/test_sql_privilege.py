@@ -25,12 +25,12 @@ from tierwise.lab.engines.base import Engine, Limits
 from tierwise.lab.engines.documented import Salvage
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.engines.sqlite.adapter import SqliteAdapter
 from tierwise.lab.engines.sqlite.engine import SqliteEngine
 from tierwise.lab.validation import servers
 from tierwise.lab.validation.clients.base import command
-from tierwise.lab.validation.clients.mariadb_jobs import MariadbJob
-from tierwise.lab.validation.clients.postgres_jobs import PostgresJob
+from tierwise.lab.validation.clients.server_jobs import MariadbJob, PostgresJob
 from tierwise.lab.validation.servers.mariadb import MariadbServer
 from tierwise.lab.validation.servers.postgres import PostgresServer
 from tierwise.model.errors import TierwiseError
@@ -455,18 +455,8 @@ def test_a_client_program_is_no_superuser_of_postgresql(planted: Path, tmp_path:
         with pytest.raises(TierwiseError, match=r"permission denied|must be superuser"):
             job._psql(server, [f"COPY (SELECT 1) TO PROGRAM 'touch {planted}'"])
         with pytest.raises(TierwiseError, match=r"(?i)authentication failed|no pg_hba"):
-            login = [
-                "-h",
-                server.home,
-                "-p",
-                str(server.port),
-                "-U",
-                "postgres",
-                "-c",
-                "SELECT 1",
-                "postgres",
-            ]
-            command("psql", [server.programs / "psql", *login], server)
+            login = ["-h", server.home, "-p", str(PORT), "-U", "postgres", "-c", "SELECT 1", "postgres"]
+            command("psql", [server.bin / "psql", *login], server)
         job.prepare(server)
 
     try:

@@ -14,7 +14,7 @@ from support.validation_factory import Watcher
 from tierwise.host import cpu, ledger
 from tierwise.lab import validation as validate
 from tierwise.lab.validation.rows import recording_of
-from tierwise.lab.validation.servers import Server
+from tierwise.lab.validation.servers.base import Server
 from tierwise.recording import Recording
 
 HEAD = """

@@ -9,7 +9,7 @@ import pytest
 
 from tierwise.lab import validation as validate
 from tierwise.lab.validation import clients
-from tierwise.lab.validation.clients import percentiles
+from tierwise.lab.validation.clients.base import percentiles_of
 from tierwise.model.errors import TierwiseError
 
 HEAD = """
@@ -87,8 +87,8 @@ def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> Non
 
 
 def test_percentiles_by_hand() -> None:
-    assert percentiles.of_samples([float(number) for number in range(1, 101)]) == {
+    assert percentiles_of(dict.fromkeys(map(float, range(1, 101)), 1)) == {
         "p50_us": 50, "p95_us": 95, "p99_us": 99,
     }  # fmt: skip
-    assert percentiles.of_histogram({10.0: 96, 20.0: 4}) == {"p50_us": 10, "p95_us": 10, "p99_us": 20}
-    assert percentiles.of_samples([]) == {}
+    assert percentiles_of({10.0: 96, 20.0: 4}) == {"p50_us": 10, "p95_us": 10, "p99_us": 20}
+    assert percentiles_of({}) == {}

@@ -9,6 +9,7 @@ workload is ever evaluated with more rights than the workload has.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
 import shlex
@@ -300,7 +301,7 @@ class PostgresServer(ServerProcess):
     def is_ours(self, control: SqlSession, data: Path) -> bool:
         """Whether the answer comes from our data directory."""
         ((shown,),) = control.query("SHOW data_directory")
-        return Path(shown).resolve() == data.resolve()
+        return Path(os.fsdecode(shown)).resolve() == data.resolve()  # bytes, if the encoding is SQL_ASCII
 
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the last severe line."""

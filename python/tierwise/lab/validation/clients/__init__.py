@@ -9,9 +9,8 @@ from tierwise.lab.validation.clients.base import Client, Load, Option
 from tierwise.lab.validation.clients.db_bench import DbBench
 from tierwise.lab.validation.clients.duckdb_tpch import DuckdbTpch
 from tierwise.lab.validation.clients.go_tpc import GoTpc
-from tierwise.lab.validation.clients.mariadb_jobs import MariadbJob
 from tierwise.lab.validation.clients.pgbench import Pgbench
-from tierwise.lab.validation.clients.postgres_jobs import PostgresJob
+from tierwise.lab.validation.clients.server_jobs import MariadbJob, PostgresJob
 from tierwise.lab.validation.clients.sqlite_shell import SqliteShell
 from tierwise.lab.validation.clients.sysbench import Sysbench
 from tierwise.model.errors import TierwiseError

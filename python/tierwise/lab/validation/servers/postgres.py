@@ -50,6 +50,10 @@ class PostgresServer(Server, server.PostgresServer):
         """Keywords of the superuser, which only the account that tierwise runs as can be."""
         return f"{self._address(_SUPERUSER, _CONTROL)} {server.CATALOGUE_ONLY}"
 
+    def tool(self, program: str) -> list[str | Path]:
+        """A client program of the installation, with the clients' login."""
+        return [self.bin / program, "-h", self.home, "-p", str(server.PORT), "-U", CLIENT]
+
     def version(self) -> str:
         """Version reported by the server."""
         return self._binaries.version
