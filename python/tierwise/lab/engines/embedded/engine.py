@@ -203,7 +203,7 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
     def counters(self) -> Counters:
         """Counters with the worker's CPU time: the library's and its clients' together."""
         totals = Counters.model_validate(self._call("counters"))
-        return totals.model_copy(update={"cpu_s": process_cpu_s(self.server_pid or 0)})
+        return totals.changed(cpu_s=process_cpu_s(self.server_pid or 0))
 
     def space(self) -> SpaceUse | None:
         """Space as the library reports it."""

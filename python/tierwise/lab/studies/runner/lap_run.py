@@ -151,14 +151,14 @@ class LapRunner:
             window = self._window(self._recording if lap.timed else None)
             try:
                 result, client_cpu_s = self._run_lap(lap, 0)
-                measured.laps.append(result.model_copy(update=before))
+                measured.laps.append(result.changed(**before))
                 if self._broken_off.is_set():
                     return
                 counted = window.close(result.elapsed_s, client_cpu_s)
             finally:
                 window.abandon()
-            measured.laps[-1] = measured.laps[-1].model_copy(
-                update={"counters": counted.engine, "io": counted.storage.io, "waits": counted.waits}
+            measured.laps[-1] = measured.laps[-1].changed(
+                counters=counted.engine, io=counted.storage.io, waits=counted.waits
             )
             if lap.timed:
                 measured.windows.append(counted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
@@ -17,7 +16,7 @@ from tierwise.lab.studies.runner.lap_run import (
     with_tables,
 )
 from tierwise.lab.studies.runner.proof import PlacementVerifier, resident_shares
-from tierwise.lab.studies.runner.record import failed, of_laps, of_mix, of_run
+from tierwise.lab.studies.runner.record import failed, of_run, with_laps, with_mix
 from tierwise.lab.studies.runner.recorded import Recordings, RunRecording, recording_of
 from tierwise.lab.studies.runner.storage import Storage, open_storage
 from tierwise.lab.studies.study import RunPlan, Study
@@ -76,10 +75,8 @@ def execute(
     """
     if study.patterns:
         return _execute_patterns(study, plan, study_seed, progress)
-    if study.cuts is not None:
-        return fault_run.execute_cuts(study, plan, study_seed, progress)
-    if study.deaths is not None:
-        return fault_run.execute_deaths(study, plan, study_seed, progress)
+    if study.cuts is not None or study.deaths is not None:
+        return fault_run.execute(study, plan, study_seed, progress)
     with ExitStack() as undo:
         engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
@@ -102,10 +99,9 @@ def execute(
             if out_of_memory := _out_of_memory(engine):
                 raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
             raise
-        info = bare.model_copy(update={"settings": engine.settings()})
+        info = bare.changed(settings=engine.settings())
         shares = resident_shares(engine, storage)
-        prepared = prepared.model_copy(update={"engine": info, "residency": shares, "cold_start": cold})
-        return _measure(bench, prepared)
+        return _measure(bench, prepared.changed(engine=info, residency=shares, cold_start=cold))
 
 
 def _load(bench: _Bench) -> ColdStart | None:
@@ -126,32 +122,29 @@ def _load(bench: _Bench) -> ColdStart | None:
     return cold
 
 
-def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
+def _measure(bench: _Bench, run: RunResult) -> RunResult:
     """The measured phase and its placement verification; partial results are kept on failure."""
-    engine, storage, plan = bench.engine, bench.storage, bench.plan
+    engine, storage = bench.engine, bench.storage
     bench.progress("measuring")
-    measured: dict[str, Any] = {}
     verifier = PlacementVerifier(engine, storage)
     try:
         laps = bool(bench.program.stages)
         with recording_of(
-            engine, storage, bench.recordings, plan.run_id, laps=laps, progress=bench.progress
+            engine, storage, bench.recordings, bench.plan.run_id, laps=laps, progress=bench.progress
         ) as recording:
-            measured = _run_laps(bench, recording) if laps else _run_mix(bench, recording)
-            if recording is not None and measured["status"] != "failed":
-                recording.finish(measured["transactions"])
-        if measured["status"] != "failed":
-            measured |= _prove(bench, verifier, measured)
+            run = _run_laps(bench, run, recording) if laps else _run_mix(bench, run, recording)
+            if recording is not None and run.status != "failed":
+                recording.finish(run.transactions)
+        if run.status != "failed":
+            return _prove(bench, run, verifier)
+        return run.changed(problems=[*run.problems, *storage.broken(), *_causes(engine)])
     except TierwiseError as error:
-        return failed(prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)])
+        return failed(run, [str(error), *storage.broken(), *_causes(engine)])
     finally:
         verifier.close()
-    if measured["status"] == "failed":
-        measured["problems"] += [*storage.broken(), *_causes(engine)]
-    return prepared.model_copy(update=measured)
 
 
-def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+def _run_laps(bench: _Bench, run: RunResult, recording: RunRecording | None) -> RunResult:
     runner = LapRunner(
         bench.engine,
         bench.storage,
@@ -162,27 +155,24 @@ def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
         recording=recording,
         drop_caches=bench.drop_caches,
     )
-    return of_laps(runner.run(), bench.program.score)
+    return with_laps(run, runner.run(), bench.program.score)
 
 
-def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+def _run_mix(bench: _Bench, run: RunResult, recording: RunRecording | None) -> RunResult:
     load, window = lap_run.measure(
         bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
     )
-    return of_mix(load, window, sampled=bench.study.waits and recording is None)
+    return with_mix(run, load, window, sampled=bench.study.waits and recording is None)
 
 
-def _prove(bench: _Bench, verifier: PlacementVerifier, measured: dict[str, Any]) -> dict[str, Any]:
+def _prove(bench: _Bench, run: RunResult, verifier: PlacementVerifier) -> RunResult:
     """Write all data out at memory speed, and verify where it went."""
     bench.progress("proving the placement")
     bench.storage.set_timing(False)
     bench.engine.checkpoint()
-    evidence = verifier.verify(measured["counters"])
-    fields = {"proof": evidence, "space": bench.engine.space()}
-    leaks = proof.problems_of(evidence)
-    if not leaks:
-        return fields
-    return {**fields, "status": "failed", "problems": [*measured["problems"], *leaks]}
+    proven = run.changed(proof=verifier.verify(run.counters), space=bench.engine.space())
+    leaks = proof.problems_of(proven.proof)
+    return failed(proven, [*proven.problems, *leaks]) if leaks else proven
 
 
 def _causes(engine: Engine) -> list[str]:
@@ -210,4 +200,4 @@ def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, progress: Pr
             measured = pattern_run.measure(study, plan, storage, target)
         except TierwiseError as error:
             return failed(prepared, [str(error)])
-        return prepared.model_copy(update=measured.fields())
+        return measured.record(prepared)

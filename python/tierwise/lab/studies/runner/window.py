@@ -193,11 +193,9 @@ def _total_device(same: Sequence[DeviceInfo], times_s: Sequence[float], elapsed_
         ]
         for name in ("io", "unattributed", "untraced")
     }
-    return same[0].model_copy(
-        update={
-            "deadline_overrun": _total_overrun(deadline_overrun, elapsed_s) if deadline_overrun else None,
-            **{name: _total_io(parts) if parts else None for name, parts in ios.items()},
-        }
+    return same[0].changed(
+        deadline_overrun=_total_overrun(deadline_overrun, elapsed_s) if deadline_overrun else None,
+        **{name: _total_io(parts) if parts else None for name, parts in ios.items()},
     )
 
 
