@@ -107,6 +107,10 @@ class ServerProcess(EngineProcess):
         """The server's command on a data directory."""
 
     @abstractmethod
+    def make_client(self) -> None:
+        """Make the account and the database of the load, once, in a new database that runs."""
+
+    @abstractmethod
     def connect(self) -> Any:
         """Open a connection of the superuser, where the load's statements do not reach."""
 

@@ -54,9 +54,6 @@ def measure(
         clients.close()
 
 
-"""Called with the current phase of a run."""
-
-
 @dataclass
 class LapsMeasured:
     """Results of the laps. ``windows`` cover timed work: one per lap, or per stage of several streams."""

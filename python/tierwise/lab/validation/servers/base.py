@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -147,6 +148,39 @@ class Server(Database, ServerProcess):
     """A server process, in directories that no other user may read."""
 
     data = Path()
+
+    @abstractmethod
+    def make_empty(self) -> None:
+        """Make an empty database in :attr:`data`, which is there and empty too."""
+
+    @abstractmethod
+    def finish_template(self) -> None:
+        """Complete a filled database, before it is stopped and kept."""
+
+    @abstractmethod
+    def spread(self, places: Mapping[Role, Path]) -> None:
+        """Move the files of other roles than the data's from :attr:`data` to their places."""
+
+    def make(self, prepare: Callable[[], None], folder: Path) -> None:
+        """Make a database, fill it, stop it, and keep its files."""
+        self.data = self.own_directory(self.home, self.engine)
+        self.make_empty()
+        self.start()
+        try:
+            self.make_client()
+            prepare()
+            self.finish_template()
+        finally:
+            self.stop()
+        copy_files(self.data, folder / self.engine)
+        shutil.rmtree(self.data)
+
+    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
+        """Copy all files to the data's place, then those of other roles to theirs."""
+        self.data = self.own_directory(places[Role.DATA], "cluster") / self.engine
+        copy_files(template / self.engine, self.data)
+        self.spread(places)
+        self.places = dict(places)
 
     def target(self) -> Target | None:
         """The server, found like ``tierwise record`` does."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from tierwise.lab.validation.servers.base import (
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
 
-_FOLDER = "mariadb"
 _LOG = "ib_logfile0"
 _FIXED = {"skip-name-resolve": "1", "innodb-fast-shutdown": "1"}
 
@@ -49,32 +47,30 @@ class MariadbServer(Server, server.MariadbServer):
         """Version reported by the server."""
         return self._binaries.version
 
-    def make(self, prepare: Callable[[], None], folder: Path) -> None:
-        """Make a data directory, fill it and stop the server."""
-        self.data = self.own_directory(self.home, _FOLDER)
+    def make_empty(self) -> None:
+        """Run mariadb-install-db."""
         self._log = self._temp = self.data
         own = {name: value for name, value in self.settings.items() if name.startswith("innodb")}
         self.install(self.data, own, [f"--auth-root-socket-user={caller()}"], INSTALL_TIMEOUT_S)
-        self.start()
-        try:
-            self.make_client()
-            prepare()
-        finally:
-            self.stop()
-        copy_files(self.data, folder / _FOLDER)
-        shutil.rmtree(self.data)
 
-    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
-        """Copy the data directory, and move the redo log to its own."""
-        root = self.own_directory(places[Role.DATA], "cluster")
-        copy_files(template / _FOLDER, root / _FOLDER)
-        self.data = root / _FOLDER
+    def finish_template(self) -> None:
+        """Nothing is left to do."""
+
+    def spread(self, places: Mapping[Role, Path]) -> None:
+        """Move the redo log, and the files of the selected tables, which are linked."""
         self._log = self.own_directory(places[Role.LOG], "redo")
         self._temp = self.own_directory(places[Role.TEMP], "tmp")
         copy_files(self.data / _LOG, self._log / _LOG)
         (self.data / _LOG).unlink()
-        self._link_selected(places)
-        self.places = dict(places)
+        for relation in self.selected:
+            schema, table = relation.removeprefix("table:").split(".")
+            file = self.data / schema / f"{table}.ibd"
+            folder = places[Role.SELECTED] / schema
+            if not folder.exists():
+                self.own_directory(places[Role.SELECTED], schema)
+            copy_files(file, folder / file.name)
+            file.unlink()
+            file.symlink_to(folder / file.name)
 
     def start(self) -> None:
         """Start it."""
@@ -93,18 +89,6 @@ class MariadbServer(Server, server.MariadbServer):
         """Make an account with all rights in the clients' database and none elsewhere."""
         self.query(f"CREATE OR REPLACE USER {name}@localhost IDENTIFIED BY '{password}'")
         self.query(f"GRANT ALL ON {DATABASE}.* TO {name}@localhost")
-
-    def _link_selected(self, places: Mapping[Role, Path]) -> None:
-        """Move the files of the selected tables to a place of their own, and link them."""
-        for relation in self.selected:
-            schema, table = relation.removeprefix("table:").split(".")
-            file = self.data / schema / f"{table}.ibd"
-            folder = places[Role.SELECTED] / schema
-            if not folder.exists():
-                self.own_directory(places[Role.SELECTED], schema)
-            copy_files(file, folder / file.name)
-            file.unlink()
-            file.symlink_to(folder / file.name)
 
     def make_client(self) -> None:
         """Make the clients' database and account, whose files are those of ``secure-file-priv`` alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from tierwise.capture.sql_session import Dsn
@@ -31,7 +31,6 @@ local all {_SUPERUSER} peer map=tierwise
 local {DATABASE} {CLIENT} trust
 """
 """The socket is in a directory that only the server's own account can enter."""
-_FOLDER = "postgres"
 _FIXED = {"unix_socket_permissions": "0700", "log_min_messages": "fatal", "logging_collector": "off"}
 
 
@@ -58,34 +57,32 @@ class PostgresServer(Server, server.PostgresServer):
         """Version reported by the server."""
         return self._binaries.version
 
-    def make(self, prepare: Callable[[], None], folder: Path) -> None:
-        """Make a cluster, fill it, checkpoint and stop it."""
-        self.data = self.own_directory(self.home, _FOLDER)
+    def make_empty(self) -> None:
+        """Run initdb."""
         access = ["--auth-local=peer", "--auth-host=reject", "-U", _SUPERUSER]
         self.run(self.bin / "initdb", ["-D", self.data, *access, "--no-sync"], INSTALL_TIMEOUT_S)
-        self.start()
-        try:
-            prepare()
-            self._move_selected()
-            self.query("CHECKPOINT")
-        finally:
-            self.stop()
-        copy_files(self.data, folder / _FOLDER)
-        shutil.rmtree(self.data)
 
-    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
-        """Copy the cluster; move ``pg_wal`` and ``pgsql_tmp`` to places of their own and link them."""
-        root = self.own_directory(places[Role.DATA], "cluster")
-        copy_files(template / _FOLDER, root / _FOLDER)
-        self.data = root / _FOLDER
+    def finish_template(self) -> None:
+        """Put the selected tables and indexes into a tablespace inside the cluster; write a checkpoint."""
+        if self.selected:
+            dsn = f"{self._address(_SUPERUSER, DATABASE)} {server.CATALOGUE_ONLY}"
+            with contextlib.closing(self.session(lambda: server.connect(dsn))) as session:
+                session.query("SET allow_in_place_tablespaces = on")
+                session.query("CREATE TABLESPACE selected LOCATION ''")
+                for relation in self.selected:
+                    kind, name = relation.split(":")
+                    session.query(f"ALTER {kind.upper()} {name} SET TABLESPACE selected")
+        self.query("CHECKPOINT")
+
+    def spread(self, places: Mapping[Role, Path]) -> None:
+        """Move ``pg_wal``, ``pgsql_tmp`` and tablespaces, and link them."""
         self._link(places[Role.LOG], self.data / "pg_wal")
         self._link(places[Role.TEMP], self.data / "base" / "pgsql_tmp")
         for tablespace in (self.data / "pg_tblspc").iterdir():
             self._link(places[Role.SELECTED], tablespace)
-        self.places = dict(places)
 
     def start(self) -> None:
-        """Start it, and make the clients' account and database."""
+        """Start it."""
         settings = {
             **_FIXED,
             "unix_socket_directories": str(self.home),
@@ -95,25 +92,15 @@ class PostgresServer(Server, server.PostgresServer):
             **self._access_files(),
         }
         self.run_with(settings)
-        if not self.query(f"SELECT FROM pg_catalog.pg_database WHERE datname = '{DATABASE}'"):
-            self.query(f"CREATE ROLE {CLIENT} LOGIN")
-            self.query(f"CREATE DATABASE {DATABASE} OWNER {CLIENT}")
+
+    def make_client(self) -> None:
+        """Make the clients' account and database."""
+        self.query(f"CREATE ROLE {CLIENT} LOGIN")
+        self.query(f"CREATE DATABASE {DATABASE} OWNER {CLIENT}")
 
     def dsn(self) -> Dsn | None:
         """The superuser's, who may see the sizes of files; names are needed to select tables only."""
         return Dsn("postgresql", self._address(_SUPERUSER, _CONTROL)) if self.selected else None
-
-    def _move_selected(self) -> None:
-        """Put the selected tables and indexes into a tablespace inside the cluster."""
-        if not self.selected:
-            return
-        dsn = f"{self._address(_SUPERUSER, DATABASE)} {server.CATALOGUE_ONLY}"
-        with contextlib.closing(self.session(lambda: server.connect(dsn))) as session:
-            session.query("SET allow_in_place_tablespaces = on")
-            session.query("CREATE TABLESPACE selected LOCATION ''")
-            for relation in self.selected:
-                kind, name = relation.split(":")
-                session.query(f"ALTER {kind.upper()} {name} SET TABLESPACE selected")
 
     def _access_files(self) -> dict[str, str]:
         """Settings that name the files of access, which are out of the server's own reach."""
