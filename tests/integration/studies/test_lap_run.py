@@ -15,7 +15,7 @@ from support.results_factory import run as a_run
 from support.tiny_study import tiny_study
 from tierwise.lab import engines
 from tierwise.lab.engines import Engine
-from tierwise.lab.studies.runner.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
+from tierwise.lab.studies.runner.lap_run import Bench, LapRunner, LapsMeasured, tables_of_laps, with_tables
 from tierwise.lab.studies.runner.record import with_laps
 from tierwise.lab.studies.runner.run import execute
 from tierwise.lab.studies.runner.storage import open_storage
@@ -67,7 +67,7 @@ def run(own: Path) -> Run:
             storage = open_storage(chosen, plan, engine.roles, undo)
             undo.enter_context(engine)
             load(engine, program, storage.places)
-            return LapRunner(engine, storage, program, chosen, plan, lambda _: None).run()
+            return LapRunner(Bench(chosen, plan, engine, storage, program, lambda _: None)).run()
 
     return run_laps
 

@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine, Limits
-from tierwise.lab.studies.runner import fault_run, lap_run, pattern_run, proof
+from tierwise.lab.studies.runner import fault_run, pattern_run, proof
 from tierwise.lab.studies.runner.lap_run import (
+    Bench,
     LapRunner,
     clients_of_laps,
+    measure,
     tables_of_laps,
     with_tables,
 )
 from tierwise.lab.studies.runner.proof import PlacementVerifier, resident_shares
 from tierwise.lab.studies.runner.record import failed, of_run, with_laps, with_mix
-from tierwise.lab.studies.runner.recorded import Recordings, RunRecording, recording_of
-from tierwise.lab.studies.runner.storage import Storage, open_storage
+from tierwise.lab.studies.runner.recorded import Recordings, recording_of
+from tierwise.lab.studies.runner.storage import open_storage
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.lab.workloads import Workload
-from tierwise.lab.workloads.program import Program
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.placement import Role
 from tierwise.results import ColdStart, EngineInfo, RunResult
-
-
-@dataclass(frozen=True)
-class _Bench:
-    """Objects that one run uses."""
-
-    study: Study
-    """The study at the run's point of the sweep."""
-    plan: RunPlan
-    engine: Engine
-    storage: Storage
-    program: Program
-    progress: ProgressCallback
-    recordings: Recordings | None
-    drop_caches: bool
 
 
 def execute(
@@ -88,7 +73,7 @@ def execute(
         progress("making devices")
         storage = open_storage(study, plan, engine.roles, undo, by_role=True)
         undo.enter_context(engine)
-        bench = _Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
+        bench = Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
         prepared = of_run(study, plan, study_seed, bare, storage)
         try:
@@ -104,7 +89,7 @@ def execute(
         return _measure(bench, prepared.changed(engine=info, residency=shares, cold_start=cold))
 
 
-def _load(bench: _Bench) -> ColdStart | None:
+def _load(bench: Bench) -> ColdStart | None:
     """Load the database; give how its caches were emptied, if the study wants them cold."""
     engine, storage, program = bench.engine, bench.storage, bench.program
     bench.progress("loading")
@@ -122,7 +107,7 @@ def _load(bench: _Bench) -> ColdStart | None:
     return cold
 
 
-def _measure(bench: _Bench, run: RunResult) -> RunResult:
+def _measure(bench: Bench, run: RunResult) -> RunResult:
     """The measured phase and its placement verification; partial results are kept on failure."""
     engine, storage = bench.engine, bench.storage
     bench.progress("measuring")
@@ -132,7 +117,11 @@ def _measure(bench: _Bench, run: RunResult) -> RunResult:
         with recording_of(
             engine, storage, bench.recordings, bench.plan.run_id, laps=laps, progress=bench.progress
         ) as recording:
-            run = _run_laps(bench, run, recording) if laps else _run_mix(bench, run, recording)
+            if laps:
+                run = with_laps(run, LapRunner(bench, recording).run(), bench.program.score)
+            else:
+                sampled = bench.study.waits and recording is None
+                run = with_mix(run, *measure(bench, recording), sampled=sampled)
             if recording is not None and run.status != "failed":
                 recording.finish(run.transactions)
         if run.status != "failed":
@@ -144,28 +133,7 @@ def _measure(bench: _Bench, run: RunResult) -> RunResult:
         verifier.close()
 
 
-def _run_laps(bench: _Bench, run: RunResult, recording: RunRecording | None) -> RunResult:
-    runner = LapRunner(
-        bench.engine,
-        bench.storage,
-        bench.program,
-        bench.study,
-        bench.plan,
-        bench.progress,
-        recording=recording,
-        drop_caches=bench.drop_caches,
-    )
-    return with_laps(run, runner.run(), bench.program.score)
-
-
-def _run_mix(bench: _Bench, run: RunResult, recording: RunRecording | None) -> RunResult:
-    load, window = lap_run.measure(
-        bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
-    )
-    return with_mix(run, load, window, sampled=bench.study.waits and recording is None)
-
-
-def _prove(bench: _Bench, run: RunResult, verifier: PlacementVerifier) -> RunResult:
+def _prove(bench: Bench, run: RunResult, verifier: PlacementVerifier) -> RunResult:
     """Write all data out at memory speed, and verify where it went."""
     bench.progress("proving the placement")
     bench.storage.set_timing(False)
