@@ -50,20 +50,13 @@ class EmbeddedClients:
         """Number of open sessions."""
         return 0 if self._closed or not self._link.open else int(self._connection["clients"])
 
-    def run(
-        self,
-        transactions: int | None = None,
-        seconds: float | None = None,
-        *,
-        transaction: str | None = None,
-        cap_s: float | None = None,
-    ) -> str:
+    def run(self, transactions: int | None = None, seconds: float | None = None, **options: Any) -> str:
         """Run, and give the report; its ``client_cpu_s`` is zero because the engine counts that time."""
         answer = self._link.call(
             "run",
             number=self._number,
             limits=[transactions, seconds],
-            options={"transaction": transaction, "cap_s": cap_s},
+            options=options,
         )
         return json.dumps({**json.loads(answer), "client_cpu_s": 0.0})
 

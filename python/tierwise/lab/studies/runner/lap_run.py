@@ -272,18 +272,17 @@ def _outcome(lap: Lap, report: dict[str, Any]) -> dict[str, Any]:
     return outcome
 
 
-class _Stream:
+class _Stream(threading.Thread):
     """One stream on a thread of its own."""
 
     def __init__(self, runner: LapRunner, number: int, laps: list[Lap]) -> None:
+        super().__init__(name=f"stream-{number}", daemon=True)
         self._runner, self._number, self._laps = runner, number, laps
         self.results: list[LapResult] = []
         self.client_cpu_s = 0.0
         self.failure: TierwiseError | None = None
-        self._thread = threading.Thread(target=self._run, name=f"stream-{number}", daemon=True)
-        self.start, self.join = self._thread.start, self._thread.join
 
-    def _run(self) -> None:
+    def run(self) -> None:
         try:
             for lap in self._laps:
                 done = self._runner.run_in_stream(lap, self._number)
