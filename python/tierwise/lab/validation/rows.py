@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +13,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import read_lines
 from tierwise.model.output_files import append_line
 from tierwise.results import ColdStart, Machine
 from tierwise.results.measurements import Record
@@ -83,14 +82,11 @@ def read_rows(folder: Path) -> list[Row]:
     file = folder / ROWS_FILE
     if not os.path.lexists(file):
         return []
-    lines = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True).splitlines()
     rows: list[Row] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_lines(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True), 1):
         try:
             rows.append(Row.model_validate_json(line))
         except ValidationError as error:
-            if number == len(lines) and not _is_json(line):
-                break
             raise TierwiseError(f"{file}, line {number}: {error.errors()[0]['msg']}", "remove it") from error
     return rows
 
@@ -108,11 +104,3 @@ def recording_of(folder: Path, row: Row) -> Path:
 def of_case(rows: Sequence[Row], case: str) -> list[Row]:
     """The slots of a case."""
     return [row for row in rows if row.case == case]
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
