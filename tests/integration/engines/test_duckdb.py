@@ -147,7 +147,7 @@ def test_files_are_told_by_name_also_those_that_spill(tmp_path: Path) -> None:
     engine = DuckEngine("duckdb")
     adapter = opened(tmp_path, limits=Limits(memory_bytes=100 << 20, parallelism=1))
     adapter.execute(
-        Role.DATA, "CREATE TABLE t AS SELECT random() AS r, repeat('x', 50) || range AS t FROM range(1000000)"
+        "CREATE TABLE t AS SELECT random() AS r, repeat('x', 50) || range AS t FROM range(1000000)"
     )
     seen = set[Path]()
     cursor = adapter._connection.cursor()

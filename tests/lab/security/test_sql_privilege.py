@@ -431,7 +431,7 @@ def test_sqlite_itself_refuses_another_vfs(tmp_path: Path, way: str, statement: 
     sql = statement.format(uri=f"file:{tmp_path}/planted{parameters}")
     with pytest.raises(Exception, match="unable to open"):
         if way == "schema":
-            adapter.execute(Role.DATA, sql)
+            adapter.execute(sql)
         else:
             _core.Clients(*adapter.driver(), program(sql), 1, 1).run(transactions=1)
     adapter.close()
