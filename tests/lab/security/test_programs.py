@@ -244,7 +244,7 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         pytest.skip(why)
     made = servers.create(request.param, request.param, {})
     assert isinstance(made, Server)
-    monkeypatch.setattr(made, "_execute", lambda *_: None)
+    monkeypatch.setattr(made, "query", lambda *_: None)
     yield made
     made.remove()
 

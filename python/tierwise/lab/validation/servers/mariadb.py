@@ -38,8 +38,10 @@ class MariadbServer(Server, server.MariadbServer):
             settings: settings of the server.
             binary_log: write a binary log, with the data.
         """
+        self.settings = checked(
+            self.engine, settings, MariadbEngine.allowed_settings()
+        )  # before a home is made
         super().__init__(self.engine, installed(), server_user())
-        self.settings = checked(self.engine, settings, MariadbEngine.allowed_settings())
         self._binary_log = {"log-bin": "binlog", "server-id": "1"} if binary_log else {}
         self._log = self._temp = Path()
 

@@ -41,8 +41,10 @@ class PostgresServer(Server, server.PostgresServer):
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Find the programs."""
+        self.settings = checked(
+            self.engine, settings, PostgresEngine.allowed_settings()
+        )  # before a home is made
         super().__init__(self.engine, system(), server_user())
-        self.settings = checked(self.engine, settings, PostgresEngine.allowed_settings())
 
     @property
     def superuser_dsn(self) -> str:
