@@ -6,7 +6,7 @@ never zero.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,6 +18,11 @@ class Record(BaseModel):
     """Base of every part of a result: immutable, and no unknown field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    def changed(self, **values: Any) -> Self:
+        """A copy with other values of some fields, which are checked as those of a new record."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self).model_validate({**given, **values})
 
 
 class Counters(Record):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import read_lines
 from tierwise.model.output_files import append_line
 from tierwise.model.strict_model import validated
 from tierwise.results import ColdStart, Machine
@@ -79,11 +78,8 @@ def read_rows(folder: Path) -> list[Row]:
     file = folder / ROWS_FILE
     if not os.path.lexists(file):
         return []
-    lines = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True).splitlines()
     rows: list[Row] = []
-    for number, line in enumerate(lines, 1):
-        if number == len(lines) and not _is_json(line):
-            break
+    for number, line in enumerate(read_lines(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True), 1):
         rows.append(validated(Row, line, f"{file}, line {number}", "remove it"))
     return rows
 
@@ -101,11 +97,3 @@ def recording_of(folder: Path, row: Row) -> Path:
 def of_case(rows: Sequence[Row], case: str) -> list[Row]:
     """The slots of a case."""
     return [row for row in rows if row.case == case]
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True

@@ -212,7 +212,6 @@ class RocksAdapter:
     def __init__(self) -> None:
         self.kinds: dict[str, Kind] = {}
         self.locks = Locks()
-        self.special: Mapping[str, Callable[..., object]] = {}
         self._unsynced = WriteOptions()
 
     def open(self, opening: Opening) -> None:
@@ -242,8 +241,8 @@ class RocksAdapter:
         """Open a session."""
         return ObjectClient(self)
 
-    def execute(self, _role: Role, statement: str) -> None:
-        """Declare a kind of object; its indexes lie among the data, for every role."""
+    def execute(self, statement: str) -> None:
+        """Declare a kind of object; its indexes lie among the data."""
         kind = parse_kind(statement, len(self.kinds))
         if kind.name in self.kinds:
             raise TierwiseError(f"there are objects of the kind {kind.name} already", "choose another name")

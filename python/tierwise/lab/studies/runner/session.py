@@ -41,7 +41,6 @@ from tierwise.results.files import (
 RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
 """File of failed runs that were run again."""
-"""The same runs as a table, where DuckDB is installed."""
 STUDY_FILE = "study.json"
 _LOCK_FILE = "lock"
 

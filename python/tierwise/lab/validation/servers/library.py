@@ -12,6 +12,7 @@ from tierwise.capture import Target
 from tierwise.capture.target import load
 from tierwise.host import cpu, processes
 from tierwise.host.interpreter import Command
+from tierwise.host.users import server_user
 from tierwise.lab.validation.servers.base import Database, copy_files
 from tierwise.model.placement import Role
 
@@ -20,8 +21,8 @@ class Library(Database):
     """Files of a role are in the directory of that role."""
 
     def __init__(self, engine: str, settings: Mapping[str, str]) -> None:
-        super().__init__(settings)
-        self.engine = engine
+        super().__init__(engine, "validate", server_user())
+        self.engine, self.settings = engine, settings
         self.on_started: Callable[[Target], None] = lambda _: None
         """Called when a client's process exists and has not begun its work."""
 
@@ -47,6 +48,13 @@ class Library(Database):
 
     def stop(self) -> None:
         """Nothing to do."""
+
+    def failure(self) -> str | None:
+        """``None``: a client reports its own failures."""
+        return None
+
+    def _disconnect(self) -> None:
+        """Nothing is connected."""
 
     def target(self) -> Target | None:
         """``None``: there is no process before the client runs."""
