@@ -1,6 +1,6 @@
 //! The table `price` of a user's own profile. It is checked here; who bills reads it from the profile's fields.
 
-use crate::problem::{Problem, SectionResult};
+use crate::problem::{ParamsError, SectionResult};
 use crate::section::Section;
 
 const MOST_USD: f64 = 1e9;
@@ -35,7 +35,7 @@ fn check_steps(section: &mut Section<'_>) -> SectionResult<()> {
     })?;
     let steps = steps.unwrap_or_default();
     if steps.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
-        return Err(Problem::new(
+        return Err(ParamsError::new(
             format!("{} is not ascending", section.name(STEPS)),
             "give pairs in ascending order of I/Os per second",
         ));

@@ -93,7 +93,7 @@ pub const FLUSH: Request = Request {
 pub fn controller(protected: bool) -> String {
     format!(
         "stripe_kib = 64\n[controller]\noverhead_us = 50\nbus_mb_per_s = 400\ncache_mib = 64\n\
-         write_share = 0.5\nprotected = {protected}\ndestage_depth = 32\n"
+         write_share = 0.5\nprotected = {protected}\n"
     )
 }
 

@@ -57,7 +57,7 @@ pub fn text(changes: &[(&str, &str)]) -> String {
 pub fn ssd(changes: &[(&str, &str)]) -> Ssd {
     let profile = Profile::parse(&text(changes), "test.toml").expect("a valid profile");
     match profile.params() {
-        Params::Ssd(params) => Ssd::new(params.clone()).expect("parameters that were checked"),
+        Params::Ssd(params) => Ssd::new(params.clone()),
         _ => unreachable!("the profile is of an SSD"),
     }
 }
