@@ -117,7 +117,8 @@ impl Commands {
 pub(crate) fn listen(listener: &UnixListener, commands: &Commands) {
     for stream in listener.incoming().flatten() {
         if let Ok(commands) = commands.try_clone() {
-            std::thread::spawn(move || converse(&stream, &commands));
+            // Without a thread, the connection closes unanswered.
+            let _ = std::thread::Builder::new().spawn(move || converse(&stream, &commands));
         }
     }
 }

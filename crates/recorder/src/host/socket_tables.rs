@@ -44,8 +44,8 @@ pub fn in_namespace_of(pid: i32) -> Vec<(u64, Socket)> {
         sockets.extend(text.lines().filter_map(tcp_line));
     }
     // A thread of its own, because it enters the namespace.
-    let asked = thread::spawn(move || unix_sockets(pid));
-    let unix = asked.join().ok().and_then(Result::ok);
+    let thread = thread::Builder::new().spawn(move || unix_sockets(pid)).ok();
+    let unix = thread.and_then(|thread| thread.join().ok()?.ok());
     sockets.extend(unix.unwrap_or_default());
     sockets
 }
