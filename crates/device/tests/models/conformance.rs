@@ -263,8 +263,8 @@ const LARGE_UNITS: (&str, &str) = ("[cleaning]", "[cleaning]\nmapping_kib = 16")
 const NOT_QUEUED: (&str, &str) = ("flush_us = 20", "flush_us = 20\nflush_queued = false");
 const FULL: (&str, &str) = ("spare_share = 0.28", "spare_share = 0.05");
 const FAST: (&str, &str) = (
-    "[source]",
-    "[slc_cache]\nsize_mb = 1\nprogram_us = 100\nidle_ms = 1\n[source]\nslc_cache = \"made for the test\"",
+    "[cleaning]",
+    "[slc_cache]\nsize_mb = 1\nprogram_us = 100\nidle_ms = 1\n[cleaning]",
 );
 
 #[test]

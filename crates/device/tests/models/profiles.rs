@@ -365,7 +365,8 @@ fn flash_refusal(old: &str, new: &str) -> ProfileError {
 
 #[test]
 fn impossible_flash_is_refused() {
-    let slc = "[slc_cache]\nsize_mb = 1\nfull_size_mb = 2\nprogram_us = 100\nidle_ms = 1\n[source]\nslc_cache = \"made for the test\"";
+    let slc =
+        "[slc_cache]\nsize_mb = 1\nfull_size_mb = 2\nprogram_us = 100\nidle_ms = 1\n[cleaning]";
     let lists = [
         (
             "read_us = 50",
@@ -399,7 +400,7 @@ fn impossible_flash_is_refused() {
             "pages_per_block = 4096",
             "capacity_mb holds 1 of them",
         ),
-        ("[source]", slc, "slc_cache.full_size_mb is above"),
+        ("[cleaning]", slc, "slc_cache.full_size_mb is above"),
     ];
     for (old, new, message) in lists {
         let error = flash_refusal(old, new);
@@ -413,14 +414,9 @@ fn impossible_flash_is_refused() {
 
 #[test]
 fn fast_flash_needs_a_translation_layer() {
-    let slc = "[slc_cache]\nsize_mb = 1\nprogram_us = 100\nidle_ms = 1\n[source]\nslc_cache = \"made for the test\"";
-    let text = flash::text(&[
-        ("[source]", slc),
-        ("cleaning = \"made for the test\"\n", ""),
-    ]);
-    let cleaning = text.find("[cleaning]").expect("the table");
-    let next = text.find("[slc_cache]").expect("the table");
-    let text = text[..cleaning].to_owned() + &text[next..];
+    let cleaning = "[cleaning]\npages_per_block = 16\nerase_us = 2000\nspare_share = 0.28\n";
+    let slc = "[slc_cache]\nsize_mb = 1\nprogram_us = 100\nidle_ms = 1\n";
+    let text = flash::text(&[(cleaning, slc)]);
     let error = Profile::parse(&text, "bad.toml").expect_err("the profile is bad");
     assert!(
         error

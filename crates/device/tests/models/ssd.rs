@@ -3,6 +3,7 @@
 use tierwise_device::{Driver, Op, Profile, Request};
 
 use crate::disk::request;
+use crate::flash::sourced;
 
 const PROFILE: &str = r#"
 kind = "ssd"
@@ -18,17 +19,6 @@ flush_us = 30
 link_mb_per_s = 512
 write_cache_kib = 64
 power_loss_protection = false
-[source]
-capacity_mb = "made for the test"
-channels = "made for the test"
-stripe_kib = "made for the test"
-read_us = "made for the test"
-program_us = "made for the test"
-read_overhead_us = "made for the test"
-write_overhead_us = "made for the test"
-flush_us = "made for the test"
-link_mb_per_s = "made for the test"
-write_cache_kib = "made for the test"
 "#;
 
 const FLUSH: Request = Request {
@@ -43,7 +33,7 @@ fn driver(changes: &[(&str, &str)]) -> Driver<Box<dyn tierwise_device::Device>> 
         text.replace(old, new)
     });
     Driver::new(
-        Profile::parse(&text, "test.toml")
+        Profile::parse(&sourced(&text), "test.toml")
             .expect("a valid profile")
             .build(0),
     )

@@ -49,13 +49,7 @@ fn a_read_waits_for_the_program_that_runs_on_its_die() {
 
 #[test]
 fn a_die_that_can_suspend_keeps_a_read_waiting_only_so_long() {
-    let mut driver = driver(&[
-        ("program_us = 400", "program_us = 400\nsuspend_us = 30"),
-        (
-            "channels = \"made",
-            "suspend_us = \"made for the test\"\nchannels = \"made",
-        ),
-    ]);
+    let mut driver = driver(&[("program_us = 400", "program_us = 400\nsuspend_us = 30")]);
     program_a_page(&mut driver);
     driver.run_until(60_000);
     assert_eq!(driver.serve(read(0, 1)), 5_000 + 30_000 + 50_000);
@@ -120,13 +114,7 @@ fn planes_are_read_together_and_channels_are_shared() {
         "64 units on 8 dies: two pages each"
     );
     assert_eq!(whole(&[("planes = 1", "planes = 2")]), 5_000 + 50_000);
-    let channel = [
-        ("planes = 1", "planes = 2\nchannel_mb_per_s = 512"),
-        (
-            "planes = \"made",
-            "channel_mb_per_s = \"made for the test\"\nplanes = \"made",
-        ),
-    ];
+    let channel = [("planes = 1", "planes = 2\nchannel_mb_per_s = 512")];
     assert_eq!(
         whole(&channel),
         5_000 + 50_000 + 4 * 64_000,
@@ -137,14 +125,10 @@ fn planes_are_read_together_and_channels_are_shared() {
 #[test]
 fn a_flush_empties_a_volatile_cache_and_writes_its_mapping() {
     let journal = ("flush_us = 20", "flush_us = 20\njournal_us = 700");
-    let source = (
-        "flush_us = \"made",
-        "journal_us = \"made for the test\"\nflush_us = \"made",
-    );
-    let mut protected = driver(&[journal, source]);
+    let mut protected = driver(&[journal]);
     protected.serve(write(1));
     assert_eq!(protected.serve(FLUSH), 20_000);
-    let mut volatile = driver(&[journal, source, VOLATILE]);
+    let mut volatile = driver(&[journal, VOLATILE]);
     volatile.serve(write(1));
     assert_eq!(volatile.serve(FLUSH), 400_000 + 700_000 + 20_000);
     assert_eq!(volatile.serve(FLUSH), 20_000, "nothing is left to flush");
@@ -200,8 +184,9 @@ const SIZE_UNITS: u64 = SIZE_BYTES / 4096;
 const SLOW_UNIT_NS: f64 = 400e3 / 32.0;
 
 fn device() -> Ssd {
-    let table = "[slc_cache]\nsize_mb = 40\nfull_size_mb = 10\nprogram_us = 100\nidle_ms = 50\n[source]\nslc_cache = \"made for the test\"";
-    ssd(&[("[source]", table)])
+    let table =
+        "[slc_cache]\nsize_mb = 40\nfull_size_mb = 10\nprogram_us = 100\nidle_ms = 50\n[cleaning]";
+    ssd(&[("[cleaning]", table)])
 }
 
 /// Writes the first `count` units from `now` on; nanoseconds a unit, and the time of the end.

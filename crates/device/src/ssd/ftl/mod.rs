@@ -310,40 +310,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::{Params, Profile};
 
-    /// 1,000 units in superblocks of 8, of a device in which nothing else matters.
+    /// 1,000 units in superblocks of 8.
     fn params() -> (Flash, CleaningParams) {
-        let text = format!(
-            "kind = \"ssd\"\nsummary = \"test\"\ncapacity_mb = 4\nchannels = 2\nstripe_kib = 4\nread_us = 0\nprogram_us = 0\n\
-         read_overhead_us = 0\nwrite_overhead_us = 0\nflush_us = 0\nlink_mb_per_s = 0\nwrite_cache_kib = 0\n\
-         power_loss_protection = false\n[cleaning]\npages_per_block = 4\nerase_us = 0\nspare_share = 0.1\n[source]\n{}",
-            [
-                "capacity_mb",
-                "channels",
-                "stripe_kib",
-                "read_us",
-                "program_us",
-                "read_overhead_us",
-                "write_overhead_us",
-                "flush_us",
-                "link_mb_per_s",
-                "write_cache_kib",
-                "cleaning",
-            ]
-            .map(|key| format!("{key} = \"made for the test\"\n"))
-            .concat()
-        );
-        match Profile::parse(&text, "test.toml")
-            .expect("a valid profile")
-            .params()
-        {
-            Params::Ssd(params) => (
-                params.flash(),
-                params.cleaning.clone().expect("a translation layer"),
-            ),
-            _ => unreachable!("the profile is of an SSD"),
-        }
+        let flash = Flash {
+            capacity_bytes: 4_096_000,
+            dies: 2,
+            die_stripe_sectors: 8,
+        };
+        let cleaning = CleaningParams {
+            mapping_sectors: 8,
+            pages_per_block: 4,
+            erase_ns: 0,
+            spare_share: 0.1,
+        };
+        (flash, cleaning)
     }
 
     fn check(ftl: &Ftl) -> Result<(), TestCaseError> {
