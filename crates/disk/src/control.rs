@@ -11,7 +11,7 @@ use tierwise_device::Nanos;
 use crate::event_loop::Obeyed;
 use crate::faults::Faults;
 use crate::stats::DeviceStats;
-use crate::transport::waker::Waker;
+use crate::transport::Waker;
 use crate::undo_log::CutReport;
 
 /// What can be asked.

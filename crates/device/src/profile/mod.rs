@@ -1,6 +1,5 @@
 //! Profiles: the parameters of one device, in TOML, with a source for every number.
 
-mod price;
 mod source;
 
 use std::collections::BTreeMap;
@@ -93,8 +92,8 @@ impl Profile {
             }
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
-        price::check(&mut root)?;
-        source::check(&mut root, &table)?;
+        source::check_price(&mut root)?;
+        source::check_ranges(&mut root, &table)?;
         let endurance_tb_written = read_endurance(&mut root)?;
         root.flag_or("ephemeral", false)?; // who places files reads it from the fields
         root.texts("source", source::SHORTEST)?;
