@@ -1,18 +1,20 @@
 //! Replays of recordings, for Python.
 
-use crate::convert::{json, parsed, refusal, told_to_user};
-use crate::interrupt::{abandonable, interruptible, told};
-use crate::profile::PyProfile;
-use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
 use tierwise_device::{Library, Profile};
 use tierwise_network::{
     Answer, JointAnswer, JointRequest, Program, ReproductionRequest, SimulationRequest,
 };
 use tierwise_recording::Recording;
 use tierwise_work::{Disabled, Mechanism, Work, breakdown};
+
+use crate::convert::{json, parsed, refusal, told_to_user};
+use crate::interrupt::{abandonable, interruptible, told};
+use crate::profile::PyProfile;
 
 /// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.
 #[pyclass(frozen, name = "Replay", module = "tierwise._core")]

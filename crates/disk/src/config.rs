@@ -1,12 +1,14 @@
 //! The configuration of a server.
 
-use crate::transport::TransportKind;
-use crate::volatile::{WriteBack, WriteCache};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+
+use serde::Deserialize;
 use tierwise_device::{Library, Nanos, Precondition, Profile, ProfileError, SECTOR_BYTES};
+
+use crate::transport::TransportKind;
+use crate::volatile::{WriteBack, WriteCache};
 
 /// One file of the server: a range of the device's sectors, behind those of the partitions before it.
 #[derive(Clone, Debug, Deserialize)]

@@ -7,6 +7,7 @@
 //! was on its way while that event happened.
 
 use std::collections::HashMap;
+
 use tierwise_device::{Completion, Device, Nanos, Request, RequestId, Written};
 
 /// A request on its way to the model; `reply` is the sender's data for the answer.

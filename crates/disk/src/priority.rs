@@ -6,11 +6,13 @@
 //! each millisecond whether an answer is overdue. If so, it makes the serving thread real-time for a while; for
 //! longer, if it was late again soon after.
 
-use crate::clock;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
 use tierwise_device::Nanos;
+
+use crate::clock;
 
 /// The value of [`Due`] while nothing is inside the device.
 const NEVER: Nanos = Nanos::MAX;

@@ -1,10 +1,12 @@
 //! The writes that a power cut would undo, oldest first, each with the bytes it replaced.
 
-use crate::store::Store;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
+
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Nanos, SECTOR_BYTES};
+
+use crate::store::Store;
 
 /// The effect of a power cut on a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

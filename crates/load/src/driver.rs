@@ -1,5 +1,9 @@
 //! Engines by name at run time: the same calls for every engine's own types.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
 use crate::client::{Client, Connector};
 use crate::control::{Control, Task};
 use crate::error::LoadError;
@@ -9,9 +13,6 @@ use crate::rows::{self, Rows};
 use crate::worker::Report;
 use crate::worker::new_runtime;
 use crate::workload::Workload;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 /// A database of some engine. Every [`Connector`] is one.
 pub trait Driver: Send + Sync {

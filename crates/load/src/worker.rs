@@ -1,18 +1,20 @@
 //! One thread's clients: connected, run and measured together.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tierwise_latency::{Latency, Times};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
 use crate::client::{Client, Connector, Outcome};
 use crate::control::{Control, Limit, Task};
 use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
 use crate::session::{Part, Session};
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Barrier, Mutex, OnceLock};
-use std::time::{Duration, Instant};
-use tierwise_latency::{Latency, Times};
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinSet;
 
 /// How long a request to stop may go unnoticed while every client waits for the server.
 const STOP_POLL: Duration = Duration::from_millis(20);

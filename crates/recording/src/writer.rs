@@ -1,10 +1,11 @@
 //! Writes a recording while it is made, the rows of one burst at a time.
 
-use crate::manifest::{
-    self, FORMAT, Manifest, Summed, TableFile, private_file, private_folder, table_path,
-};
-use crate::schema::{Cell, Column, Table};
-use crate::{About, Block, Call, FORMAT_VERSION, File, NONE, Recording, State, Thread, UserError};
+use std::collections::BTreeMap;
+use std::fs::File as FsFile;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use parquet::basic::{
     Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel,
 };
@@ -14,11 +15,12 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
-use std::collections::BTreeMap;
-use std::fs::File as FsFile;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+
+use crate::manifest::{
+    self, FORMAT, Manifest, Summed, TableFile, private_file, private_folder, table_path,
+};
+use crate::schema::{Cell, Column, Table};
+use crate::{About, Block, Call, FORMAT_VERSION, File, NONE, Recording, State, Thread, UserError};
 
 /// Rows of one burst. A state's `call` counts within the burst, from 0.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,13 +1,15 @@
 //! Results of a simulation.
 
-use crate::UserError;
-use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 use tierwise_device::{Nanos, Op, Request, SECTOR_BYTES, Written};
 use tierwise_latency::{Latency, Times};
+
+use crate::UserError;
 
 const BYTES_PER_MB: f64 = 1e6;
 

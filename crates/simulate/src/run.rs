@@ -1,12 +1,14 @@
 //! The loop that owns virtual time.
 
-use crate::report::Pairs;
-use crate::report::{Tallies, Totals};
-use crate::{Report, TimesFile, UserError};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
+
 use tierwise_device::{Completion, Device, Nanos, Request, RequestId, Written};
+
+use crate::report::Pairs;
+use crate::report::{Tallies, Totals};
+use crate::{Report, TimesFile, UserError};
 
 /// Requests without any virtual time after which none is expected to pass.
 const AT_ONCE_MOST: u64 = 100_000;

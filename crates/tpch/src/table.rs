@@ -1,11 +1,13 @@
 //! The eight tables, their columns and sizes (TPC-H specification, clauses 1.4.1 and 4.2.5).
 
-use crate::lines::Lines;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+
 use thiserror::Error;
 use tpchgen::generators::OrderGenerator;
+
+use crate::lines::Lines;
 
 pub(crate) const SCALE_FACTOR_MIN: f64 = 0.001;
 pub(crate) const SCALE_FACTOR_MAX: f64 = 1000.0;

@@ -1,9 +1,11 @@
 //! The `[source]` table: every number of a profile must say where it comes from.
 
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
 use crate::problem::{ParamsError, SectionResult};
 use crate::section::{Section, number_of};
-use std::collections::BTreeMap;
-use toml::{Table, Value};
 
 /// Characters of the shortest text that can name a source: one more than "estimated: ".
 pub(super) const SHORTEST: usize = 12;

@@ -6,6 +6,7 @@ mod conformance;
 mod contract;
 mod disk;
 mod flash;
+mod golden;
 mod measured;
 mod physics;
 mod physics_queue;

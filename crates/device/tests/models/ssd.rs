@@ -1,4 +1,4 @@
-//! The simplest models: memory, and a solid-state disk without a translation layer: latency, parallelism, its link and its cache.
+//! The simplest models, memory and a solid-state disk without a translation layer: latency, parallelism, link, cache.
 
 use tierwise_device::{Driver, Op, Profile, Request};
 

@@ -2,9 +2,10 @@
 //!
 //! A transport knows nothing of models and times. One thread owns it.
 
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use serde::{Deserialize, Serialize};
 use tierwise_device::Nanos;
 
 pub(crate) mod fuse;

@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::bpf::{Attachment, Watch};
 use super::decode::Decoder;
 use super::instance::{Counts, Tracers};
-use super::paths::Paths;
+use super::opens::Paths;
 use super::raw_burst::RawBurst;
 use super::{opens, replies};
 use crate::UserError;
