@@ -1,5 +1,6 @@
 //! Long work outside the interpreter that Ctrl-C ends.
 
+use std::io;
 use std::panic::{self, AssertUnwindSafe, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -33,10 +34,12 @@ pub fn watched<T: Send>(
     let (sender, receiver) = sync_channel::<()>(0);
     let receiver = Mutex::new(receiver);
     let (result, signal) = thread::scope(|scope| {
-        let worker = scope.spawn(move || {
+        let work = move || {
             let _until_done = sender;
             work()
-        });
+        };
+        let worker = thread::Builder::new().spawn_scoped(scope, work);
+        let worker = worker.map_err(|error| no_thread(py, &error))?;
         let poll = || {
             receiver
                 .lock()
@@ -49,11 +52,9 @@ pub fn watched<T: Send>(
                 signal = (py.check_signals().and_then(|()| tell())).inspect_err(|_| stop());
             }
         }
-        (
-            py.detach(|| worker.join().expect("the work does not panic")),
-            signal,
-        )
-    });
+        let result = py.detach(|| worker.join().expect("the work does not panic"));
+        Ok::<_, PyErr>((result, signal))
+    })?;
     signal.map(|()| result)
 }
 
@@ -63,9 +64,10 @@ pub fn abandonable<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = sync_channel(1);
-    let worker = thread::spawn(move || {
+    let worker = thread::Builder::new().spawn(move || {
         let _nobody_waits = sender.send(work());
     });
+    let worker = worker.map_err(|error| no_thread(py, &error))?;
     let receiver = Mutex::new(receiver);
     let poll = || {
         receiver
@@ -83,6 +85,11 @@ pub fn abandonable<T: Send + 'static>(
             }
         }
     }
+}
+
+fn no_thread(py: Python<'_>, error: &io::Error) -> PyErr {
+    let fix = "end other programs, or raise the limits of threads and memory";
+    user_error(py, &format!("cannot start a thread: {error}"), fix)
 }
 
 // Reports a defect of tierwise like any error: on one line, with its place in the source.

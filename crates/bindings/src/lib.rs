@@ -10,7 +10,6 @@ mod probe;
 mod profile;
 mod python_driver;
 mod record;
-mod recording;
 mod replay;
 mod request_counter;
 mod sqlite;
@@ -51,10 +50,9 @@ mod _core {
     use super::record::{PyRecorder, PyRules};
 
     #[pymodule_export]
-    use super::recording::{profile_recording, read_recording, redact_recording};
-
-    #[pymodule_export]
-    use super::replay::{PyReplay, predict_together};
+    use super::replay::{
+        PyReplay, predict_together, profile_recording, read_recording, redact_recording,
+    };
 
     #[pymodule_export]
     use super::request_counter::PyRequestCounter;

@@ -10,9 +10,9 @@ use tierwise_network::{
     Answer, JointAnswer, JointRequest, Program, ReproductionRequest, SimulationRequest,
 };
 use tierwise_recording::Recording;
-use tierwise_work::{Disabled, Mechanism, Work};
+use tierwise_work::{Disabled, Mechanism, Work, breakdown};
 
-use crate::convert::{json, parsed, refusal};
+use crate::convert::{json, parsed, refusal, told_to_user};
 use crate::interrupt::{abandonable, interruptible, told};
 use crate::profile::PyProfile;
 
@@ -136,4 +136,41 @@ impl PyReplay {
 fn stoppable<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     interruptible(py, || stop.store(true, Ordering::Relaxed), || work(&stop))
+}
+
+// Recordings, for Python.
+
+/// A recording's description of itself, as JSON. With `whole`, every table is read and checked first.
+#[pyfunction]
+pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<String> {
+    told(py, || {
+        let read = move || match whole {
+            true => Recording::read(&path).map(|recording| recording.about),
+            false => Recording::read_about(&path),
+        };
+        let about = abandonable(py, read)?.map_err(|error| told_to_user(py, &error))?;
+        json(&about)
+    })
+}
+
+/// Write a recording again, without paths and names of its owner's, to a folder that holds none.
+#[pyfunction]
+pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<()> {
+    told(py, || {
+        let write = move || Recording::read(&path).and_then(|whole| whole.redacted().write(&out));
+        abandonable(py, write)?.map_err(|error| told_to_user(py, &error))
+    })
+}
+
+// Where the time of a recording went, for Python.
+
+/// Where the time of a recording went, as JSON, with at most `most_files` files.
+#[pyfunction]
+pub fn profile_recording(py: Python<'_>, path: PathBuf, most_files: usize) -> PyResult<String> {
+    told(py, || {
+        let read =
+            move || Recording::read(&path).map(|recording| breakdown(&recording, most_files));
+        let found = abandonable(py, read)?.map_err(|error| told_to_user(py, &error))?;
+        json(&found)
+    })
 }

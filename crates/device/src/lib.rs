@@ -15,7 +15,7 @@
 //! | [`ssd`] | dies, channels, page map with greedy cleaning, fast flash, write cache | wear levelling, thermal limits |
 //! | [`ram`] | fixed latency and a shared link | memory channels, refresh |
 //! | [`volume`] | log-normal latency, limits and credits of a cloud volume; limits of its machine | other tenants |
-//! | [`array`](mod@array) | RAID 0, 1, 10 and 5, controller with a write cache, rebuild | scrubbing, a second failure |
+//! | [`array`](mod@array) | RAID 0, 1, 10 and 5, controller with a write cache | scrubbing, a second failure, rebuilding |
 //!
 //! # Example
 //!

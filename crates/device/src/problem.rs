@@ -5,25 +5,6 @@ use std::ops::RangeInclusive;
 
 use crate::{Nanos, SECTOR_BYTES};
 
-/// Parameters from which no device can be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}; {fix}")]
-pub struct ParamsError {
-    /// What is wrong, naming the field and its value.
-    pub message: String,
-    /// What to do about it, in the imperative.
-    pub fix: String,
-}
-
-impl From<Problem> for ParamsError {
-    fn from(problem: Problem) -> Self {
-        Self {
-            message: problem.message,
-            fix: problem.fix,
-        }
-    }
-}
-
 /// Refuses a value that is not in `range`, as NaN never is.
 pub(crate) fn require<T: PartialOrd + Display>(
     field: &str,
@@ -40,21 +21,24 @@ pub(crate) fn out_of_range<T: Display>(
     field: &str,
     value: impl Display,
     range: &RangeInclusive<T>,
-) -> Problem {
-    Problem::new(
+) -> ParamsError {
+    ParamsError::new(
         format!("{field} = {value} is impossible"),
         format!("give a value from {} to {}", range.start(), range.end()),
     )
 }
 
-/// An error in one parameter: message and fix. [`crate::ProfileError`] adds the name of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
-    pub(crate) message: String,
-    pub(crate) fix: String,
+/// Parameters from which no device can be built. [`crate::ProfileError`] adds the name of the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}; {fix}")]
+pub struct ParamsError {
+    /// What is wrong, naming the field and its value.
+    pub message: String,
+    /// What to do about it, in the imperative.
+    pub fix: String,
 }
 
-impl Problem {
+impl ParamsError {
     pub(crate) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -64,7 +48,7 @@ impl Problem {
 }
 
 /// Result of reading or checking a part of the parameters.
-pub(crate) type SectionResult<T> = Result<T, Problem>;
+pub(crate) type SectionResult<T> = Result<T, ParamsError>;
 
 // Bounds that the parameters of several models share: a profile's keys and the constructors are checked by the same.
 
@@ -77,17 +61,8 @@ pub(crate) const TIME_NS: RangeInclusive<Nanos> = 0..=1_000_000_000;
 /// Times that a device may wait before it does something by itself, in nanoseconds: up to 1,000 s.
 pub(crate) const WAIT_NS: RangeInclusive<Nanos> = 0..=1_000_000_000_000;
 
-/// Times that a link may take for a sector, in nanoseconds: up to 1 s.
-pub(crate) const SECTOR_NS: RangeInclusive<f64> = 0.0..=1e9;
-
 /// Rates of a link, in 10⁶ bytes per second; 0 for a link without limit.
 pub(crate) const LINK_MB_PER_S: RangeInclusive<f64> = 0.0..=1e6;
 
-/// Nanoseconds a sector takes at a bandwidth of 10⁶ bytes per second; 0 means no limit.
-pub(crate) fn sector_ns(mb_per_s: f64) -> f64 {
-    if mb_per_s == 0.0 {
-        0.0
-    } else {
-        SECTOR_BYTES as f64 * 1e3 / mb_per_s
-    }
-}
+/// The slowest link that has a limit, in 10⁶ bytes per second: one second for a sector.
+pub(crate) const SLOWEST_MB_PER_S: f64 = 0.000_512;

@@ -7,10 +7,7 @@
 //! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.
 
 use crate::driver::{DueList, Forward};
-use crate::problem::{
-    CAPACITY_BYTES, LINK_MB_PER_S, ParamsError, SECTOR_NS, SectionResult, TIME_NS, require,
-    sector_ns,
-};
+use crate::problem::{SectionResult, TIME_NS};
 use crate::section::Section;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES, Written};
 
@@ -31,23 +28,13 @@ pub struct RamParams {
 
 impl RamParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
-        let params = Self {
+        Ok(Self {
             capacity_bytes: root.capacity("capacity_mb")?,
             read_latency_ns: root.micros("read_latency_us", TIME_NS)?,
             write_latency_ns: root.micros("write_latency_us", TIME_NS)?,
             flush_latency_ns: root.micros("flush_latency_us", TIME_NS)?,
-            sector_ns: sector_ns(root.number("link_mb_per_s", LINK_MB_PER_S)?),
-        };
-        params.check()?;
-        Ok(params)
-    }
-
-    fn check(&self) -> SectionResult<()> {
-        require("capacity_bytes", self.capacity_bytes, CAPACITY_BYTES)?;
-        require("read_latency_ns", self.read_latency_ns, TIME_NS)?;
-        require("write_latency_ns", self.write_latency_ns, TIME_NS)?;
-        require("flush_latency_ns", self.flush_latency_ns, TIME_NS)?;
-        require("sector_ns", self.sector_ns, SECTOR_NS)
+            sector_ns: root.link_ns("link_mb_per_s")?,
+        })
     }
 }
 
@@ -63,16 +50,7 @@ pub struct Ram {
 
 impl Ram {
     /// A device with an idle link.
-    ///
-    /// # Errors
-    /// A size that is not from one sector to 1 PiB, a time for a sector that is not from 0 to 1 s, a latency above 1 s.
-    pub fn new(params: RamParams) -> Result<Self, ParamsError> {
-        params.check()?;
-        Ok(Self::of(params))
-    }
-
-    /// As [`Ram::new`], for parameters that were checked.
-    pub(crate) fn of(params: RamParams) -> Self {
+    pub(crate) fn new(params: RamParams) -> Self {
         Self {
             params,
             link_free: 0,

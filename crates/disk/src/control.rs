@@ -11,7 +11,7 @@ use tierwise_device::Nanos;
 use crate::event_loop::Obeyed;
 use crate::faults::Faults;
 use crate::stats::DeviceStats;
-use crate::transport::waker::Waker;
+use crate::transport::Waker;
 use crate::undo_log::CutReport;
 
 /// What can be asked.
@@ -117,7 +117,8 @@ impl Commands {
 pub(crate) fn listen(listener: &UnixListener, commands: &Commands) {
     for stream in listener.incoming().flatten() {
         if let Ok(commands) = commands.try_clone() {
-            std::thread::spawn(move || converse(&stream, &commands));
+            // Without a thread, the connection closes unanswered.
+            let _ = std::thread::Builder::new().spawn(move || converse(&stream, &commands));
         }
     }
 }

@@ -11,23 +11,19 @@
 mod clock;
 mod config;
 mod control;
-mod error;
 mod event_loop;
-mod fate;
 mod faults;
 mod pacer;
 mod priority;
-mod privilege;
 mod server;
-mod slowdown;
 mod stats;
 mod store;
 mod transport;
 mod undo_log;
 mod volatile;
 
+pub use config::DiskError;
 pub use config::{PartitionConfig, ServerConfig, StartState};
-pub use error::DiskError;
 pub use pacer::{Arrival, Done, Pacer, Served};
 pub use server::serve;
 pub use stats::{DeviceStats, PartitionStats};

@@ -10,15 +10,15 @@ use tierwise_device::{Device, Nanos};
 use crate::config::ServerConfig;
 use crate::control::Commands;
 use crate::event_loop::{ServedDevice, Spin};
+use crate::priority::Warnings;
 use crate::priority::{self, Due};
-use crate::privilege::Warnings;
 use crate::stats::Counters;
 use crate::store::MemoryStore;
 use crate::transport::TransportKind;
+use crate::transport::Waker;
 use crate::transport::fuse::{self, Files};
 use crate::transport::fuse_device::FuseDevice;
 use crate::transport::fuse_uring::{Enabled, FuseUring, QueueRing};
-use crate::transport::waker::Waker;
 use crate::volatile::{VolatileStore, WriteCache};
 use crate::{DiskError, control};
 

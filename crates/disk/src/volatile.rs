@@ -6,8 +6,8 @@
 
 use tierwise_device::{Nanos, SECTOR_BYTES};
 
-use crate::fate::Fate;
 use crate::store::Store;
+use crate::undo_log::Fate;
 use crate::undo_log::{CutReport, UndoLog};
 
 /// When a completed write survives a power cut.

@@ -8,8 +8,8 @@ use crate::control::{Control, Task};
 use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
-use crate::report::{Report, Span};
 use crate::worker::{Orders, Tally, Worker};
+use crate::worker::{Report, Span};
 
 /// Clients that one thread serves before another is started: a small number of threads wakes up less often.
 const CLIENTS_PER_THREAD: usize = 64;

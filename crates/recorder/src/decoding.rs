@@ -50,21 +50,21 @@ impl Decoding {
         })
     }
 
-    fn decode_told(mut self, told: &Receiver<Told>) -> Result<Self, UserError> {
+    fn decode_received(mut self, messages: &Receiver<Message>) -> Result<Self, UserError> {
         let mut idle = IdleCores::now();
         // Each burst with the facts of its files when it ended.
         let mut waiting: VecDeque<(Box<RawBurst>, _)> = VecDeque::new();
         loop {
             let next = match waiting.is_empty() {
-                true => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => told.recv_timeout(LOOKS_EACH),
+                true => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => messages.recv_timeout(LOOKS_EACH),
             };
             match next {
-                Ok(Told::Burst(burst)) => {
+                Ok(Message::Burst(burst)) => {
                     let facts = self.files.snapshot(&burst.paths());
                     waiting.push_back((burst, facts));
                 }
-                Ok(Told::End) => {
+                Ok(Message::End) => {
                     machine::run_when_idle(false);
                     for (burst, facts) in waiting {
                         self.decode(&burst, &facts)?;
@@ -195,11 +195,11 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
 
 /// A thread that decodes.
 pub struct DecodingThread {
-    bursts: Sender<Told>,
+    bursts: Sender<Message>,
     thread: JoinHandle<Result<Decoding, UserError>>,
 }
 
-enum Told {
+enum Message {
     Burst(Box<RawBurst>),
     /// No more bursts come, and all that wait are to be decoded.
     End,
@@ -207,18 +207,25 @@ enum Told {
 
 impl DecodingThread {
     /// Starts the thread; dropping what this returns leaves the bursts that wait undecoded.
-    pub fn start(decoding: Decoding) -> Self {
-        let (bursts, told) = mpsc::channel();
-        let thread = thread::spawn(move || {
+    ///
+    /// # Errors
+    /// If the system starts no thread.
+    pub fn start(decoding: Decoding) -> Result<Self, UserError> {
+        let (bursts, messages) = mpsc::channel();
+        let thread = thread::Builder::new().spawn(move || {
             machine::run_when_idle(true);
-            decoding.decode_told(&told)
+            decoding.decode_received(&messages)
         });
-        Self { bursts, thread }
+        let thread = thread.map_err(|error| {
+            let fix = "end other programs, or raise the limits of threads and memory";
+            UserError::new(format!("cannot start a thread: {error}"), fix)
+        })?;
+        Ok(Self { bursts, thread })
     }
 
     pub fn burst_ended(&self, burst: RawBurst) {
         // A thread that has failed is asked for its error at the end.
-        let _ = self.bursts.send(Told::Burst(Box::new(burst)));
+        let _ = self.bursts.send(Message::Burst(Box::new(burst)));
     }
 
     /// Leaves the bursts that wait undecoded, and waits for the one that is being decoded.
@@ -230,7 +237,7 @@ impl DecodingThread {
 
     /// Decodes the remaining bursts at full speed.
     pub fn finish(self) -> Result<Decoding, UserError> {
-        let _ = self.bursts.send(Told::End);
+        let _ = self.bursts.send(Message::End);
         let ended = self.thread.join();
         ended.map_err(|_| UserError::new("the decoder ended", "report this"))?
     }

@@ -5,13 +5,18 @@
 //! a [`Session`] joins them. [`record`] takes one recording by a schedule, as the static program `tierwise-record` does;
 //! it asks the database nothing.
 
-mod database;
+/// The recorded database: which server it is, the rules of its engine, its settings, its clients.
+mod database {
+    pub mod clients;
+    pub mod rules;
+    pub mod servers;
+    pub mod settings;
+}
 mod decoding;
 mod event;
 mod foreign_cpu;
 mod host;
 mod output;
-mod protocol;
 mod rates;
 mod request_counter;
 mod schedule;

@@ -87,7 +87,7 @@ impl Session {
         let decoding = Decoding::begin(files, tracer.decoder(), &out)?;
         Ok(Self {
             tracer: Some(tracer),
-            decoder: Some(DecodingThread::start(decoding)),
+            decoder: Some(DecodingThread::start(decoding)?),
             meter: RateMeter::start(&subject.pids),
             processes_bytes: 0,
             events: 0,
@@ -182,7 +182,7 @@ impl Session {
         let mut decoding = self.decoded()?;
         let mut about = self.completed(about, &decoding.files);
         let written = decoding.snapshot(&mut about, directory);
-        self.decoder = Some(DecodingThread::start(decoding));
+        self.decoder = Some(DecodingThread::start(decoding)?);
         written?;
         Ok(about)
     }

@@ -100,7 +100,7 @@ fn decode_group<R: Table>(
     if claimed > limit - first as u64 {
         return Err(format!("has more rows than the {limit} of about.json"));
     }
-    decoded.extend((0..claimed).map(|_| R::blank()));
+    decoded.extend((0..claimed).map(|_| R::default()));
     for column in columns {
         let Some(reader) = column_reader(bytes, group, column)? else {
             continue;

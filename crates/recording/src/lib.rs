@@ -6,7 +6,6 @@
 mod about;
 mod check;
 mod decode;
-mod encode;
 mod header;
 mod manifest;
 mod pages;

@@ -9,7 +9,7 @@ pub const NONE: u32 = u32::MAX;
 pub const UNKNOWN: u64 = u64::MAX;
 
 /// Class of a thread, by its part in the work of the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadClass {
     /// Serves one client: a backend process, a connection's thread, or the caller of an embedded engine.
     Session,
@@ -22,11 +22,12 @@ pub enum ThreadClass {
     /// Of the kernel: journal, write-back, loop devices.
     Kernel,
     /// Anything else that was seen.
+    #[default]
     Other,
 }
 
 /// A thread that was seen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
     /// Process (thread group) id.
     pub pid: i32,
@@ -39,7 +40,7 @@ pub struct Thread {
 }
 
 /// A file that was used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
     /// Path as opened; a socket or pipe as the kernel writes it, `socket:[1]`.
     pub path: String,
@@ -52,9 +53,10 @@ pub struct File {
 }
 
 /// Whether a thread ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StateKind {
     /// On a core.
+    #[default]
     Cpu,
     /// Could run; no core was free.
     Runnable,
@@ -63,7 +65,7 @@ pub enum StateKind {
 }
 
 /// One stretch of a thread's time. States of a thread follow each other without gap or overlap in a burst.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct State {
     /// Index of the thread.
     pub thread: u32,
@@ -82,7 +84,7 @@ pub struct State {
 }
 
 /// Kind of a system call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CallKind {
     /// `read`, `pread`, `readv`, `preadv` of a file.
     Read,
@@ -107,6 +109,7 @@ pub enum CallKind {
     /// Waits for requests handed in asynchronously: `io_uring_enter`, `io_getevents`.
     Await,
     /// Any other that was traced.
+    #[default]
     Other,
 }
 
@@ -124,7 +127,7 @@ pub enum TransactionStatus {
 }
 
 /// One system call, or one asynchronous request from its submission to its completion.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Call {
     /// Index of the thread.
     pub thread: u32,
@@ -149,9 +152,10 @@ pub struct Call {
 }
 
 /// Operation of a block request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockOp {
     /// From the medium.
+    #[default]
     Read,
     /// To the device.
     Write,
@@ -162,7 +166,7 @@ pub enum BlockOp {
 }
 
 /// One request to a block device.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Block {
     /// Index in [`crate::About::devices`].
     pub device: u32,
@@ -244,7 +248,7 @@ impl Role {
 
     /// Its name, as in placements.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Log => "log",
             Self::Doublewrite => "doublewrite",

@@ -8,36 +8,24 @@ use crate::{
 /// A number that is always there.
 macro_rules! number {
     ($field:ident) => {
-        Column {
-            name: stringify!($field),
-            cell: Cell::Number {
-                get: |row| i64::try_from(row.$field).ok(),
+        Column::of(
+            stringify!($field),
+            Cell::Number {
+                get: |row: &Self| i64::try_from(row.$field).ok(),
                 set: |row, value| put(&mut row.$field, value),
                 optional: false,
             },
-            rising: false,
-            added: false,
-        }
-    };
-}
-
-/// A number that differs little from its neighbours.
-macro_rules! rising {
-    ($field:ident) => {
-        Column {
-            rising: true,
-            ..number!($field)
-        }
+        )
     };
 }
 
 /// A number with a reserved value for null.
 macro_rules! optional {
     ($field:ident, $absent:expr) => {
-        Column {
-            name: stringify!($field),
-            cell: Cell::Number {
-                get: |row| {
+        Column::of(
+            stringify!($field),
+            Cell::Number {
+                get: |row: &Self| {
                     i64::try_from(row.$field)
                         .ok()
                         .filter(|_| row.$field != $absent)
@@ -45,68 +33,66 @@ macro_rules! optional {
                 set: |row, value| put_or(&mut row.$field, $absent, value),
                 optional: true,
             },
-            rising: false,
-            added: false,
-        }
+        )
     };
 }
 
 /// A variant of an enumeration.
 macro_rules! word {
     ($field:ident, $type:ident) => {
-        Column {
-            name: stringify!($field),
-            cell: Cell::Word {
+        Column::of(
+            stringify!($field),
+            Cell::Word {
                 words: $type::WORDS,
-                get: |row| Some(place($type::ALL, row.$field)),
+                get: |row: &Self| Some(place(&$type::ALL, row.$field)),
                 set: |row, value| row.$field = $type::ALL[value.unwrap_or_default()],
                 optional: false,
             },
-            rising: false,
-            added: false,
-        }
+        )
+    };
+}
+
+/// A variant of an enumeration, or null.
+macro_rules! optional_word {
+    ($field:ident, $type:ident) => {
+        Column::of(
+            stringify!($field),
+            Cell::Word {
+                words: $type::WORDS,
+                get: |row: &Self| row.$field.map(|variant| place(&$type::ALL, variant)),
+                set: |row, value| row.$field = value.map(|at| $type::ALL[at]),
+                optional: true,
+            },
+        )
     };
 }
 
 macro_rules! text {
     ($field:ident) => {
-        Column {
-            name: stringify!($field),
-            cell: Cell::Text {
-                get: |row| &row.$field,
+        Column::of(
+            stringify!($field),
+            Cell::Text {
+                get: |row: &Self| &row.$field,
                 set: |row, value| row.$field = value,
             },
-            rising: false,
-            added: false,
-        }
+        )
     };
 }
 
 macro_rules! flag {
     ($field:ident) => {
-        Column {
-            name: stringify!($field),
-            cell: Cell::Flag {
-                get: |row| row.$field,
+        Column::of(
+            stringify!($field),
+            Cell::Flag {
+                get: |row: &Self| row.$field,
                 set: |row, value| row.$field = value,
             },
-            rising: false,
-            added: false,
-        }
+        )
     };
 }
 
 impl Table for Thread {
     const NAME: &'static str = "threads";
-
-    fn blank() -> Self {
-        Self {
-            pid: 0,
-            tid: 0,
-            name: String::new(),
-            class: ThreadClass::Other,
-        }
-    }
 
     fn columns() -> Vec<Column<Self>> {
         vec![
@@ -122,31 +108,11 @@ impl Table for Thread {
 impl Table for File {
     const NAME: &'static str = "files";
 
-    fn blank() -> Self {
-        Self {
-            path: String::new(),
-            role: None,
-            device: NONE,
-            size_bytes: 0,
-        }
-    }
-
     fn columns() -> Vec<Column<Self>> {
-        let role = Column {
-            name: "role",
-            cell: Cell::Word {
-                words: ROLE_WORDS,
-                get: |row: &Self| row.role.map(|role| place(&Role::ALL, role)),
-                set: |row, value| row.role = value.map(|at| Role::ALL[at]),
-                optional: true,
-            },
-            rising: false,
-            added: false,
-        };
         vec![
             row_number("file"),
             text!(path),
-            role,
+            optional_word!(role, Role),
             optional!(device, NONE),
             number!(size_bytes),
         ]
@@ -156,30 +122,15 @@ impl Table for File {
 impl Table for State {
     const NAME: &'static str = "states";
 
-    fn blank() -> Self {
-        Self {
-            thread: 0,
-            start_ns: 0,
-            end_ns: 0,
-            kind: StateKind::Cpu,
-            cpu: 0,
-            waker: NONE,
-            call: NONE,
-        }
-    }
-
     fn columns() -> Vec<Column<Self>> {
         vec![
             number!(thread),
-            rising!(start_ns),
-            rising!(end_ns),
+            number!(start_ns).rising(),
+            number!(end_ns).rising(),
             word!(kind, StateKind),
             number!(cpu),
             optional!(waker, NONE),
-            Column {
-                rising: true,
-                ..optional!(call, NONE)
-            },
+            optional!(call, NONE).rising(),
         ]
     }
 }
@@ -187,52 +138,19 @@ impl Table for State {
 impl Table for Call {
     const NAME: &'static str = "calls";
 
-    fn blank() -> Self {
-        Self {
-            thread: 0,
-            start_ns: 0,
-            end_ns: 0,
-            kind: CallKind::Other,
-            file: NONE,
-            offset_bytes: UNKNOWN,
-            size_bytes: 0,
-            asynchronous: false,
-            failed: false,
-            transaction_status: None,
-        }
-    }
-
     fn columns() -> Vec<Column<Self>> {
-        let transaction_status = Column {
-            name: "transaction_status",
-            cell: Cell::Word {
-                words: TransactionStatus::WORDS,
-                get: |row: &Self| {
-                    (row.transaction_status).map(|status| place(TransactionStatus::ALL, status))
-                },
-                set: |row, value| {
-                    row.transaction_status = value.map(|at| TransactionStatus::ALL[at]);
-                },
-                optional: true,
-            },
-            rising: false,
-            added: true,
-        };
         vec![
             row_number("call"),
             number!(thread),
-            rising!(start_ns),
-            rising!(end_ns),
+            number!(start_ns).rising(),
+            number!(end_ns).rising(),
             word!(kind, CallKind),
             optional!(file, NONE),
-            Column {
-                rising: true,
-                ..optional!(offset_bytes, UNKNOWN)
-            },
+            optional!(offset_bytes, UNKNOWN).rising(),
             number!(size_bytes),
             flag!(asynchronous),
             flag!(failed),
-            transaction_status,
+            optional_word!(transaction_status, TransactionStatus).added(),
         ]
     }
 }
@@ -240,38 +158,18 @@ impl Table for Call {
 impl Table for Block {
     const NAME: &'static str = "blocks";
 
-    fn blank() -> Self {
-        Self {
-            device: 0,
-            sector: 0,
-            sectors: 0,
-            op: BlockOp::Read,
-            fua: false,
-            preflush: false,
-            sync: false,
-            meta: false,
-            issued_ns: 0,
-            completed_ns: 0,
-            thread: NONE,
-            file: NONE,
-        }
-    }
-
     fn columns() -> Vec<Column<Self>> {
         vec![
             number!(device),
-            Column {
-                rising: true,
-                ..optional!(sector, UNKNOWN)
-            },
+            optional!(sector, UNKNOWN).rising(),
             number!(sectors),
             word!(op, BlockOp),
             flag!(fua),
             flag!(preflush),
             flag!(sync),
             flag!(meta),
-            rising!(issued_ns),
-            rising!(completed_ns),
+            number!(issued_ns).rising(),
+            number!(completed_ns).rising(),
             optional!(thread, NONE),
             optional!(file, NONE),
         ]
@@ -343,21 +241,20 @@ words!(BlockOp {
     Discard = "discard",
 });
 
-/// Words of the roles, in the order of [`Role::ALL`].
-pub(crate) const ROLE_WORDS: &[&str] = &[
-    "log",
-    "doublewrite",
-    "data",
-    "index",
-    "undo",
-    "temp",
-    "system",
-    "archive",
-    "selected",
-];
+impl Role {
+    /// Their words, in the order of [`Role::ALL`].
+    const WORDS: &[&str] = &{
+        let (mut words, mut at) = ([""; Self::ALL.len()], 0);
+        while at < words.len() {
+            words[at] = Self::ALL[at].name();
+            at += 1;
+        }
+        words
+    };
+}
 
 /// Place of a variant in its list.
-pub(crate) fn place<T: PartialEq>(all: &[T], one: T) -> usize {
+fn place<T: PartialEq>(all: &[T], one: T) -> usize {
     all.iter()
         .position(|other| *other == one)
         .expect("the list has every variant")
@@ -409,6 +306,29 @@ pub(crate) struct Column<R> {
 }
 
 impl<R> Column<R> {
+    fn of(name: &'static str, cell: Cell<R>) -> Self {
+        Self {
+            name,
+            cell,
+            rising: false,
+            added: false,
+        }
+    }
+
+    fn rising(self) -> Self {
+        Self {
+            rising: true,
+            ..self
+        }
+    }
+
+    fn added(self) -> Self {
+        Self {
+            added: true,
+            ..self
+        }
+    }
+
     /// Whether its cells may be null.
     pub fn is_optional(&self) -> bool {
         match self.cell {
@@ -419,29 +339,21 @@ impl<R> Column<R> {
 }
 
 /// Rows of one kind, in a file of their own.
-pub(crate) trait Table: Sized + 'static {
+pub(crate) trait Table: Default + 'static {
     /// Name of the table; its file is called so too.
     const NAME: &'static str;
-
-    /// A row to be filled cell by cell.
-    fn blank() -> Self;
 
     /// Its columns, in the order of the file.
     fn columns() -> Vec<Column<Self>>;
 }
 
 /// A column of the row's own number.
-pub(crate) fn row_number<R>(name: &'static str) -> Column<R> {
-    Column {
-        name,
-        cell: Cell::Row,
-        rising: true,
-        added: false,
-    }
+fn row_number<R>(name: &'static str) -> Column<R> {
+    Column::of(name, Cell::Row).rising()
 }
 
 /// Put a number into a field, if it fits.
-pub(crate) fn put<T: TryFrom<i64>>(slot: &mut T, value: Option<i64>) -> bool {
+fn put<T: TryFrom<i64>>(slot: &mut T, value: Option<i64>) -> bool {
     match value.map(T::try_from) {
         Some(Ok(value)) => {
             *slot = value;
@@ -452,26 +364,10 @@ pub(crate) fn put<T: TryFrom<i64>>(slot: &mut T, value: Option<i64>) -> bool {
 }
 
 /// The same for a field in which `absent` stands for null, and for nothing else.
-pub(crate) fn put_or<T: TryFrom<i64> + PartialEq>(
-    slot: &mut T,
-    absent: T,
-    value: Option<i64>,
-) -> bool {
+fn put_or<T: TryFrom<i64> + PartialEq>(slot: &mut T, absent: T, value: Option<i64>) -> bool {
     if value.is_none() {
         *slot = absent;
         return true;
     }
     put(slot, value) && *slot != absent
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Role;
-
-    #[test]
-    fn roles_have_their_words_in_order() {
-        let names: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
-        assert_eq!(names, ROLE_WORDS);
-    }
 }

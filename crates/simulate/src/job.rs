@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tierwise_device::{Device, Precondition, Profile};
 use tierwise_pattern::Pattern;
 
-use crate::feed::Stoppable;
+use crate::run::Stoppable;
 use crate::{Column, Limited, Limits, Pace, Report, Source, TimesFile, Trace, UserError, run};
 
 const COUNT_DEFAULT: u64 = 100_000;

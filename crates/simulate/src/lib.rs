@@ -4,19 +4,17 @@
 //! access pattern; [`run`] owns time and submits them to the device; a [`Report`] has the figures. Memory
 //! does not grow with the number of requests, except where measured times are compared.
 
-mod feed;
 mod job;
 mod report;
 mod run;
 mod summary;
-mod times;
 mod trace;
 
-pub use feed::{Asked, Limited, Source};
 pub use job::{Job, parse_precondition};
+pub use report::{Comparison, TimesFile, demerit};
 pub use report::{OpReport, Report};
+pub use run::{Asked, Limited, Source};
 pub use run::{Limits, Pace, run};
 pub use summary::{Summary, summarize, summarize_all};
 pub use tierwise_input::UserError;
-pub use times::{Comparison, TimesFile, demerit};
 pub use trace::{Column, Trace};

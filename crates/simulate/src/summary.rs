@@ -187,7 +187,7 @@ fn is_settled(report: &Report) -> bool {
 /// The figures of each profile, in their order, measured on as many threads as asked for.
 pub fn summarize_all(profiles: &[Profile], threads: usize) -> Vec<Result<Summary, UserError>> {
     let next = AtomicUsize::new(0);
-    let found = Mutex::new(vec![None; profiles.len()]);
+    let summaries = Mutex::new(vec![None; profiles.len()]);
     let take = || {
         let index = next.fetch_add(1, Ordering::Relaxed);
         Some((index, profiles.get(index)?))
@@ -195,14 +195,20 @@ pub fn summarize_all(profiles: &[Profile], threads: usize) -> Vec<Result<Summary
     let work = || {
         while let Some((index, profile)) = take() {
             let summary = summarize(profile);
-            lock(&found)[index] = Some(summary);
+            lock(&summaries)[index] = Some(summary);
         }
     };
-    thread::scope(|scope| (0..threads.max(1)).for_each(|_| drop(scope.spawn(work))));
-    let found = found
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // The others do the work of a thread that the system refuses.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let summaries = summaries
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    found.into_iter().flatten().collect()
+    summaries.into_iter().flatten().collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -5,9 +5,8 @@
 //! batches of bounded size, whatever the scale factor.
 
 mod lines;
-mod source;
 mod table;
 
 pub use lines::{Lines, release_text, write_file};
-pub use source::{Source, TpchError};
 pub use table::{Column, Kind, RefreshKeys, SETS_MAX, Table};
+pub use table::{Source, TpchError};

@@ -14,8 +14,8 @@ use tpchgen::generators::{
 };
 use tpchgen::text::TextPool;
 
-use crate::source::{Source, TpchError};
 use crate::table::{SETS_MAX, Table, inserted_key, order_number};
+use crate::table::{Source, TpchError};
 
 /// Separates the fields of a line; no field holds one.
 const SEPARATOR: char = '|';

@@ -258,6 +258,12 @@ impl Hasher for LineHasher {
 /// Share of the capacity above which the oldest are destaged.
 const DESTAGE_ABOVE: f64 = 0.5;
 
+/// Age at which a stripe that is not whole is destaged, in nanoseconds.
+const DESTAGE_AFTER_NS: Nanos = 1_000_000_000;
+
+/// Stripes that are destaged at the same time.
+const DESTAGE_DEPTH: usize = 32;
+
 /// Line size, in sectors, for the writes to a mirror, which has no stripes: 512 KiB.
 const MIRROR_LINE_SECTORS: u64 = 1024;
 
@@ -266,8 +272,6 @@ const MIRROR_LINE_SECTORS: u64 = 1024;
 pub(super) struct Destage {
     pub(super) cache: WriteCache,
     pub(super) protected: bool,
-    depth: usize,
-    age_ns: Nanos,
     destage_above: u64,
     /// Writes that wait for space, in order of arrival.
     pub(super) blocked: VecDeque<u32>,
@@ -286,8 +290,6 @@ impl Destage {
         (params.dirty_sectors > 0).then(|| Self {
             cache: WriteCache::new(params.dirty_sectors, line_sectors),
             protected: params.protected,
-            depth: params.destage_depth as usize,
-            age_ns: params.destage_after_ns,
             destage_above: (params.dirty_sectors as f64 * DESTAGE_ABOVE) as u64,
             blocked: VecDeque::with_capacity(RESERVED),
             flushes: VecDeque::with_capacity(RESERVED),
@@ -297,7 +299,7 @@ impl Destage {
 
     /// Takes the batch to destage now.
     pub(super) fn next_batch(&mut self, now: Nanos) -> Option<u32> {
-        if self.cache.destaging() >= self.depth {
+        if self.cache.destaging() >= DESTAGE_DEPTH {
             return None;
         }
         if let Some(full) = self.cache.take_full() {
@@ -316,7 +318,7 @@ impl Destage {
         let flushed = |&(_, last_write): &(u32, u64)| batch.first_write <= last_write;
         !self.blocked.is_empty()
             || self.cache.sectors() > self.destage_above
-            || batch.born + self.age_ns <= now
+            || batch.born + DESTAGE_AFTER_NS <= now
             || self.flushes.back().is_some_and(flushed)
     }
 
@@ -331,11 +333,11 @@ impl Destage {
 
     /// When the oldest batch becomes old, unless that is awaited already.
     pub(super) fn await_age(&mut self) -> Option<Nanos> {
-        if self.age_awaited || self.cache.destaging() >= self.depth {
+        if self.age_awaited || self.cache.destaging() >= DESTAGE_DEPTH {
             return None;
         }
         let oldest = self.cache.oldest_gathering()?;
         self.age_awaited = true;
-        Some(self.cache.batch(oldest).born + self.age_ns)
+        Some(self.cache.batch(oldest).born + DESTAGE_AFTER_NS)
     }
 }

@@ -75,11 +75,6 @@ impl Layout {
         self.members as usize
     }
 
-    /// Sectors that each member contributes.
-    pub(super) fn member_sectors(&self) -> u64 {
-        self.rows * self.chunk
-    }
-
     pub(super) fn spot(&self, sector: u64) -> Spot {
         let chunk = sector / self.chunk;
         Spot {
@@ -281,19 +276,19 @@ mod tests {
             (level, members) in level(), chunk in 1_u64..40, rows in 1_u64..25, spare in 0_u64..40,
         ) {
             let layout = Layout::new(level, members, chunk, rows * chunk + spare.min(chunk - 1));
-            let mut places = BTreeSet::new();
+            let (mut places, member_sectors) = (BTreeSet::new(), layout.rows * layout.chunk());
             for sector in 0..layout.capacity() {
                 let Spot { row, column, offset } = layout.spot(sector);
                 let lane = layout.lane(row, column);
                 let place = row * layout.chunk() + offset;
-                prop_assert!(place < layout.member_sectors());
+                prop_assert!(place < member_sectors);
                 prop_assert!((lane + 1) * layout.copies() <= layout.members());
                 prop_assert!(layout.parity(row) != Some(lane), "sector {} shares a member with its parity", sector);
                 prop_assert!(places.insert((lane, place)), "two sectors at one place");
             }
-            let parity = if level == Level::Raid5 { layout.member_sectors() } else { 0 };
+            let parity = if level == Level::Raid5 { member_sectors } else { 0 };
             let lanes = layout.members() / layout.copies();
-            prop_assert_eq!(places.len() as u64 + parity, lanes as u64 * layout.member_sectors());
+            prop_assert_eq!(places.len() as u64 + parity, lanes as u64 * member_sectors);
         }
 
         #[test]

@@ -2,18 +2,15 @@
 
 use std::ops::Range;
 
-use super::health::Health;
 use super::layout::Layout;
 use super::members::Members;
 use super::params::{ArrayParams, ControllerParams};
 use super::slab::Slab;
 use crate::array::cache::Destage;
-use crate::array::health::Rebuild;
 use crate::array::layout::{Extent, Extents, Touched};
 use crate::array::params::Member;
 use crate::array::parity::Row;
 use crate::driver::{DueList, Forward};
-use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, RequestId, Written};
 
 /// A request of the host that is not completed.
@@ -33,14 +30,13 @@ pub(super) enum Owner {
     Host(u32),
     /// A batch of the write cache.
     Batch(u32),
-    Rebuild,
 }
 
 /// Commands to members that must all be completed before something else follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) owner: Owner,
-    /// The row of a write with parity, or the sector where a step of rebuilding begins.
+    /// The row of a write with parity.
     pub(super) row: u64,
     /// Whether its writes follow when its reads are done.
     pub(super) writes_follow: bool,
@@ -55,8 +51,6 @@ pub(super) enum Event {
     Complete(RequestId),
     /// A batch may have become old.
     Age,
-    /// The next step of rebuilding.
-    Rebuild,
 }
 
 /// The model of an array.
@@ -65,8 +59,8 @@ pub struct Array {
     pub(super) layout: Layout,
     pub(super) members: Members,
     pub(super) destage: Option<Destage>,
-    pub(super) health: Health,
-    pub(super) rebuild: Option<Rebuild>,
+    /// The failed member: the first, if one has failed; the times do not depend on which one.
+    failed: Option<usize>,
     pub(super) hosts: Slab<Host>,
     pub(super) tasks: Slab<Task>,
     pub(super) agenda: DueList<Event>,
@@ -83,23 +77,12 @@ pub struct Array {
 impl Array {
     /// An array at rest with an empty cache. Coupled members all have this seed; otherwise each has its own,
     /// derived from it.
-    ///
-    /// # Errors
-    /// A field of the parameters that is out of its range; fields that contradict each other, such as a failed
-    /// member of RAID 0.
-    pub fn new<M: Member>(params: &ArrayParams<M>, seed: u64) -> Result<Self, ParamsError> {
-        params.check()?;
-        Ok(Self::of(params, seed))
-    }
-
-    /// As [`Array::new`], for parameters that were checked.
-    pub(crate) fn of<M: Member>(params: &ArrayParams<M>, seed: u64) -> Self {
+    pub(crate) fn new<M: Member>(params: &ArrayParams<M>, seed: u64) -> Self {
         let layout = params.layout();
         Self {
             members: Members::new(params, seed),
             destage: Destage::new(&params.controller, &layout),
-            health: Health::new(params.degraded, params.rebuild.is_some()),
-            rebuild: params.rebuild.as_ref().map(Rebuild::new),
+            failed: params.degraded.then_some(0),
             hosts: Slab::new(),
             tasks: Slab::new(),
             agenda: DueList::new(),
@@ -132,7 +115,6 @@ impl Array {
             Event::Complete(id) => completions.push(Completion { id, at: now }),
             Event::Start(host) => self.start(now, host),
             Event::Age => self.grow_old(now),
-            Event::Rebuild => self.rebuild_step(now),
         }
     }
 }
@@ -141,7 +123,6 @@ impl Device for Array {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
         let now = self.time.to(now);
         let request = request.fitted(self.layout.capacity());
-        self.host_comes(now);
         let handled = now + self.controller.overhead_ns;
         let linked = match request.op {
             Op::Read | Op::Write => self.link(handled, request.sectors),
@@ -239,14 +220,14 @@ impl Array {
 
     /// Finds what members must read; with parity and a failed member, row by row.
     fn locate_read(&mut self, sector: u64, sectors: u64) {
-        if self.health.is_whole() || self.layout.copies() > 1 {
+        if self.failed.is_none() || self.layout.copies() > 1 {
             self.layout.data(sector, sectors, &mut self.extents);
             return;
         }
         let (size, end) = (self.layout.row_sectors(), sector + sectors);
         for row in sector / size..end.div_ceil(size) {
             self.layout.touch(row, sector, end, &mut self.touched);
-            if let Some(row) = Row::new(&self.layout, &self.health, row, &self.touched) {
+            if let Some(row) = Row::new(&self.layout, self.failed, row, &self.touched) {
                 row.read(&mut self.extents);
             }
         }
@@ -299,7 +280,7 @@ impl Array {
         let task = self.open_task(owner, row);
         self.touch(owner, row);
         self.extents.clear();
-        if let Some(row) = Row::new(&self.layout, &self.health, row, &self.touched) {
+        if let Some(row) = Row::new(&self.layout, self.failed, row, &self.touched) {
             row.read_before_write(&mut self.extents);
         }
         if self.extents.is_empty() {
@@ -314,12 +295,12 @@ impl Array {
         let Task { owner, row, .. } = self.tasks[task];
         self.touch(owner, row);
         self.extents.clear();
-        if let Some(row) = Row::new(&self.layout, &self.health, row, &self.touched) {
+        if let Some(row) = Row::new(&self.layout, self.failed, row, &self.touched) {
             row.write(&mut self.extents);
         }
         let fua = match owner {
             Owner::Host(host) => self.hosts[host].request.fua,
-            Owner::Batch(_) | Owner::Rebuild => false,
+            Owner::Batch(_) => false,
         };
         self.send_writes(now, task, Op::Write, fua);
     }
@@ -333,14 +314,13 @@ impl Array {
                     .touch(row, request.sector, end, &mut self.touched);
             }
             Owner::Batch(batch) => self.touch_dirty(batch),
-            Owner::Rebuild => {}
         }
     }
 
     pub(super) fn flush_members(&mut self, now: Nanos, host: u32) {
         let task = self.open_task(Owner::Host(host), 0);
-        let absent = self.health.absent();
-        for member in (0..self.layout.members()).filter(|&member| absent != Some(member)) {
+        let failed = self.failed;
+        for member in (0..self.layout.members()).filter(|&member| failed != Some(member)) {
             self.send(now, task, member, Op::Flush, 0..0, false);
         }
     }
@@ -366,8 +346,7 @@ impl Array {
                 lane
             } else {
                 let lane = lane * copies..(lane + 1) * copies;
-                let missing = self.health.missing_below(end);
-                self.members.best_copy(lane, missing, start)
+                self.members.best_copy(lane, self.failed, start)
             };
             self.send(now, task, member, Op::Read, start..end, false);
         }
@@ -378,9 +357,8 @@ impl Array {
         let copies = self.layout.copies();
         for index in 0..self.extents.len() {
             let Extent { lane, start, end } = self.extents.get(index);
-            let missing = self.health.missing_from(start);
             for member in lane * copies..(lane + 1) * copies {
-                if missing != Some(member) {
+                if self.failed != Some(member) {
                     self.send(now, task, member, op, start..end, fua);
                 }
             }
@@ -424,27 +402,61 @@ impl Array {
     fn task_done(&mut self, now: Nanos, task: u32) {
         let Task {
             owner,
-            row,
             writes_follow,
             ..
         } = self.tasks[task];
         if writes_follow {
             self.tasks[task].writes_follow = false;
-            match owner {
-                Owner::Rebuild => self.rebuild_write(now, task),
-                Owner::Host(_) | Owner::Batch(_) => self.finish_row(now, task),
-            }
+            self.finish_row(now, task);
             return;
         }
         self.tasks.remove(task);
         match owner {
             Owner::Batch(batch) => self.batch_done(now, batch),
-            Owner::Rebuild => self.rebuild_written(now, row),
             Owner::Host(host) => {
                 self.hosts[host].tasks -= 1;
                 if self.hosts[host].tasks == 0 {
                     self.complete(now, host);
                 }
+            }
+        }
+    }
+}
+
+// Data that is on the members before time begins to count.
+
+impl Array {
+    /// Gives members their shares of a request, with parity and copies.
+    fn preload_members(&mut self, request: &Request) {
+        if request.op == Op::Flush {
+            return;
+        }
+        let (sector, sectors) = (request.sector, u64::from(request.sectors));
+        self.extents.clear();
+        if request.op == Op::Write && self.layout.parity(0).is_some() {
+            self.locate_rows(sector, sector + sectors);
+        } else {
+            self.layout.data(sector, sectors, &mut self.extents);
+        }
+        let copies = self.layout.copies();
+        for extent in self.extents.iter() {
+            let share = Request {
+                sector: extent.start,
+                sectors: (extent.end - extent.start) as u32,
+                ..*request
+            };
+            for member in extent.lane * copies..(extent.lane + 1) * copies {
+                self.members.preload(member, &share);
+            }
+        }
+    }
+
+    fn locate_rows(&mut self, sector: u64, end: u64) {
+        let size = self.layout.row_sectors();
+        for row in sector / size..end.div_ceil(size) {
+            self.layout.touch(row, sector, end, &mut self.touched);
+            if let Some(row) = Row::new(&self.layout, self.failed, row, &self.touched) {
+                row.write(&mut self.extents);
             }
         }
     }

@@ -4,18 +4,12 @@ use std::ops::RangeInclusive;
 
 use super::layout::Layout;
 use crate::array::layout::Level;
-use crate::problem::{
-    CAPACITY_BYTES, LINK_MB_PER_S, Problem, SECTOR_NS, SectionResult, TIME_NS, WAIT_NS, require,
-    sector_ns,
-};
+use crate::problem::{CAPACITY_BYTES, ParamsError, SectionResult, TIME_NS, require};
 use crate::section::Section;
 use crate::{Device, Nanos};
 
 const MEMBERS: RangeInclusive<u32> = 2..=1024;
 const STRIPE_SECTORS: RangeInclusive<u64> = 1..=1 << 21;
-const REBUILD_MB_PER_S: RangeInclusive<f64> = 0.001..=1e6;
-const REBUILD_PRIORITY: RangeInclusive<f64> = 0.001..=1.0;
-const DESTAGE_DEPTH: RangeInclusive<u32> = 1..=4096;
 
 /// Parameters of [`super::Array`].
 #[derive(Clone, Debug, PartialEq)]
@@ -32,19 +26,8 @@ pub struct ArrayParams<M> {
     pub coupled: bool,
     /// Whether one member has failed.
     pub degraded: bool,
-    /// Whether and how a replacement of it is filled.
-    pub rebuild: Option<RebuildParams>,
     /// The controller between host and members; none by default.
     pub controller: ControllerParams,
-}
-
-/// The filling of a replacement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RebuildParams {
-    /// Time for each sector at the greatest rate.
-    pub sector_ns: f64,
-    /// Share of the rate that is kept while the host has requests.
-    pub priority: f64,
 }
 
 /// A controller with a write-back cache.
@@ -58,10 +41,6 @@ pub struct ControllerParams {
     pub dirty_sectors: u64,
     /// Whether dirty data survives a loss of power.
     pub protected: bool,
-    /// Age at which a stripe that is not whole is destaged.
-    pub destage_after_ns: Nanos,
-    /// Stripes that are destaged at the same time.
-    pub destage_depth: u32,
 }
 
 impl<M: Member> ArrayParams<M> {
@@ -81,7 +60,6 @@ impl<M: Member> ArrayParams<M> {
             },
             coupled: root.flag("coupled")?,
             degraded: root.integer_or("failed_members", 0, 0..=1_u32)? == 1,
-            rebuild: rebuild(root)?,
             controller: controller(root)?,
             member: Box::new(member),
         };
@@ -89,44 +67,38 @@ impl<M: Member> ArrayParams<M> {
         Ok(params)
     }
 
-    pub(super) fn check(&self) -> SectionResult<()> {
+    fn check(&self) -> SectionResult<()> {
         require(
             "members",
             self.members,
             self.level.least_members()..=*MEMBERS.end(),
         )?;
         require_pairs(self.level, self.members)?;
-        require("stripe_sectors", self.stripe_sectors, STRIPE_SECTORS)?;
         require(
             "member.capacity_bytes",
             self.member.capacity_bytes(),
             CAPACITY_BYTES,
         )?;
-        if let Some(rebuild) = &self.rebuild {
-            require("rebuild.sector_ns", rebuild.sector_ns, SECTOR_NS)?;
-            require("rebuild.priority", rebuild.priority, REBUILD_PRIORITY)?;
-        }
-        self.controller.check()?;
         if self.stripe_sectors * 512 > self.member.capacity_bytes() {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 "stripe_kib is larger than a member",
                 "give a smaller stripe_kib",
             ));
         }
         if self.degraded && self.level == Level::Raid0 {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 "failed_members = 1 with level = \"raid0\", which survives no failure",
                 "give failed_members = 0, or another level",
             ));
         }
-        if self.rebuild.is_some() && !self.degraded {
-            return Err(Problem::new(
-                "rebuild_mb_per_s without a failed member",
-                "give failed_members = 1, or remove rebuild_mb_per_s",
+        if self.controller.protected && self.controller.dirty_sectors == 0 {
+            return Err(ParamsError::new(
+                "controller.protected = true protects nothing: no cache or no share of it for writes",
+                "give cache_mib and write_share above 0, or protected = false",
             ));
         }
         if self.controller.protected && self.member.write_cache() {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 "controller.protected = true with members that may lose what they report as written",
                 "give member_write_cache = false (disks), or another member",
             ));
@@ -156,53 +128,14 @@ impl<M: Member> ArrayParams<M> {
     }
 }
 
-impl ControllerParams {
-    fn check(&self) -> SectionResult<()> {
-        require("controller.overhead_ns", self.overhead_ns, TIME_NS)?;
-        require("controller.sector_ns", self.sector_ns, SECTOR_NS)?;
-        require("controller.dirty_sectors", self.dirty_sectors, 0..=1 << 32)?;
-        require(
-            "controller.destage_after_ns",
-            self.destage_after_ns,
-            WAIT_NS,
-        )?;
-        let least_depth = u32::from(self.dirty_sectors > 0);
-        require(
-            "controller.destage_depth",
-            self.destage_depth,
-            least_depth..=*DESTAGE_DEPTH.end(),
-        )?;
-        if self.protected && self.dirty_sectors == 0 {
-            return Err(Problem::new(
-                "controller.protected = true protects nothing: no cache or no share of it for writes",
-                "give cache_mib and write_share above 0, or protected = false",
-            ));
-        }
-        Ok(())
-    }
-}
-
 fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
     if level == Level::Raid10 && !members.is_multiple_of(2) {
-        return Err(Problem::new(
+        return Err(ParamsError::new(
             format!("members = {members} cannot be paired"),
             "give an even number for raid10",
         ));
     }
     Ok(())
-}
-
-fn rebuild(root: &mut Section<'_>) -> SectionResult<Option<RebuildParams>> {
-    let rate = root.optional("rebuild_mb_per_s", |root| {
-        root.number("rebuild_mb_per_s", REBUILD_MB_PER_S)
-    })?;
-    let priority = root.when(rate.is_some(), "rebuild_priority", |root| {
-        root.number("rebuild_priority", REBUILD_PRIORITY)
-    })?;
-    Ok(rate.map(|mb_per_s| RebuildParams {
-        sector_ns: sector_ns(mb_per_s),
-        priority,
-    }))
 }
 
 fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
@@ -213,11 +146,9 @@ fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
     let cache_sectors = section.number("cache_mib", 0.0..=1e6)? * 2048.0;
     let params = ControllerParams {
         overhead_ns: section.micros("overhead_us", TIME_NS)?,
-        sector_ns: sector_ns(section.number("bus_mb_per_s", LINK_MB_PER_S)?),
+        sector_ns: section.link_ns("bus_mb_per_s")?,
         dirty_sectors: (cache_sectors * section.number("write_share", 0.0..=1.0)?) as u64,
         protected: section.flag("protected")?,
-        destage_after_ns: section.micros_or("destage_after_us", 1_000_000_000, WAIT_NS)?,
-        destage_depth: section.integer_or("destage_depth", 32, DESTAGE_DEPTH)?,
     };
     section.finish()?;
     Ok(params)

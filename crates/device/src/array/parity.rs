@@ -4,7 +4,6 @@
 //! reads the rest of the row instead (Patterson, Gibson and Katz 1988; Chen et al., ACM Computing Surveys
 //! 26(2), 1994). The model takes the one with fewer reads, read-modify-write if equal.
 
-use super::health::Health;
 use super::layout::Layout;
 use crate::array::layout::{Extents, Touched};
 
@@ -38,7 +37,7 @@ impl<'a> Row<'a> {
     /// `touched` has an entry for each chunk of data of the row. `None` without parity.
     pub(super) fn new(
         layout: &'a Layout,
-        health: &Health,
+        failed: Option<usize>,
         row: u64,
         touched: &'a [Touched],
     ) -> Option<Self> {
@@ -48,7 +47,7 @@ impl<'a> Row<'a> {
             row,
             parity: layout.parity(row)?,
             touched,
-            missing: health.missing_below((row + 1) * layout.chunk()),
+            missing: failed,
             start: some().map(|touched| touched.start).min().unwrap_or(0),
             end: some().map(|touched| touched.end).max().unwrap_or(0),
         })
@@ -164,8 +163,7 @@ mod tests {
         let layout = Layout::new(Level::Raid5, members, CHUNK, CHUNK * 10);
         let mut touched = vec![Touched::default(); layout.columns() as usize];
         layout.touch(0, start, end, &mut touched);
-        let health = Health::of(failed);
-        let row = Row::new(&layout, &health, 0, &touched).expect("a level with parity");
+        let row = Row::new(&layout, failed, 0, &touched).expect("a level with parity");
         let sectors = |find: &dyn Fn(&mut Extents)| {
             let mut extents = Extents::for_lanes(members as usize);
             find(&mut extents);
@@ -249,7 +247,7 @@ mod tests {
         touched[0].add(0, 8);
         touched[0].add(64, 128);
         touched[1].add(0, 128);
-        let row = Row::new(&layout, &Health::of(None), 0, &touched).map(|row| {
+        let row = Row::new(&layout, None, 0, &touched).map(|row| {
             let mut reads = Extents::for_lanes(3);
             row.read_before_write(&mut reads);
             reads

@@ -12,7 +12,6 @@ use super::writeback::WriteCache;
 use crate::driver::{DueList, Forward, RESERVED};
 use crate::hdd::queue::Job;
 use crate::hdd::writeback::Flushes;
-use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};
 
 /// The model of a hard disk.
@@ -44,18 +43,9 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A disk at rest with empty caches; the seed sets the platter's angle at time 0.
-    ///
-    /// # Errors
-    /// A field of the parameters that is out of its range; zones that overlap or hold no data.
-    pub fn new(params: &HddParams, seed: u64) -> Result<Self, ParamsError> {
-        params.check()?;
-        Ok(Self::sharing(params, seed, params.seek_ns()))
-    }
-
-    /// As [`Disk::new`], for parameters that were checked, with the table of [`HddParams::seek_ns`], which
-    /// disks share.
-    pub(crate) fn sharing(params: &HddParams, seed: u64, seek_ns: Arc<[u32]>) -> Self {
+    /// A disk at rest with empty caches; the seed sets the platter's angle at time 0. Disks of one profile share
+    /// the table `seek_ns`, which [`HddParams::seek_ns`] computes.
+    pub(crate) fn new(params: &HddParams, seed: u64, seek_ns: Arc<[u32]>) -> Self {
         Self {
             mechanics: Mechanics::new(params, random::mix(seed), seek_ns),
             overhead: params.overhead.clone(),

@@ -9,7 +9,6 @@
 //! Does not model: thermal recalibration, bad-sector reallocation beyond slips, sending a read out of order, vibration,
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
-mod bounds;
 mod disk;
 mod geometry;
 mod import;
@@ -27,3 +26,31 @@ pub use import::{ImportError, ImportFile, import};
 pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd};
 pub use seek::SeekCurve;
 pub use zones::ZoneParams;
+
+/// Every bound of a disk's parameters.
+mod bounds {
+    use std::ops::RangeInclusive;
+
+    use crate::Nanos;
+
+    pub(super) const RPM: RangeInclusive<f64> = 1000.0..=30_000.0;
+    pub(super) const SURFACES: RangeInclusive<u32> = 1..=64;
+    pub(super) const SETTLE_NS: RangeInclusive<Nanos> = 0..=50_000_000;
+    pub(super) const WRITE_SETTLE_US: RangeInclusive<f64> = -5_000.0..=50_000.0;
+    pub(super) const OVERHEAD_NS: RangeInclusive<Nanos> = 0..=100_000_000;
+    pub(super) const BUS_SECTOR_US: RangeInclusive<f64> = 0.0..=10_000.0;
+    pub(super) const SEGMENTS: RangeInclusive<u32> = 0..=256;
+    pub(super) const SEGMENT_SECTORS: RangeInclusive<u32> = 1..=1 << 24;
+    pub(super) const CACHE_SECTORS: RangeInclusive<u32> = 0..=1 << 24;
+    pub(super) const WRITE_SEGMENTS: RangeInclusive<u32> = 1..=4096;
+    pub(super) const QUEUE_DEPTH: RangeInclusive<u32> = 1..=1024;
+    /// From 1 µs to 1,000 s.
+    pub(super) const AGE_LIMIT_NS: RangeInclusive<Nanos> = 1_000..=1_000_000_000_000;
+    pub(super) const SEEK_US: RangeInclusive<f64> = 0.0..=1e6;
+    pub(super) const SEEK_CYLINDERS: RangeInclusive<f64> = 1.0..=1e7;
+    pub(super) const SECTORS_PER_TRACK: RangeInclusive<u32> = 8..=100_000;
+    pub(super) const FIRST_CYLINDER: RangeInclusive<u32> = 0..=10_000_000;
+    pub(super) const CYLINDERS: RangeInclusive<u32> = 1..=10_000_000;
+    /// Sectors or tracks of a zone that hold no data.
+    pub(super) const UNUSED: RangeInclusive<u64> = 0..=1 << 40;
+}

@@ -1,7 +1,7 @@
 //! The command queue: which command the drive serves next.
 //!
-//! First come, first served; or shortest seek or shortest positioning time first, with an age limit so that none
-//! starves (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
+//! First come, first served; or shortest positioning time first, with an age limit so that none starves
+//! (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -93,26 +93,17 @@ impl Queue {
             .taken
             .front()
             .map_or(0, |waiting| now.saturating_sub(waiting.arrived));
-        let policy = self.params.policy;
-        if policy == QueuePolicy::Fcfs
+        if self.params.policy == QueuePolicy::Fcfs
             || oldest_age > self.params.age_limit_ns
             || self.taken.len() < 2
         {
             return 0;
         }
-        let taken = self.taken.iter();
-        let chosen = if policy == QueuePolicy::Sptf {
-            let places =
-                taken.map(|waiting| (now.max(waiting.ready), &waiting.place, waiting.write));
-            mechanics.reached_first(arm, places)
-        } else {
-            let distance = |waiting: &Waiting| arm.cylinder.abs_diff(waiting.place.cylinder);
-            let nearest = taken
-                .enumerate()
-                .min_by_key(|(_, waiting)| distance(waiting));
-            nearest.map(|(index, _)| index)
-        };
-        chosen.unwrap_or(0)
+        let places = self
+            .taken
+            .iter()
+            .map(|waiting| (now.max(waiting.ready), &waiting.place, waiting.write));
+        mechanics.reached_first(arm, places).unwrap_or(0)
     }
 }
 

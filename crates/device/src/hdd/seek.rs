@@ -1,8 +1,7 @@
 //! Seek time by distance.
 //!
-//! Three ways to give it: a measured table, interpolated linearly; the two-piece curve of Ruemmler and Wilkes
-//! (IEEE Computer 27(3), 1994), `a + b·√d` for short and `c + e·d` for long seeks; the curve of Lee and Katz
-//! (SIGMETRICS 1993), `a·√(d−1) + b·(d−1) + c`, from the three times of a specification sheet.
+//! Two ways to give it: a measured table, interpolated linearly; the curve of Lee and Katz (SIGMETRICS 1993),
+//! `a·√(d−1) + b·(d−1) + c`, from the three times of a specification sheet.
 
 use std::sync::Arc;
 
@@ -16,15 +15,6 @@ use crate::section::Section;
 pub enum SeekCurve {
     /// Measured (distance, time) pairs, ascending in distance.
     Table(Vec<(f64, f64)>),
-    /// Ruemmler and Wilkes: a square root up to a distance, a straight line beyond.
-    TwoPiece {
-        /// Constant and factor of the square root.
-        short_us: (f64, f64),
-        /// First distance on the straight line.
-        boundary_cylinders: f64,
-        /// Constant and slope of the straight line.
-        long_us: (f64, f64),
-    },
     /// Lee and Katz: from single-cylinder, average and full-stroke time.
     LeeKatz {
         /// To the neighbouring cylinder.
@@ -40,26 +30,19 @@ pub enum SeekCurve {
 
 impl SeekCurve {
     pub(crate) fn parse(mut section: Section<'_>, cylinders: u32) -> SectionResult<Self> {
-        let curve = section.word("curve", &["table", "two-piece", "lee-katz"])?;
+        let curve = section.word("curve", &["table", "lee-katz"])?;
         let rows = section.when(curve == "table", "table_us", |seek| {
             seek.pairs("table_us", bounds::SEEK_CYLINDERS, bounds::SEEK_US)
         })?;
-        let mut number =
-            |of, key, range| section.when(curve == of, key, |seek| seek.number(key, range));
-        let mut two_piece = |key| number("two-piece", key, bounds::SEEK_US);
-        let short_us = (two_piece("short_base_us")?, two_piece("short_root_us")?);
-        let long_us = (two_piece("long_base_us")?, two_piece("long_slope_us")?);
-        let boundary_cylinders = number("two-piece", "boundary_cylinders", bounds::SEEK_CYLINDERS)?;
-        let mut lee_katz = |key| number("lee-katz", key, bounds::SEEK_US);
+        let mut lee_katz = |key| {
+            section.when(curve == "lee-katz", key, |seek| {
+                seek.number(key, bounds::SEEK_US)
+            })
+        };
         let (single_us, average_us) = (lee_katz("single_us")?, lee_katz("average_us")?);
         let full_us = lee_katz("full_us")?;
         let curve = match curve {
             "table" => Self::Table(rows),
-            "two-piece" => Self::TwoPiece {
-                short_us,
-                boundary_cylinders,
-                long_us,
-            },
             _ => Self::LeeKatz {
                 single_us,
                 average_us,
@@ -75,17 +58,6 @@ impl SeekCurve {
     pub fn time_us(&self, distance: f64) -> f64 {
         match self {
             Self::Table(rows) => interpolate(rows, distance),
-            Self::TwoPiece {
-                short_us,
-                boundary_cylinders,
-                long_us,
-            } => {
-                if distance < *boundary_cylinders {
-                    short_us.0 + short_us.1 * distance.sqrt()
-                } else {
-                    long_us.0 + long_us.1 * distance
-                }
-            }
             Self::LeeKatz {
                 single_us,
                 average_us,

@@ -1,7 +1,7 @@
 //! Zones: cylinders with equally long tracks, and the sectors in them that hold no data.
 
 use super::bounds;
-use crate::problem::{Problem, SectionResult};
+use crate::problem::{ParamsError, SectionResult};
 use crate::section::Section;
 
 const ZONES_MAX: usize = 256;
@@ -72,7 +72,7 @@ impl ZoneParams {
     /// Refuses a zone without data; `name` is that of its spares.
     pub(super) fn require_data(&self, name: &str, surfaces: u32) -> SectionResult<()> {
         if self.data_sectors(surfaces) == 0 {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 format!("{name}, slips and reserved sectors leave no data sector"),
                 "give fewer",
             ));
@@ -90,23 +90,20 @@ impl ZoneParams {
     }
 }
 
-/// Refuses zones that are too many, too few or not in order.
+/// Refuses zones that are too many or not in order.
 pub(super) fn check_order(zones: &[ZoneParams]) -> SectionResult<()> {
-    if zones.is_empty() {
-        return Err(Problem::new("zones is empty", "give at least one zone"));
-    }
     let overlap = zones
         .windows(2)
         .position(|w| w[1].first_cylinder < w[0].first_cylinder + w[0].cylinders);
     match overlap {
-        Some(index) => Err(Problem::new(
+        Some(index) => Err(ParamsError::new(
             format!(
                 "zones[{}].first_cylinder lies in the zone before it",
                 index + 1
             ),
             "give zones in ascending order, without overlap",
         )),
-        None if zones.len() > ZONES_MAX => Err(Problem::new(
+        None if zones.len() > ZONES_MAX => Err(ParamsError::new(
             format!("zones has {} entries", zones.len()),
             format!("give at most {ZONES_MAX}"),
         )),

@@ -1,6 +1,5 @@
 //! Profiles: the parameters of one device, in TOML, with a source for every number.
 
-mod price;
 mod source;
 
 use std::collections::BTreeMap;
@@ -10,7 +9,7 @@ use toml::{Table, Value};
 
 use crate::array::{Array, ArrayParams, Member};
 use crate::hdd::{Disk, HddParams};
-use crate::problem::{Problem, SectionResult};
+use crate::problem::{ParamsError, SectionResult};
 use crate::ram::{Ram, RamParams};
 use crate::section::{Keys, Section};
 use crate::ssd::{Ssd, SsdParams};
@@ -93,8 +92,8 @@ impl Profile {
             }
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
-        price::check(&mut root)?;
-        source::check(&mut root, &table)?;
+        source::check_price(&mut root)?;
+        source::check_ranges(&mut root, &table)?;
         let endurance_tb_written = read_endurance(&mut root)?;
         root.flag_or("ephemeral", false)?; // who places files reads it from the fields
         root.texts("source", source::SHORTEST)?;
@@ -116,11 +115,11 @@ impl Profile {
     /// request meets.
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         match &self.params {
-            Params::Hdd(params) => Box::new(Disk::sharing(params, seed, self.seeks.of(params))),
-            Params::Ssd(params) => Box::new(Ssd::of(params.clone())),
-            Params::Ram(params) => Box::new(Ram::of(params.clone())),
-            Params::Volume(params) => Box::new(Volume::of(params.clone(), seed)),
-            Params::Array(params) => Box::new(Array::of(params, seed)),
+            Params::Hdd(params) => Box::new(Disk::new(params, seed, self.seeks.of(params))),
+            Params::Ssd(params) => Box::new(Ssd::new(params.clone())),
+            Params::Ram(params) => Box::new(Ram::new(params.clone())),
+            Params::Volume(params) => Box::new(Volume::new(params.clone(), seed)),
+            Params::Array(params) => Box::new(Array::new(params, seed)),
         }
     }
 
@@ -240,14 +239,14 @@ fn read_member(root: &mut Section<'_>, library: &Library) -> SectionResult<Profi
     let name = root.text("member")?;
     let text = library.text("member", name)?;
     let mut member = Profile::parse_with(text, name, &library.inside(name))
-        .map_err(|error| Problem::new(format!("member {error}"), error.fix))?;
+        .map_err(|error| ParamsError::new(format!("member {error}"), error.fix))?;
     if !root.has("member_write_cache") || root.flag("member_write_cache")? == member.write_cache() {
         return Ok(member);
     }
     match &mut member.params {
         Params::Hdd(disk) if disk.write_cache => disk.write_cache = false,
         _ => {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 "member_write_cache can only turn off the write cache of a disk",
                 "remove it or name another member",
             ));
@@ -271,7 +270,7 @@ pub struct ProfileError {
 }
 
 impl ProfileError {
-    pub(crate) fn new(problem: Problem, file: &str) -> Self {
+    pub(crate) fn new(problem: ParamsError, file: &str) -> Self {
         Self {
             file: file.to_owned(),
             message: problem.message,
@@ -307,13 +306,13 @@ impl Library {
     /// The text of a profile that `key` names.
     pub(crate) fn text(&self, key: &str, name: &str) -> SectionResult<&str> {
         if self.inside.iter().any(|outer| outer == name) {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 format!("{key} = \"{name}\" leads back to itself"),
                 "name another profile",
             ));
         }
         self.texts.get(name).map(String::as_str).ok_or_else(|| {
-            Problem::new(
+            ParamsError::new(
                 format!("{key} = \"{name}\" is not a known profile"),
                 "name a profile that ships, or a TOML file beside this one",
             )
@@ -328,20 +327,20 @@ pub(crate) fn table(text: &str, library: &Library) -> SectionResult<Table> {
 
 fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> SectionResult<Table> {
     let mut own: Table = toml::from_str(text).map_err(|error| {
-        Problem::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
+        ParamsError::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
     })?;
     source::convert(&mut own)?;
     let Some(like) = own.remove("like") else {
         return Ok(own);
     };
     let Some(name) = like.as_str().map(str::to_owned) else {
-        return Err(Problem::new(
+        return Err(ParamsError::new(
             format!("like is a {}", like.type_str()),
             "give the name of a profile",
         ));
     };
     if inside.contains(&name) {
-        return Err(Problem::new(
+        return Err(ParamsError::new(
             format!("like = \"{name}\" leads back to itself"),
             "name another profile",
         ));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use crate::problem::{Problem, SectionResult};
+use crate::problem::{ParamsError, SectionResult};
 use crate::section::{Section, number_of};
 
 /// Characters of the shortest text that can name a source: one more than "estimated: ".
@@ -27,7 +27,7 @@ pub(crate) fn read(root: &Table) -> SectionResult<Vec<Source>> {
         cover(key, value, &mut used)?;
     }
     if let Some((key, _)) = used.iter().find(|(_, used)| !**used) {
-        return Err(Problem::new(
+        return Err(ParamsError::new(
             format!("source.{key} covers no number"),
             "remove it or name a key of this profile",
         ));
@@ -41,14 +41,14 @@ pub(crate) fn read(root: &Table) -> SectionResult<Vec<Source>> {
 fn texts(root: &Table) -> SectionResult<BTreeMap<String, String>> {
     let fix = "give a table of texts, one for each key with numbers";
     let table = root.get("source").and_then(Value::as_table);
-    let table = table.ok_or_else(|| Problem::new("missing table source", fix))?;
+    let table = table.ok_or_else(|| ParamsError::new("missing table source", fix))?;
     let text = |(key, value): (&String, &Value)| match value.as_str() {
         Some(text) if text.chars().count() >= SHORTEST => Ok((key.clone(), text.to_owned())),
-        Some(text) => Err(Problem::new(
+        Some(text) => Err(ParamsError::new(
             format!("source.{key} = \"{text}\" is shorter than {SHORTEST} characters"),
             "name the document and the page, or write \"estimated: \" and how",
         )),
-        None => Err(Problem::new(format!("source.{key} is not a text"), fix)),
+        None => Err(ParamsError::new(format!("source.{key} is not a text"), fix)),
     };
     table.iter().map(text).collect()
 }
@@ -74,7 +74,7 @@ fn mark(path: &str, used: &mut BTreeMap<&str, bool>) -> SectionResult<()> {
         }
         covering = key.rsplit_once('.').map(|(parent, _)| parent);
     }
-    Err(Problem::new(
+    Err(ParamsError::new(
         format!("{path} has no source"),
         format!("add \"{path}\" or a table that holds it to [source]"),
     ))
@@ -96,7 +96,7 @@ pub(super) fn convert(profile: &mut Table) -> SectionResult<()> {
             continue;
         };
         if table.contains_key("mb_per_s") {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 format!("{name} has mb_per_s and mib_per_s"),
                 "give the rate in one unit",
             ));
@@ -144,17 +144,17 @@ const KEY: &str = "range";
 
 /// Checks the table `range`, if there is one: by key, dots between the names of tables, the least and the greatest
 /// value of a number, which lies between them.
-pub(crate) fn check(root: &mut Section<'_>, profile: &Table) -> SectionResult<()> {
+pub(crate) fn check_ranges(root: &mut Section<'_>, profile: &Table) -> SectionResult<()> {
     let ranges = root.optional(KEY, |root| root.ranges(KEY))?;
     for (key, least, most) in ranges.unwrap_or_default() {
         let number = number(profile, &key).ok_or_else(|| {
-            Problem::new(
+            ParamsError::new(
                 format!("{KEY}.\"{key}\" is no number of this profile"),
                 "name a key that has one number",
             )
         })?;
         if !(least..=most).contains(&number) {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 format!("{key} = {number} is outside of its range, {least} to {most}"),
                 "give the least and the greatest value around it",
             ));
@@ -170,4 +170,46 @@ fn number(profile: &Table, key: &str) -> Option<f64> {
         table = table.get(name)?.as_table()?;
     }
     number_of(table.get(last)?)
+}
+
+// The table `price` of a user's own profile. It is checked here; who bills reads it from the profile's fields.
+
+const MOST_USD: f64 = 1e9;
+const MOST_INCLUDED: f64 = 1e9;
+const STEPS: &str = "usd_per_iops_month_above";
+
+/// Checks the table `price`, if there is one: US dollars to buy the whole device, or to rent 10^9 bytes, an
+/// I/O per second and 10^6 bytes per second for a month.
+pub(crate) fn check_price(root: &mut Section<'_>) -> SectionResult<()> {
+    if !root.has("price") {
+        return Ok(());
+    }
+    let mut section = root.section("price")?;
+    for (key, most) in [
+        ("usd", MOST_USD),
+        ("usd_per_gb_month", MOST_USD),
+        ("usd_per_iops_month", MOST_USD),
+        ("usd_per_mb_per_s_month", MOST_USD),
+        ("included_iops", MOST_INCLUDED),
+        ("included_mb_per_s", MOST_INCLUDED),
+    ] {
+        section.optional(key, |price| price.number(key, 0.0..=most))?;
+    }
+    check_steps(&mut section)?;
+    section.finish()
+}
+
+/// Steps of the price of an I/O: a number of them, ascending, and the price of each one above it.
+fn check_steps(section: &mut Section<'_>) -> SectionResult<()> {
+    let steps = section.optional(STEPS, |price| {
+        price.pairs(STEPS, 0.0..=MOST_INCLUDED, 0.0..=MOST_USD)
+    })?;
+    let steps = steps.unwrap_or_default();
+    if steps.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
+        return Err(ParamsError::new(
+            format!("{} is not ascending", section.name(STEPS)),
+            "give pairs in ascending order of I/Os per second",
+        ));
+    }
+    Ok(())
 }

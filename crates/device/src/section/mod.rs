@@ -8,8 +8,11 @@ use std::ops::RangeInclusive;
 use keys::Whole;
 use toml::{Table, Value};
 
-use crate::Nanos;
-use crate::problem::{CAPACITY_BYTES, Problem, SectionResult, out_of_range, require};
+use crate::problem::{
+    CAPACITY_BYTES, LINK_MB_PER_S, ParamsError, SLOWEST_MB_PER_S, SectionResult, out_of_range,
+    require,
+};
+use crate::{Nanos, SECTOR_BYTES};
 
 pub(crate) use keys::Keys;
 pub use keys::{Form, Key};
@@ -123,7 +126,7 @@ impl<'a> Section<'a> {
             return Ok(text);
         }
         let name = self.name(key);
-        Err(Problem::new(
+        Err(ParamsError::new(
             format!("{name} = \"{text}\" is not known"),
             format!("use one of: {}", allowed.join(", ")),
         ))
@@ -226,7 +229,7 @@ impl<'a> Section<'a> {
             None => Ok(()),
             Some(key) => {
                 let known: Vec<&str> = self.asked.iter().copied().collect();
-                Err(Problem::new(
+                Err(ParamsError::new(
                     format!("unknown key {}", self.name(key)),
                     format!("remove it or use one of: {}", known.join(", ")),
                 ))
@@ -238,7 +241,7 @@ impl<'a> Section<'a> {
         self.asked.insert(key);
         self.table.get(key).ok_or_else(|| {
             let name = self.name(key);
-            Problem::new(format!("missing key {name}"), format!("add {name}"))
+            ParamsError::new(format!("missing key {name}"), format!("add {name}"))
         })
     }
 
@@ -246,8 +249,8 @@ impl<'a> Section<'a> {
         self.keys.note(&self.name(key), form);
     }
 
-    fn wrong_type(&self, key: &str, wanted: &str, value: &Value) -> Problem {
-        Problem::new(
+    fn wrong_type(&self, key: &str, wanted: &str, value: &Value) -> ParamsError {
+        ParamsError::new(
             format!("{} is a {}", self.name(key), value.type_str()),
             format!("give {wanted}"),
         )
@@ -326,7 +329,7 @@ impl Section<'_> {
                     .as_deref()
                 {
                     Some(&[least, most]) if least <= most => Ok((name.clone(), least, most)),
-                    _ => Err(Problem::new(
+                    _ => Err(ParamsError::new(
                         format!("{}.\"{name}\" = {value} is no range", self.name(key)),
                         "give the least and the greatest value, as [600, 2600]",
                     )),
@@ -396,6 +399,22 @@ impl Section<'_> {
     ) -> SectionResult<Nanos> {
         let range_ms = *range.start() as f64 / 1e6..=*range.end() as f64 / 1e6;
         Ok((self.number(key, range_ms)? * 1e6).round() as Nanos)
+    }
+
+    /// The time that a link takes for a sector, in nanoseconds, from its rate in 10⁶ bytes per second; 0 for a
+    /// link without limit.
+    pub(crate) fn link_ns(&mut self, key: &'static str) -> SectionResult<f64> {
+        let mb_per_s = self.number(key, LINK_MB_PER_S)?;
+        if mb_per_s == 0.0 {
+            return Ok(0.0);
+        }
+        self.require(key, mb_per_s, SLOWEST_MB_PER_S..=*LINK_MB_PER_S.end())?;
+        Ok(SECTOR_BYTES as f64 * 1e3 / mb_per_s)
+    }
+
+    /// As [`Section::link_ns`], of a key that may be absent.
+    pub(crate) fn optional_link_ns(&mut self, key: &'static str) -> SectionResult<Option<f64>> {
+        self.optional(key, |section| section.link_ns(key))
     }
 
     /// A size given in 10⁶ bytes, as drives are sold; in bytes.

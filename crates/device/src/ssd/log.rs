@@ -125,19 +125,14 @@ impl Log {
     /// Work of a die for the program of a page: in fast flash while there is space, else with its share of
     /// cleaning, and of an erase that is queued before it.
     fn program_ns(&mut self, die: u64, at: Nanos, dies: &mut Dies) -> Nanos {
-        let mut fold_ns = 0;
-        if let Some(slc) = &mut self.slc {
-            if slc.take(self.page_units, self.ftl.mapped_share()) {
-                return slc.params().program_ns;
-            }
-            if slc.params().fold_when_full {
-                slc.fold_through(self.page_units);
-                fold_ns = slc.params().program_ns + dies.mean_read_ns();
-            }
+        if let Some(slc) = &mut self.slc
+            && slc.take(self.page_units, self.ftl.mapped_share())
+        {
+            return slc.params().program_ns;
         }
         dies.erase(die, at, self.ftl.erased_superblocks() as u64, self.erase_ns);
         let moves_ns = self.ftl.moves_per_write() * move_ns(dies);
-        dies.program_ns(self.programs / dies.count()) + fold_ns + moves_ns as Nanos
+        dies.program_ns(self.programs / dies.count()) + moves_ns as Nanos
     }
 
     /// Lets `idle_ns` without work pass.

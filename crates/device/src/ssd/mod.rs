@@ -16,7 +16,6 @@ use dies::{Buffer, Dies};
 use log::Log;
 
 use crate::driver::{DueList, Forward};
-use crate::problem::ParamsError;
 use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
 };
@@ -44,18 +43,8 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// An idle, empty device.
-    ///
-    /// # Errors
-    /// A field of the parameters that is out of its range; fields that contradict each other, such as a mapping
-    /// unit of which no whole number fits a page.
-    pub fn new(params: SsdParams) -> Result<Self, ParamsError> {
-        params.validate()?;
-        Ok(Self::of(params))
-    }
-
-    /// As [`Ssd::new`], for parameters that were checked.
-    pub(crate) fn of(params: SsdParams) -> Self {
+    /// An idle, empty device. The parameters must be those of a profile, which were checked.
+    pub fn new(params: SsdParams) -> Self {
         let log = |cleaning| Log::new(&params, cleaning);
         Self {
             dies: Dies::new(&params),

@@ -4,9 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::ftl::CleaningParams;
 use crate::Nanos;
-use crate::problem::{
-    CAPACITY_BYTES, LINK_MB_PER_S, Problem, SECTOR_NS, SectionResult, TIME_NS, require, sector_ns,
-};
+use crate::problem::{ParamsError, SectionResult, TIME_NS};
 use crate::section::{Section, in_micros, nanos};
 use crate::ssd::ftl::Flash;
 use crate::ssd::history::Worn;
@@ -74,8 +72,8 @@ pub struct SsdParams {
 impl SsdParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
         let command_ns = root.micros_or("command_us", 0, TIME_NS)?;
-        let link_mb_per_s = root.number("link_mb_per_s", LINK_MB_PER_S)?;
-        let write_mb_per_s = root.number_or("link_write_mb_per_s", link_mb_per_s, LINK_MB_PER_S)?;
+        let sector_ns = root.link_ns("link_mb_per_s")?;
+        let write_sector_ns = root.optional_link_ns("link_write_mb_per_s")?;
         let params = Self {
             capacity_bytes: root.capacity("capacity_mb")?,
             channels: root.integer("channels", CHANNELS)?,
@@ -84,7 +82,7 @@ impl SsdParams {
             stripe_sectors: root.kib("stripe_kib", STRIPE_SECTORS)?,
             read_ns: page_times(root, "read_us")?,
             program_ns: page_times(root, "program_us")?,
-            channel_sector_ns: sector_ns(root.number_or("channel_mb_per_s", 0.0, LINK_MB_PER_S)?),
+            channel_sector_ns: root.optional_link_ns("channel_mb_per_s")?.unwrap_or(0.0),
             suspend_ns: suspend(root)?,
             command_ns,
             write_command_ns: root.micros_or("write_command_us", command_ns, TIME_NS)?,
@@ -93,8 +91,8 @@ impl SsdParams {
             flush_ns: root.micros("flush_us", TIME_NS)?,
             journal_ns: root.micros_or("journal_us", 0, TIME_NS)?,
             flush_queued: root.flag_or("flush_queued", true)?,
-            sector_ns: sector_ns(link_mb_per_s),
-            write_sector_ns: sector_ns(write_mb_per_s),
+            sector_ns,
+            write_sector_ns: write_sector_ns.unwrap_or(sector_ns),
             cache_sectors: root.kib("write_cache_kib", CACHE_SECTORS)?,
             power_loss_protection: root.flag("power_loss_protection")?,
             cleaning: CleaningParams::parse(root)?,
@@ -105,11 +103,10 @@ impl SsdParams {
         Ok(params)
     }
 
-    /// Checks every field by itself, then those that must fit together.
-    pub(super) fn validate(&self) -> SectionResult<()> {
-        self.check_ranges()?;
+    /// Checks what must fit together; each field by itself was checked when it was read.
+    fn validate(&self) -> SectionResult<()> {
         if self.power_loss_protection && self.cache_sectors == 0 {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 "power_loss_protection = true protects nothing: write_cache_kib = 0",
                 "give write_cache_kib from 1 to 1073741824, or power_loss_protection = false",
             ));
@@ -119,45 +116,12 @@ impl SsdParams {
                 cleaning.validate(&self.flash())?;
                 self.slc.as_ref().map_or(Ok(()), SlcParams::validate)
             }
-            None if self.slc.is_some() => Err(Problem::new(
+            None if self.slc.is_some() => Err(ParamsError::new(
                 "slc_cache needs a translation layer, and there is no table cleaning",
                 "add the table cleaning, or remove slc_cache",
             )),
             None => Ok(()),
         }
-    }
-
-    fn check_ranges(&self) -> SectionResult<()> {
-        require("capacity_bytes", self.capacity_bytes, CAPACITY_BYTES)?;
-        require("channels", self.channels, CHANNELS)?;
-        require("dies_per_channel", self.dies_per_channel, DIES_PER_CHANNEL)?;
-        require("planes", self.planes, PLANES)?;
-        require("stripe_sectors", self.stripe_sectors, STRIPE_SECTORS)?;
-        for (name, times) in [("read_ns", &self.read_ns), ("program_ns", &self.program_ns)] {
-            require(
-                &format!("length of {name}"),
-                times.len(),
-                1..=MOST_PAGE_TYPES,
-            )?;
-            times
-                .iter()
-                .try_for_each(|&time| require(name, time, TIME_NS))?;
-        }
-        for (name, time) in [
-            ("suspend_ns", self.suspend_ns.unwrap_or(0)),
-            ("command_ns", self.command_ns),
-            ("write_command_ns", self.write_command_ns),
-            ("read_overhead_ns", self.read_overhead_ns),
-            ("write_overhead_ns", self.write_overhead_ns),
-            ("flush_ns", self.flush_ns),
-            ("journal_ns", self.journal_ns),
-        ] {
-            require(name, time, TIME_NS)?;
-        }
-        require("channel_sector_ns", self.channel_sector_ns, SECTOR_NS)?;
-        require("sector_ns", self.sector_ns, SECTOR_NS)?;
-        require("write_sector_ns", self.write_sector_ns, SECTOR_NS)?;
-        require("cache_sectors", self.cache_sectors, CACHE_SECTORS)
     }
 
     pub(super) fn flash(&self) -> Flash {
@@ -205,8 +169,6 @@ pub struct SlcParams {
     pub program_ns: Nanos,
     /// Idle time after which folding starts.
     pub idle_ns: Nanos,
-    /// Whether, once it is full, each write first folds an equal amount; else the write bypasses it.
-    pub fold_when_full: bool,
 }
 
 impl SlcParams {
@@ -222,18 +184,18 @@ impl SlcParams {
             full_size_bytes: table.capacity_or("full_size_mb", size_bytes)?,
             program_ns: table.micros("program_us", TIME_NS)?,
             idle_ns: table.millis("idle_ms", IDLE_NS)?,
-            fold_when_full: table.word("when_full", &["direct", "fold"])? == "fold",
         };
+        // The one way that is modelled; profiles state it.
+        table.optional("when_full", |slc| {
+            slc.word("when_full", &["direct"]).map(drop)
+        })?;
         table.finish()?;
         Ok(Some(params))
     }
 
     pub(super) fn validate(&self) -> SectionResult<()> {
-        require("slc.size_bytes", self.size_bytes, CAPACITY_BYTES)?;
-        require("slc.program_ns", self.program_ns, TIME_NS)?;
-        require("slc.idle_ns", self.idle_ns, IDLE_NS)?;
         if self.full_size_bytes > self.size_bytes {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 "slc_cache.full_size_mb is above slc_cache.size_mb",
                 "give the size on an empty device as size_mb, and what is left of it on a full one as full_size_mb",
             ));
@@ -282,11 +244,6 @@ impl Slc {
 
     pub(super) fn fill(&mut self, mapped_share: f64) {
         self.held_units = self.size_units(mapped_share);
-    }
-
-    /// Folds `units`, taken or passing through.
-    pub(super) fn fold_through(&mut self, units: u64) {
-        self.folded_units += units as f64;
     }
 
     /// Folds its content for as long as the device is idle.

@@ -8,9 +8,9 @@
 
 use serde::Deserialize;
 
-use crate::problem::{Problem, SectionResult, require};
+use crate::problem::{ParamsError, SectionResult, require};
 use crate::volume::params::RATE;
-use crate::{Nanos, ParamsError, SECTOR_BYTES};
+use crate::{Nanos, SECTOR_BYTES};
 
 /// Time whose share of the limits an idle machine saves up, in seconds: as in the profiles of volumes.
 const WINDOW_S: f64 = 0.1;
@@ -55,11 +55,7 @@ impl InstanceLimits {
     ///
     /// # Errors
     /// A rate that is out of range, or a burst below the baseline.
-    pub fn check(&self) -> Result<(), ParamsError> {
-        Ok(self.checked()?)
-    }
-
-    fn checked(&self) -> SectionResult<()> {
+    pub fn check(&self) -> SectionResult<()> {
         require("instance.iops", self.iops, RATE)?;
         require("instance.mb_per_s", self.mb_per_s, RATE)?;
         let Some(burst) = self.burst else {
@@ -69,7 +65,7 @@ impl InstanceLimits {
         require("instance.burst.mb_per_s", burst.mb_per_s, RATE)?;
         require("instance.burst.time_s", burst.time_s, BURST_S)?;
         if burst.iops < self.iops || burst.mb_per_s < self.mb_per_s {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 "a burst of the instance is below its baseline",
                 "give the higher rates as the burst",
             ));
@@ -83,7 +79,7 @@ impl InstanceGate {
     ///
     /// # Errors
     /// As [`InstanceLimits::check`].
-    pub fn new(limits: &InstanceLimits, spent: bool) -> Result<Self, ParamsError> {
+    pub fn new(limits: &InstanceLimits, spent: bool) -> SectionResult<Self> {
         limits.check()?;
         let sectors = |mb_per_s: f64| mb_per_s * 1e6 / SECTOR_BYTES as f64;
         let bucket = |baseline: f64, burst: Option<(f64, f64)>| {

@@ -16,7 +16,6 @@ use instance::Bucket;
 use params::Latency;
 
 use crate::driver::{DueList, Forward};
-use crate::problem::ParamsError;
 use crate::random::SplitMix;
 use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
@@ -47,16 +46,7 @@ pub struct Volume {
 
 impl Volume {
     /// An idle volume with all its credits. The seed sets the order of the latencies.
-    ///
-    /// # Errors
-    /// A field of the parameters that is out of its range, or a unit of 0 sectors with whole units or merging.
-    pub fn new(params: VolumeParams, seed: u64) -> Result<Self, ParamsError> {
-        params.check()?;
-        Ok(Self::of(params, seed))
-    }
-
-    /// As [`Volume::new`], for parameters that were checked.
-    pub(crate) fn of(params: VolumeParams, seed: u64) -> Self {
+    pub(crate) fn new(params: VolumeParams, seed: u64) -> Self {
         let window_s = params.window_ns as f64 / 1e9;
         let steady = |per_s: f64| Bucket::new(per_s, per_s * window_s);
         Self {

@@ -2,10 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::problem::{
-    CAPACITY_BYTES, LINK_MB_PER_S, Problem, SECTOR_NS, SectionResult, TIME_NS, WAIT_NS, require,
-    sector_ns,
-};
+use crate::problem::{CAPACITY_BYTES, ParamsError, SectionResult, TIME_NS, WAIT_NS, require};
 use crate::section::{Section, in_micros};
 use crate::{Nanos, SECTOR_BYTES};
 
@@ -71,7 +68,7 @@ impl VolumeParams {
         let read = LatencyParams::parse(&mut latency, "read_p50_us", "read_p99_us")?;
         let write = LatencyParams::parse(&mut latency, "write_p50_us", "write_p99_us")?;
         let flush_ns = latency.micros("flush_us", TIME_NS)?;
-        let sector_ns = sector_ns(latency.number("transfer_mb_per_s", LINK_MB_PER_S)?);
+        let sector_ns = latency.link_ns("transfer_mb_per_s")?;
         latency.finish()?;
         let mut section = root.section("limits")?;
         let iops = parse(section.section("iops")?, size_gib as f64, 0.0)?;
@@ -92,28 +89,7 @@ impl VolumeParams {
             credits: credits(root, size_gib)?,
         };
         section.finish()?;
-        params.check()?;
         Ok(params)
-    }
-
-    pub(super) fn check(&self) -> SectionResult<()> {
-        require("capacity_bytes", self.capacity_bytes, CAPACITY_BYTES)?;
-        self.read.check("read")?;
-        self.write.check("write")?;
-        require("flush_ns", self.flush_ns, TIME_NS)?;
-        require("sector_ns", self.sector_ns, SECTOR_NS)?;
-        require("iops", self.iops, RATE)?;
-        require("mb_per_s", self.mb_per_s, RATE)?;
-        require("window_ns", self.window_ns, WINDOW_NS)?;
-        self.count.check()?;
-        if let Some(depth) = self.queue_depth {
-            require("queue_depth", depth, QUEUE_DEPTH)?;
-        }
-        let Some(credits) = &self.credits else {
-            return Ok(());
-        };
-        require("credits.baseline_mb_per_s", credits.baseline_mb_per_s, RATE)?;
-        require("credits.most_bytes", credits.most_bytes, 0.0..=1e18)
     }
 
     /// Sectors per second of the throughput limit.
@@ -124,30 +100,21 @@ impl VolumeParams {
 
 impl CountParams {
     fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
-        Ok(Self {
+        let params = Self {
             unit_sectors: section.kib_or("io_unit_kib", 0, UNIT_SECTORS)?,
             whole_units: section.flag_or("whole_units", false)?,
             merge_window_ns: section.optional("merge_window_us", |limits| {
                 limits.micros("merge_window_us", WAIT_NS)
             })?,
-        })
-    }
-
-    fn check(&self) -> SectionResult<()> {
-        if self.unit_sectors > 0 {
-            require("count.unit_sectors", self.unit_sectors, UNIT_SECTORS)?;
-        }
-        if let Some(window) = self.merge_window_ns {
-            require("count.merge_window_ns", window, WAIT_NS)?;
-        }
-        let counts_units = self.whole_units || self.merge_window_ns.is_some();
-        if counts_units && self.unit_sectors == 0 {
-            return Err(Problem::new(
+        };
+        let counts_units = params.whole_units || params.merge_window_ns.is_some();
+        if counts_units && params.unit_sectors == 0 {
+            return Err(ParamsError::new(
                 "limits.whole_units and limits.merge_window_us mean nothing without limits.io_unit_kib",
                 "give limits.io_unit_kib, or remove them",
             ));
         }
-        Ok(())
+        Ok(params)
     }
 }
 
@@ -173,11 +140,13 @@ fn credits(root: &mut Section<'_>, size_gib: u64) -> SectionResult<Option<Credit
     }
     let mut section = root.section("credits")?;
     let most_gib_per_gib = section.number("most_gib_per_gib", 0.0..=1e3)?;
-    let baseline = parse(section.section("mb_per_s")?, size_gib as f64, 0.0)?;
+    let baseline_mb_per_s = parse(section.section("mb_per_s")?, size_gib as f64, 0.0)?;
     section.finish()?;
+    let most_bytes = most_gib_per_gib * (size_gib * GIB_BYTES) as f64;
+    require("credits in bytes", most_bytes, 0.0..=1e18)?;
     Ok(Some(CreditParams {
-        baseline_mb_per_s: baseline,
-        most_bytes: most_gib_per_gib * (size_gib * GIB_BYTES) as f64,
+        baseline_mb_per_s,
+        most_bytes,
     }))
 }
 
@@ -202,9 +171,10 @@ pub(super) fn parse(mut section: Section<'_>, size_gib: f64, iops: f64) -> Secti
     let value = section.number_or("provisioned", allowed, RATE)?;
     let name = section.name("provisioned");
     section.finish()?;
+    require(&name, value, RATE)?;
     // Rates given with a few digits must not fail by rounding.
     if value > allowed * (1.0 + 1e-6) {
-        return Err(Problem::new(
+        return Err(ParamsError::new(
             format!("{name} = {value} is more than a volume of {size_gib} GiB allows"),
             format!("give at most {allowed}"),
         ));
@@ -247,15 +217,6 @@ impl LatencyParams {
             in_micros(&(p50_ns..=*LATENCY_NS.end())),
         )?;
         Ok(Self { p50_ns, p99_ns })
-    }
-
-    pub(super) fn check(&self, name: &str) -> SectionResult<()> {
-        require(&format!("{name}.p50_ns"), self.p50_ns, LATENCY_NS)?;
-        require(
-            &format!("{name}.p99_ns"),
-            self.p99_ns,
-            self.p50_ns..=*LATENCY_NS.end(),
-        )
     }
 
     fn quantile(&self, share: f64) -> f64 {

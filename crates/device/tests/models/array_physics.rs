@@ -1,6 +1,6 @@
 //! What arithmetic says of arrays without a controller, checked on members whose times are known.
 
-use tierwise_device::{Device, Driver, Nanos, Op, Profile, SECTOR_BYTES};
+use tierwise_device::{Device, Driver, Nanos, Op, Profile};
 
 use crate::array_support::{
     FLUSH, Random, array, closed_loop, controller, mean_ns, parse, rate, request,
@@ -196,7 +196,7 @@ fn many_members_work_at_the_same_time() {
     assert_eq!(mean, 100_000.0, "arrays of arrays add nothing");
 }
 
-// The controller's write cache, and the rebuilding of a failed member.
+// The controller's write cache.
 
 /// Requests completed in each second of virtual time.
 fn by_second(times: &[Nanos]) -> Vec<usize> {
@@ -315,67 +315,6 @@ fn what_is_dirty_grows_old_and_leaves() {
     assert_eq!(driver.device().written().medium_sectors, 0);
     driver.run_until(1_100_000_000);
     assert_eq!(driver.device().written().medium_sectors, 32);
-}
-
-/// Time from the first request to the end of a rebuild, in seconds, beside a reader with think time.
-fn rebuild_s(priority: &str, host: bool) -> f64 {
-    let more = format!(
-        "stripe_kib = 64\nfailed_members = 1\nrebuild_mb_per_s = 4\nrebuild_priority = {priority}\n"
-    );
-    let profile = array("small-disk", "raid5", 5, &more);
-    let mut device = profile.build(1);
-    let mut reads = Random::new(Op::Read, 16, device.capacity_sectors(), 1);
-    let (mut done, mut now) = (Vec::new(), 0);
-    device.submit(0, 0, request(Op::Read, 0, 16));
-    while let Some(event) = device.next_event() {
-        now = event;
-        device.advance(now, &mut done);
-        let rebuilding = device.written().medium_sectors < 480_000;
-        for _ in done.drain(..).filter(|_| host && rebuilding) {
-            device.submit(now, 0, reads.next().expect("a read"));
-        }
-    }
-    assert_eq!(device.written().medium_sectors, 480_000, "the whole member");
-    println!("rebuilt in {} s", now as f64 / 1e9);
-    now as f64 / 1e9
-}
-
-/// 240 MB at 4 MB/s, where a small disk could move 8.
-#[test]
-fn an_idle_array_rebuilds_at_the_rate_given() {
-    let seconds = rebuild_s("1.0", false);
-    let expected = 480_000.0 * SECTOR_BYTES as f64 / 4e6;
-    assert!(
-        (seconds / expected - 1.0).abs() < 0.01,
-        "{seconds} s, expected {expected}"
-    );
-}
-
-/// Beside a host that always wants something, a fifth of the rate is kept.
-#[test]
-fn the_host_comes_before_the_rebuild_as_far_as_the_priority_says() {
-    let seconds = rebuild_s("0.2", true);
-    let expected = 5.0 * 480_000.0 * SECTOR_BYTES as f64 / 4e6;
-    assert!(
-        (seconds / expected - 1.0).abs() < 0.01,
-        "{seconds} s, expected {expected}"
-    );
-}
-
-#[test]
-fn a_rebuild_slows_the_host_down() {
-    let degraded = "stripe_kib = 64\nfailed_members = 1\n";
-    let rebuilding = format!("{degraded}rebuild_mb_per_s = 4\nrebuild_priority = 1.0\n");
-    let mean = |more: &str| {
-        let profile = array("small-disk", "raid5", 5, more);
-        // Far from the part that is rebuilt first, so that both arrays read alike but for the rebuild.
-        let reads = Random::new(Op::Read, 16, 480_000, 1);
-        let mut driver = Driver::new(profile.build(1));
-        let far = reads.map(|read| request(Op::Read, 1_400_000 + read.sector, 16));
-        far.take(300).map(|read| driver.serve(read)).sum::<Nanos>() / 300
-    };
-    let (alone, beside) = (mean(degraded), mean(&rebuilding));
-    assert!(beside > alone * 5 / 4, "{beside} ns against {alone} ns");
 }
 
 #[test]

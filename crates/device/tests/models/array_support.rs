@@ -7,6 +7,7 @@ use tierwise_device::{
 };
 
 pub use crate::disk::request;
+use crate::flash::sourced;
 
 /// A disk of 240 MB whose tracks all have 100 sectors.
 const SMALL_DISK: &str = r#"
@@ -26,12 +27,6 @@ read_latency_us = 100
 write_latency_us = 100
 flush_latency_us = 100
 link_mb_per_s = 0
-[source]
-capacity_mb = "made for the test"
-read_latency_us = "made for the test"
-write_latency_us = "made for the test"
-flush_latency_us = "made for the test"
-link_mb_per_s = "made for the test"
 "#;
 
 /// The text of an array. `more` holds further lines of the profile; every number is given a source.
@@ -43,17 +38,7 @@ pub fn text(member: &str, level: &str, members: u32, more: &str) -> String {
     };
     let body =
         format!("member = \"{member}\"\nlevel = \"{level}\"\nmembers = {members}\n{coupled}{more}");
-    let mut sources = String::new();
-    for line in body.lines().take_while(|line| !line.starts_with('[')) {
-        let (key, value) = line.split_once(" = ").expect("a key and a value");
-        if value.parse::<f64>().is_ok() {
-            sources += &format!("{key} = \"made for the test\"\n");
-        }
-    }
-    if body.contains("[controller]") {
-        sources += "controller = \"made for the test\"\n";
-    }
-    format!("kind = \"array\"\nsummary = \"test\"\n{body}\n[source]\n{sources}")
+    sourced(&format!("kind = \"array\"\nsummary = \"test\"\n{body}"))
 }
 
 pub fn parse(text: &str) -> Result<Profile, ProfileError> {
@@ -62,7 +47,7 @@ pub fn parse(text: &str) -> Result<Profile, ProfileError> {
     let in_order = "like = \"hdd-10k-18g-fc\"\n[queue]\npolicy = \"fcfs\"\n";
     texts.insert("fcfs-disk".into(), in_order.into());
     texts.insert("small-disk".into(), SMALL_DISK.into());
-    texts.insert("small-ram".into(), SMALL_RAM.into());
+    texts.insert("small-ram".into(), sourced(SMALL_RAM));
     texts.insert("pair".into(), self::text("small-ram", "raid1", 2, ""));
     texts.insert("circle".into(), self::text("circle", "raid1", 2, ""));
     Profile::parse_with(text, "test.toml", &Library::new(texts))
@@ -93,7 +78,7 @@ pub const FLUSH: Request = Request {
 pub fn controller(protected: bool) -> String {
     format!(
         "stripe_kib = 64\n[controller]\noverhead_us = 50\nbus_mb_per_s = 400\ncache_mib = 64\n\
-         write_share = 0.5\nprotected = {protected}\ndestage_depth = 32\n"
+         write_share = 0.5\nprotected = {protected}\n"
     )
 }
 

@@ -2,6 +2,8 @@
 
 use tierwise_device::{Op, Profile, Request};
 
+use crate::flash::sourced;
+
 const TEXT: &str = "kind = \"hdd\"
 summary = \"made up for tests\"
 write_cache = false
@@ -55,14 +57,6 @@ write_miss_after_write_us = 100
 read_completion_us = 0
 write_completion_us = 0
 flush_us = 200
-[source]
-mechanics = \"made up for tests\"
-seek = \"made up for tests\"
-zones = \"made up for tests\"
-cache = \"made up for tests\"
-bus = \"made up for tests\"
-queue = \"made up for tests\"
-overhead = \"made up for tests\"
 ";
 
 /// Sectors of an outer cylinder: two tracks of 200.
@@ -80,7 +74,7 @@ pub fn profile(changes: &[(&str, &str)]) -> Profile {
         change.map_or(line.to_owned(), |(key, value)| format!("{key} = {value}"))
     };
     let text: Vec<String> = TEXT.lines().map(line).collect();
-    Profile::parse(&text.join("\n"), "test").expect("a valid profile")
+    Profile::parse(&sourced(&text.join("\n")), "test").expect("a valid profile")
 }
 
 // A plain request.

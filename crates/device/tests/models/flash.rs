@@ -1,5 +1,7 @@
 //! A small device with a translation layer, and overwriting it.
 
+use std::collections::BTreeSet;
+
 use tierwise_device::ssd::Ssd;
 use tierwise_device::{Completion, Device, Op, Params, Precondition, Profile, Request, Written};
 
@@ -29,35 +31,40 @@ power_loss_protection = true
 pages_per_block = 16
 erase_us = 2000
 spare_share = 0.28
-[source]
-capacity_mb = "made for the test"
-channels = "made for the test"
-dies_per_channel = "made for the test"
-planes = "made for the test"
-stripe_kib = "made for the test"
-read_us = "made for the test"
-program_us = "made for the test"
-read_overhead_us = "made for the test"
-write_overhead_us = "made for the test"
-flush_us = "made for the test"
-link_mb_per_s = "made for the test"
-write_cache_kib = "made for the test"
-cleaning = "made for the test"
 "#;
+
+/// A profile with the same source for each of its numbers and tables.
+pub fn sourced(body: &str) -> String {
+    let (mut keys, mut in_table) = (BTreeSet::new(), false);
+    for line in body.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            in_table = true;
+            keys.extend(name.trim_start_matches('[').split(['.', ']']).next());
+        } else if let Some((key, value)) = line.split_once(" = ") {
+            let is_number = value.starts_with(|sign: char| sign == '[' || sign.is_ascii_digit());
+            keys.extend((!in_table && is_number).then_some(key));
+        }
+    }
+    let sources = keys
+        .iter()
+        .map(|key| format!("{key} = \"made for the test\"\n"));
+    format!("{body}\n[source]\n{}", sources.collect::<String>())
+}
 
 /// The small device's profile, with texts replaced.
 pub fn text(changes: &[(&str, &str)]) -> String {
-    changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
+    let body = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
         assert!(text.contains(old), "no {old} in the profile");
         text.replace(old, new)
-    })
+    });
+    sourced(&body)
 }
 
 /// The small device, with texts of its profile replaced.
 pub fn ssd(changes: &[(&str, &str)]) -> Ssd {
     let profile = Profile::parse(&text(changes), "test.toml").expect("a valid profile");
     match profile.params() {
-        Params::Ssd(params) => Ssd::new(params.clone()).expect("parameters that were checked"),
+        Params::Ssd(params) => Ssd::new(params.clone()),
         _ => unreachable!("the profile is of an SSD"),
     }
 }

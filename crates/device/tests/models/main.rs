@@ -11,7 +11,6 @@ mod measured;
 mod physics;
 mod physics_queue;
 mod profiles;
-mod ram;
 mod readahead;
 mod sheets;
 mod shipped;

@@ -39,14 +39,6 @@ fn first_come_first_served_keeps_the_order() {
 }
 
 #[test]
-fn shortest_seek_first_takes_the_nearest_cylinder() {
-    let requests = reads(&[20_000, 100, 40_000, 19_000]);
-    let sstf = [("policy", "\"sstf\"")];
-    // From 20,000: 19,000, then 100 and 40,000 are 18,900 and 21,000 away.
-    assert_eq!(order(&sstf, &requests), [0, 3, 1, 2]);
-}
-
-#[test]
 fn the_more_a_policy_knows_the_sooner_all_is_done() {
     let scattered: Vec<u64> = (1..200u64).map(|index| index * 30_911 % 49_999).collect();
     let requests = reads(&scattered);
@@ -54,18 +46,18 @@ fn the_more_a_policy_knows_the_sooner_all_is_done() {
         let changes = [("policy", policy), ("depth", "32")];
         completions(&changes, &requests).into_iter().max()
     };
-    let (fcfs, sstf, sptf) = (last("\"fcfs\""), last("\"sstf\""), last("\"sptf\""));
-    assert!(sptf < sstf && sstf < fcfs, "{sptf:?}, {sstf:?}, {fcfs:?}");
+    let (fcfs, sptf) = (last("\"fcfs\""), last("\"sptf\""));
+    assert!(sptf < fcfs, "{sptf:?}, {fcfs:?}");
 }
 
 #[test]
 fn a_command_past_its_age_limit_is_next() {
     // The distant read is older than the near ones; it may wait no longer than one command takes.
     let requests = reads(&[20_000, 45_000, 20_001, 20_002, 20_003]);
-    let sstf = ("policy", "\"sstf\"");
-    assert_eq!(order(&[sstf], &requests), [0, 2, 3, 4, 1]);
+    let sptf = ("policy", "\"sptf\"");
+    assert_eq!(order(&[sptf], &requests), [0, 2, 3, 4, 1]);
     assert_eq!(
-        order(&[sstf, ("age_limit_us", "1000")], &requests)[..2],
+        order(&[sptf, ("age_limit_us", "1000")], &requests)[..2],
         [0, 1]
     );
 }
@@ -133,14 +125,11 @@ fn a_queued_flush_lets_queued_commands_between_its_writes() {
 fn reads_in_sequence_are_not_reordered() {
     let read = |index: u64| request(Op::Read, index * 64, 64);
     let requests: Vec<Request> = (0..200).map(read).collect();
-    for policy in ["\"sstf\"", "\"sptf\""] {
-        let changes = [("policy", policy), ("depth", "8")];
-        let order = order(&changes, &requests);
-        assert!(order.is_sorted(), "{policy}: {order:?}");
-    }
+    let order = order(&[("policy", "\"sptf\""), ("depth", "8")], &requests);
+    assert!(order.is_sorted(), "{order:?}");
 }
 
-// The three ways to give a seek curve, against what their sources say of them.
+// The two ways to give a seek curve, against what their sources say of them.
 
 fn near(value: f64, expected: f64, tolerance: f64) {
     assert!(
@@ -162,20 +151,6 @@ fn a_table_is_met_and_linear_between_its_rows() {
     }
     // Beyond the last row with the slope of the last two.
     near(curve.time_us(131.0), 7000.0, 1e-9);
-}
-
-/// The HP 97560 as Ruemmler and Wilkes give it: 3.24 + 0.400·√d ms below 383 cylinders, 8.00 + 0.008·d ms from there.
-#[test]
-fn the_two_pieces_of_ruemmler_and_wilkes_meet() {
-    let curve = SeekCurve::TwoPiece {
-        short_us: (3240.0, 400.0),
-        boundary_cylinders: 383.0,
-        long_us: (8000.0, 8.0),
-    };
-    near(curve.time_us(1.0), 3640.0, 1e-9);
-    near(curve.time_us(100.0), 7240.0, 1e-9);
-    near(curve.time_us(1000.0), 16_000.0, 1e-9);
-    near(curve.time_us(382.999), curve.time_us(383.0), 10.0);
 }
 
 /// Lee and Katz chose their coefficients so that the curve has the three times of the specification sheet; the

@@ -1,8 +1,10 @@
-//! What the simple solid-state disk says of latency, parallelism, its link and its cache.
+//! The simplest models, memory and a solid-state disk without a translation layer: latency, parallelism, link, cache.
 
 use tierwise_device::{Driver, Op, Profile, Request};
 
 use crate::disk::request;
+use crate::flash::sourced;
+use crate::shipped;
 
 const PROFILE: &str = r#"
 kind = "ssd"
@@ -18,17 +20,6 @@ flush_us = 30
 link_mb_per_s = 512
 write_cache_kib = 64
 power_loss_protection = false
-[source]
-capacity_mb = "made for the test"
-channels = "made for the test"
-stripe_kib = "made for the test"
-read_us = "made for the test"
-program_us = "made for the test"
-read_overhead_us = "made for the test"
-write_overhead_us = "made for the test"
-flush_us = "made for the test"
-link_mb_per_s = "made for the test"
-write_cache_kib = "made for the test"
 "#;
 
 const FLUSH: Request = Request {
@@ -43,7 +34,7 @@ fn driver(changes: &[(&str, &str)]) -> Driver<Box<dyn tierwise_device::Device>> 
         text.replace(old, new)
     });
     Driver::new(
-        Profile::parse(&text, "test.toml")
+        Profile::parse(&sourced(&text), "test.toml")
             .expect("a valid profile")
             .build(0),
     )
@@ -123,4 +114,42 @@ fn a_full_cache_writes_at_the_pace_of_the_flash() {
         (per_write_ns / 250_000.0 - 1.0).abs() < 0.03,
         "{per_write_ns} ns a write, four channels of 1 ms"
     );
+}
+
+// Memory behind a link: each request has its latency, all share the link.
+
+fn shipped_driver(name: &str) -> Driver<Box<dyn tierwise_device::Device>> {
+    Driver::new(shipped::profile(name).build(1))
+}
+
+#[test]
+fn one_request_takes_latency_and_transfer() {
+    let mut driver = shipped_driver("ssd-dram-fc");
+    // 8 KiB at 200 MB/s take 40.96 us, the latency is 50 us.
+    assert_eq!(driver.serve(request(Op::Read, 0, 16)), 90_960);
+    assert_eq!(driver.serve(request(Op::Write, 0, 16)), 90_960);
+    assert_eq!(driver.serve(request(Op::Flush, 0, 0)), 20_000);
+}
+
+#[test]
+fn latencies_overlap_and_the_link_is_shared_in_order_of_arrival() {
+    let mut driver = shipped_driver("ssd-dram-fc");
+    for _ in 0..4 {
+        driver.submit(request(Op::Read, 0, 16));
+    }
+    let done: Vec<(u64, u64)> = driver
+        .run_until_idle()
+        .iter()
+        .map(|done| (done.id, done.at))
+        .collect();
+    let at = |index: u64| 50_000 + (index + 1) * 40_960;
+    assert_eq!(done, [(0, at(0)), (1, at(1)), (2, at(2)), (3, at(3))]);
+}
+
+#[test]
+fn the_device_that_measures_the_path_takes_no_time() {
+    let mut driver = shipped_driver("zero");
+    for op in [Op::Read, Op::Write, Op::Flush, Op::Discard] {
+        assert_eq!(driver.serve(request(op, 0, 2048)), 0);
+    }
 }

@@ -86,16 +86,6 @@ fn the_computed_state_is_steady_from_the_first_write() {
 }
 
 #[test]
-fn moved_units_apart_cost_the_same_under_uniform_writes() {
-    let apart = "spare_share = 0.28\nseparate_moves = true";
-    let mut device = flash::ssd(&[("spare_share = 0.28", apart)]);
-    device.precondition(flash::WORN);
-    let formula = uniform_write_amplification(0.28);
-    let measured = overwrite_at_random(&mut device, 1.0, 6);
-    assert!((measured / formula - 1.0).abs() < 0.03, "{measured}");
-}
-
-#[test]
 fn sequential_overwrites_move_nothing() {
     let mut device = with_spare(0.07);
     device.precondition(Precondition::Sequential);
@@ -136,9 +126,8 @@ fn discarded_space_is_spare_space() {
 
 const HOT_SHARE: f64 = 0.2;
 
-fn device(spare_share: f64, separate_moves: bool, state: Precondition) -> Ssd {
-    let spare = format!("spare_share = {spare_share}\nseparate_moves = {separate_moves}");
-    let mut device = ssd(&[("spare_share = 0.28", &spare)]);
+fn device(spare_share: f64, state: Precondition) -> Ssd {
+    let mut device = with_spare(spare_share);
     device.precondition(state);
     device
 }
@@ -163,7 +152,7 @@ fn static_data_that_lies_apart_lends_its_spare_space() {
             active_share: HOT_SHARE,
         };
         for state in [apart, Precondition::Sequential] {
-            let measured = settled(device(spare_share, false, state), |unit| unit);
+            let measured = settled(device(spare_share, state), |unit| unit);
             println!("spare {spare_share}, {state:?}: {measured:.3}, closed form {formula:.3}");
             assert!((measured / formula - 1.0).abs() < 0.03, "{measured}");
         }
@@ -171,22 +160,20 @@ fn static_data_that_lies_apart_lends_its_spare_space() {
 }
 
 /// Mixed with hot data, static data holds blocks above the share at which greedy cleaning takes them, and the
-/// spare space in them is lost to the hot data. Writing moved units apart helps little, for the same reason.
+/// spare space in them is lost to the hot data.
 #[test]
 fn static_data_that_lies_mixed_in_locks_spare_space_up() {
     for spare_share in [0.07, 0.15, 0.28] {
         let uniform = uniform_write_amplification(spare_share);
         let apart = uniform_write_amplification(spare_share / HOT_SHARE);
-        for separate in [false, true] {
-            let after_wear = settled(device(spare_share, separate, WORN), |unit| unit);
-            let ordered = device(spare_share, separate, Precondition::Sequential);
-            let every_fifth = settled(ordered, |unit| unit * 5);
-            println!(
-                "spare {spare_share}, separate {separate}: apart {apart:.2}, uniform {uniform:.2}, after uniform wear {after_wear:.2}, every fifth {every_fifth:.2}"
-            );
-            assert!(after_wear > uniform, "{after_wear} against {uniform}");
-            assert!(every_fifth > 1.5 * apart, "{every_fifth} against {apart}");
-        }
+        let after_wear = settled(device(spare_share, WORN), |unit| unit);
+        let ordered = device(spare_share, Precondition::Sequential);
+        let every_fifth = settled(ordered, |unit| unit * 5);
+        println!(
+            "spare {spare_share}: apart {apart:.2}, uniform {uniform:.2}, after uniform wear {after_wear:.2}, every fifth {every_fifth:.2}"
+        );
+        assert!(after_wear > uniform, "{after_wear} against {uniform}");
+        assert!(every_fifth > 1.5 * apart, "{every_fifth} against {apart}");
     }
 }
 
@@ -194,7 +181,7 @@ fn static_data_that_lies_mixed_in_locks_spare_space_up() {
 #[test]
 fn a_tiny_hot_part_costs_nothing() {
     for active_share in [1e-9, 1e-5, 1e-3] {
-        let mut device = device(0.28, false, Precondition::Random { active_share });
+        let mut device = device(0.28, Precondition::Random { active_share });
         let hot = ((units(&device) as f64 * active_share) as u64).max(1);
         let mut random = Random(2);
         overwrite(&mut device, 0, 300_000, || random.below(hot));

@@ -49,13 +49,7 @@ fn a_read_waits_for_the_program_that_runs_on_its_die() {
 
 #[test]
 fn a_die_that_can_suspend_keeps_a_read_waiting_only_so_long() {
-    let mut driver = driver(&[
-        ("program_us = 400", "program_us = 400\nsuspend_us = 30"),
-        (
-            "channels = \"made",
-            "suspend_us = \"made for the test\"\nchannels = \"made",
-        ),
-    ]);
+    let mut driver = driver(&[("program_us = 400", "program_us = 400\nsuspend_us = 30")]);
     program_a_page(&mut driver);
     driver.run_until(60_000);
     assert_eq!(driver.serve(read(0, 1)), 5_000 + 30_000 + 50_000);
@@ -120,13 +114,7 @@ fn planes_are_read_together_and_channels_are_shared() {
         "64 units on 8 dies: two pages each"
     );
     assert_eq!(whole(&[("planes = 1", "planes = 2")]), 5_000 + 50_000);
-    let channel = [
-        ("planes = 1", "planes = 2\nchannel_mb_per_s = 512"),
-        (
-            "planes = \"made",
-            "channel_mb_per_s = \"made for the test\"\nplanes = \"made",
-        ),
-    ];
+    let channel = [("planes = 1", "planes = 2\nchannel_mb_per_s = 512")];
     assert_eq!(
         whole(&channel),
         5_000 + 50_000 + 4 * 64_000,
@@ -137,14 +125,10 @@ fn planes_are_read_together_and_channels_are_shared() {
 #[test]
 fn a_flush_empties_a_volatile_cache_and_writes_its_mapping() {
     let journal = ("flush_us = 20", "flush_us = 20\njournal_us = 700");
-    let source = (
-        "flush_us = \"made",
-        "journal_us = \"made for the test\"\nflush_us = \"made",
-    );
-    let mut protected = driver(&[journal, source]);
+    let mut protected = driver(&[journal]);
     protected.serve(write(1));
     assert_eq!(protected.serve(FLUSH), 20_000);
-    let mut volatile = driver(&[journal, source, VOLATILE]);
+    let mut volatile = driver(&[journal, VOLATILE]);
     volatile.serve(write(1));
     assert_eq!(volatile.serve(FLUSH), 400_000 + 700_000 + 20_000);
     assert_eq!(volatile.serve(FLUSH), 20_000, "nothing is left to flush");
@@ -196,15 +180,13 @@ fn a_write_that_continues_a_unit_does_not_cost_another() {
 
 const SIZE_BYTES: u64 = 40_000_000;
 const SIZE_UNITS: u64 = SIZE_BYTES / 4096;
-/// Times of eight units on eight dies: 100 us in fast flash, 400 us else.
-const FAST_UNIT_NS: f64 = 100e3 / 32.0;
+/// Time of eight units on eight dies that program in 400 us.
 const SLOW_UNIT_NS: f64 = 400e3 / 32.0;
 
-fn device(when_full: &str) -> Ssd {
-    let table = format!(
-        "[slc_cache]\nsize_mb = 40\nfull_size_mb = 10\nprogram_us = 100\nidle_ms = 50\nwhen_full = \"{when_full}\"\n[source]\nslc_cache = \"made for the test\""
-    );
-    ssd(&[("[source]", &table)])
+fn device() -> Ssd {
+    let table =
+        "[slc_cache]\nsize_mb = 40\nfull_size_mb = 10\nprogram_us = 100\nidle_ms = 50\n[cleaning]";
+    ssd(&[("[cleaning]", table)])
 }
 
 /// Writes the first `count` units from `now` on; nanoseconds a unit, and the time of the end.
@@ -229,7 +211,7 @@ const HOST_UNIT_NS: f64 = 10e3;
 
 #[test]
 fn writes_are_fast_until_it_is_full() {
-    let mut device = device("direct");
+    let mut device = device();
     let (first, now) = write_units(&mut device, 0, SIZE_UNITS * 9 / 10);
     assert_near(first, HOST_UNIT_NS);
     let (_, now) = write_units(&mut device, now, SIZE_UNITS / 10 + 1000);
@@ -237,18 +219,9 @@ fn writes_are_fast_until_it_is_full() {
     assert_near(second, SLOW_UNIT_NS);
 }
 
-/// What does not fit waits until as much is folded: read, programmed slowly, then written fast.
-#[test]
-fn a_drive_that_folds_when_full_is_slower_than_one_that_writes_past() {
-    let mut device = device("fold");
-    let (_, now) = write_units(&mut device, 0, SIZE_UNITS + 2_000);
-    let (folding, _) = write_units(&mut device, now, 5_000);
-    assert_near(folding, SLOW_UNIT_NS + FAST_UNIT_NS + 50e3 / 32.0);
-}
-
 #[test]
 fn idle_time_folds_and_writes_are_fast_again() {
-    let mut device = device("direct");
+    let mut device = device();
     let (_, now) = write_units(&mut device, 0, SIZE_UNITS + 2_000);
     let before = device.written();
     let fold_ns = SIZE_UNITS as f64 * (SLOW_UNIT_NS + 50e3 / 32.0);
@@ -267,7 +240,7 @@ fn idle_time_folds_and_writes_are_fast_again() {
 /// On a full device it is smaller, and full.
 #[test]
 fn a_worn_device_has_none_left() {
-    let mut device = device("direct");
+    let mut device = device();
     device.precondition(flash::WORN);
     let (first, _) = write_units(&mut device, 0, 5_000);
     assert!(first > SLOW_UNIT_NS, "{first} ns a unit");

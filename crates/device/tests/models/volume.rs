@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use tierwise_device::{Completion, Device, Driver, Nanos, Op, Profile, Request};
 
 pub use crate::disk::request;
+use crate::flash::sourced;
 
 const MS: Nanos = 1_000_000;
 
@@ -27,10 +28,6 @@ merge_window_us = 5000
 most = 10
 [limits.mb_per_s]
 most = 1000
-[source]
-capacity_gib = "made for the test"
-latency = "made for the test"
-limits = "made for the test"
 "#;
 
 fn profile(changes: &[(&str, &str)]) -> Profile {
@@ -38,14 +35,14 @@ fn profile(changes: &[(&str, &str)]) -> Profile {
         assert!(text.contains(old), "{old}");
         text.replace(old, new)
     });
-    Profile::parse(&text, "test.toml").expect("a valid profile")
+    Profile::parse(&sourced(&text), "test.toml").expect("a valid profile")
 }
 
 fn refusal(changes: &[(&str, &str)]) -> String {
     let text = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
         text.replace(old, new)
     });
-    let error = Profile::parse(&text, "test.toml").expect_err("the profile is bad");
+    let error = Profile::parse(&sourced(&text), "test.toml").expect_err("the profile is bad");
     format!("{}; {}", error.message, error.fix)
 }
 
@@ -281,7 +278,7 @@ fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
     let base = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
         text.replace(old, new)
     });
-    let library = tierwise_device::Library::new([("base".to_owned(), base)].into());
+    let library = tierwise_device::Library::new([("base".to_owned(), sourced(&base))].into());
     for (unit, rate) in [("mb_per_s", "262.144"), ("mib_per_s", "250")] {
         let text = format!(
             "like = \"base\"\n[limits.{unit}]\nmost = {rate}\n[source]\n\"limits.{unit}.most\" = \"made for the test\"\n"

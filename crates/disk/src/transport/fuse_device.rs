@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::AsRawFd;
 
+use super::Waker;
 use super::fuse::{
     Connection, Files, IN_HEADER_BYTES, InHeader, LARGEST_REQUEST_BYTES, Message, bytes_of,
     encoded, no_bytes, out_header,
 };
-use super::waker::Waker;
 use super::{Answer, Incoming, Received, Tag, Transport, Wait};
 use crate::clock;
 

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
+use super::Waker;
 use super::fuse::{
     Connection, Files, InHeader, LARGEST_REQUEST_BYTES, Message, bytes_of, encoded, no_bytes,
     out_header,
 };
-use super::waker::Waker;
 use super::{Answer, Incoming, Received, Tag, Transport, Wait};
 use crate::clock;
 use crate::store::Mapping;

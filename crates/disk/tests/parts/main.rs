@@ -2,5 +2,4 @@
 
 mod config;
 mod pacer;
-mod store;
 mod volatile;

@@ -7,7 +7,6 @@ pub mod files;
 pub mod machine;
 pub mod paths;
 pub mod processes;
-pub mod socket_tables;
 pub mod sockets;
 
 #[cfg(test)]

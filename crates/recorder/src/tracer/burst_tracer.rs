@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::bpf::{Attachment, Watch};
 use super::decode::Decoder;
 use super::instance::{Counts, Tracers};
-use super::paths::Paths;
+use super::opens::Paths;
 use super::raw_burst::RawBurst;
 use super::{opens, replies};
 use crate::UserError;
@@ -166,7 +166,9 @@ impl BurstTracer {
         burst.cpu = running.cpu.since();
         self.tracers.switch_off()?;
         // The kernel takes some 50 ms to detach each program, in which it does nothing else for us.
-        self.releasing = Some(thread::spawn(move || drop(running.watching)));
+        // Without a thread, that happens here.
+        let release = move || drop(running.watching);
+        self.releasing = thread::Builder::new().spawn(release).ok();
         let heard = running.reader.finish();
         let heard = heard.map_err(|error| unreadable(&error))?;
         burst.streams = heard.streams;

@@ -8,14 +8,20 @@ mod burst_tracer;
 pub(crate) mod decode;
 mod instance;
 mod opens;
-mod paths;
 mod raw_burst;
 mod replies;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use burst_tracer::BurstTracer;
 pub use burst_tracer::Places;
 pub(crate) use decode::Decoder;
 pub(crate) use instance::Completions;
 pub(crate) use raw_burst::{BurstSummary, RawBurst, clients_in};
+
+#[cfg(test)]
+mod tests {
+    //! The tracer on pages written here, and on a real kernel where that is possible.
+
+    mod decoding;
+    mod live;
+    mod pages;
+}

@@ -2,14 +2,14 @@
 //! call.
 
 use std::collections::{HashMap, VecDeque};
-use std::io;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
-use super::bpf::Register::*;
-use super::bpf::{Assembler, Helper, Map, Watch};
-use super::paths::Paths;
 use crate::event::{Event, EventKind};
+use crate::host::processes::{self, without_mark};
 use crate::timeline::syscalls::{self, Change};
+use crate::tracer::bpf::Register::*;
+use crate::tracer::bpf::{Assembler, Helper, Map, Watch};
 use crate::tracer::decode::Format;
 
 /// Calls that open or remove a file by its name.
@@ -196,5 +196,164 @@ impl<'a> Opens<'a> {
         let near = |open: &&mut &Open| open.time_ns <= time_ns + SLACK_NS;
         waiting.front_mut().filter(near)?;
         waiting.pop_front().map(|open| open.path.clone())
+    }
+}
+
+// Converts paths as programs write them to absolute ones, each file under one name.
+
+/// Resolves paths of opens while their processes live; caches constant facts.
+#[derive(Default)]
+pub struct Paths {
+    ours: HashMap<i32, bool>,
+    working: HashMap<i32, PathBuf>,
+    folders: HashMap<PathBuf, PathBuf>,
+}
+
+impl Paths {
+    /// Registers these processes as recorded, and the directory in which each works.
+    pub fn of(pids: &[i32]) -> Self {
+        let mut paths = Self::default();
+        for &pid in pids {
+            paths.ours.insert(pid, true);
+            paths.working_directory(pid);
+        }
+        paths
+    }
+
+    /// Whether a process is recorded, or comes from one that is. One that has ended already counts: its thread
+    /// number tells it from others later.
+    pub fn is_ours(&mut self, pid: i32) -> bool {
+        if let Some(&known) = self.ours.get(&pid) {
+            return known;
+        }
+        let ours = match processes::parent_of(pid) {
+            Some(parent) => parent > 1 && self.is_ours(parent),
+            None => return true,
+        };
+        self.ours.insert(pid, ours);
+        ours
+    }
+
+    /// The absolute path, without symbolic links on the way; none if the process ended before it could be resolved.
+    pub fn resolve(&mut self, pid: i32, directory: i32, path: &str) -> Option<String> {
+        let base = match directory {
+            _ if path.starts_with('/') => PathBuf::new(),
+            libc::AT_FDCWD => self.working_directory(pid)?,
+            fd => fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?,
+        };
+        let plain = normalized(&base.join(path));
+        let (Some(folder), Some(name)) = (plain.parent(), plain.file_name()) else {
+            return Some(plain.to_string_lossy().into_owned());
+        };
+        let whole = self.real(pid, folder).join(name);
+        Some(whole.to_string_lossy().into_owned())
+    }
+
+    /// Path of a file that a process has just opened by this path. One without a name, opened by its directory
+    /// (`O_TMPFILE`), has its inode's number for a name, as in `/proc/PID/fd`. A removal, whose result is 0, opens none.
+    pub fn of_opened(pid: i32, fd: i64, path: String) -> String {
+        if fd == 0 {
+            return path;
+        }
+        let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok();
+        let shown = link.and_then(|link| link.into_os_string().into_string().ok());
+        shown
+            .filter(|shown| is_unnamed(shown))
+            .map_or(path, |shown| without_mark(&shown).to_owned())
+    }
+
+    /// Working directory of a process. Of one that ended: that of all others if they share one, as a server's
+    /// processes do.
+    fn working_directory(&mut self, pid: i32) -> Option<PathBuf> {
+        if let Some(known) = self.working.get(&pid) {
+            return Some(known.clone());
+        }
+        if let Ok(found) = fs::read_link(format!("/proc/{pid}/cwd")) {
+            self.working.insert(pid, found.clone());
+            return Some(found);
+        }
+        let mut others = self.working.values();
+        let first = others.next()?;
+        others.all(|other| other == first).then(|| first.clone())
+    }
+
+    /// A folder without symbolic links, as `/proc/PID/fd` names files too; as it is in another root than ours.
+    fn real(&mut self, pid: i32, folder: &Path) -> PathBuf {
+        if let Some(known) = self.folders.get(folder) {
+            return known.clone();
+        }
+        let root = fs::read_link(format!("/proc/{pid}/root"));
+        let same_root = root.is_ok_and(|root| root == Path::new("/"))
+            && processes::shares_namespace(pid, "mnt");
+        let real = match fs::canonicalize(folder) {
+            Ok(real) if same_root => real,
+            _ => return folder.to_owned(),
+        };
+        self.folders.insert(folder.to_owned(), real.clone());
+        real
+    }
+}
+
+/// Whether a file is one that never had a name.
+fn is_unnamed(shown: &str) -> bool {
+    let name = without_mark(shown);
+    let inode = name.rsplit_once("/#").map_or("", |(_, inode)| inode);
+    name != shown && !inode.is_empty() && inode.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Without `.` and `..`.
+fn normalized(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_loses_what_says_nothing() {
+        assert_eq!(normalized(Path::new("/a/./b/../c")), PathBuf::from("/a/c"));
+    }
+
+    #[test]
+    fn a_file_that_never_had_a_name_is_told_by_its_inode() {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::OpenOptionsExt;
+        let folder = Path::new("/dev/shm");
+        let mut options = fs::OpenOptions::new();
+        let options = options.write(true).custom_flags(libc::O_TMPFILE);
+        let file = options.open(folder).expect("memory takes unnamed files");
+        let asked = folder.to_string_lossy().into_owned();
+        let (here, fd) = (std::process::id() as i32, file.as_raw_fd().into());
+        let told = Paths::of_opened(here, fd, asked.clone());
+        assert!(told.starts_with(&asked), "{told}");
+        assert!(is_unnamed(&format!("{told} (deleted)")), "{told}");
+        assert_eq!(Paths::of_opened(here, 1_000_000, asked.clone()), asked);
+        assert!(!is_unnamed("/tmp/#sql-1 (deleted)") && !is_unnamed("/tmp/#12"));
+    }
+
+    #[test]
+    fn relative_paths_begin_where_the_process_works() {
+        let here = std::process::id() as i32;
+        let mut paths = Paths::of(&[here]);
+        let folder = std::env::current_dir().expect("it exists");
+        let told = paths
+            .resolve(here, libc::AT_FDCWD, "./new")
+            .expect("we live");
+        let expected = fs::canonicalize(folder).expect("it exists").join("new");
+        assert_eq!(Path::new(&told), expected);
+        let nobody = i32::MAX;
+        assert_eq!(paths.resolve(nobody, libc::AT_FDCWD, "./new"), Some(told));
+        assert_eq!(paths.resolve(nobody, 5, "new"), None);
     }
 }

@@ -12,7 +12,7 @@ use std::ops::{Range, RangeInclusive};
 
 use blocks::{Blocks, NOTHING, Sample, Table};
 
-use crate::problem::{Problem, SectionResult, TIME_NS, require};
+use crate::problem::{ParamsError, SectionResult, TIME_NS};
 use crate::section::Section;
 use crate::{Nanos, SECTOR_BYTES};
 
@@ -22,8 +22,6 @@ pub use steady::uniform_write_amplification;
 const RESERVE: usize = 2;
 /// Fewest units of a block where only a share of the units is tracked.
 const LEAST_SAMPLED_UNITS: u64 = 64;
-/// The write point of what the host writes, and of what cleaning moves unless that is kept apart.
-const HOST: usize = 0;
 /// A block that is being filled.
 #[derive(Clone, Copy, Debug)]
 struct WritePoint {
@@ -37,14 +35,13 @@ pub(super) struct Ftl {
     sample: Sample,
     block_units: u32,
     superblocks_per_block: f64,
-    moved_to: usize,
     /// Slot of each tracked unit, plus one.
     slots: Table,
     /// Tracked unit last written to each slot, plus one.
     units: Table,
     blocks: Blocks,
     free: Vec<u32>,
-    points: [WritePoint; 2],
+    point: WritePoint,
     mapped: u64,
     moved: u64,
     cleaned: u64,
@@ -60,32 +57,27 @@ impl Ftl {
         let superblock = cleaning.superblock_units(flash);
         let block_units =
             (superblock / sample.units_per_tracked()).max(LEAST_SAMPLED_UNITS.min(superblock));
-        let points = 1 + usize::from(cleaning.separate_moves);
-        let blocks =
-            block_count(sample.tracked(), cleaning.spare_share, block_units) + RESERVE + points;
+        let blocks = block_count(sample.tracked(), cleaning.spare_share, block_units) + RESERVE + 1;
         let mut ftl = Self {
             sample,
             block_units: block_units as u32,
             superblocks_per_block: (block_units * sample.units_per_tracked()) as f64
                 / superblock as f64,
-            moved_to: points - 1,
             slots: Table::new(sample.tracked() as usize),
             units: Table::new(blocks * block_units as usize),
             blocks: Blocks::new(blocks, block_units as usize),
             free: (0..blocks as u32).rev().collect(),
-            points: [WritePoint {
+            point: WritePoint {
                 block: 0,
                 filled: 0,
-            }; 2],
+            },
             mapped: 0,
             moved: 0,
             cleaned: 0,
             moves_per_write: 0.0,
             padding: 0,
         };
-        for point in 0..points {
-            ftl.open(point);
-        }
+        ftl.open();
         ftl
     }
 
@@ -103,7 +95,7 @@ impl Ftl {
         for unit in self.sample.within(units) {
             self.make_room();
             self.forget(unit as usize);
-            self.place(unit as u32, HOST);
+            self.place(unit as u32);
             self.mapped += 1;
         }
     }
@@ -114,7 +106,7 @@ impl Ftl {
         while self.padding >= self.sample.units_per_tracked() {
             self.padding -= self.sample.units_per_tracked();
             self.make_room();
-            let point = &mut self.points[HOST];
+            let point = &mut self.point;
             let slot = point.block * self.block_units + point.filled;
             self.units.set(slot as usize, NOTHING);
             point.filled += 1;
@@ -165,15 +157,15 @@ impl Ftl {
         }
     }
 
-    /// Ensures that the write point of the host has a slot left.
+    /// Ensures that the write point has a slot left.
     fn make_room(&mut self) {
-        while self.points[HOST].filled == self.block_units {
-            self.seal_and_open(HOST);
+        while self.point.filled == self.block_units {
+            self.seal_and_open();
             let before = self.moved;
             while self.free.len() < RESERVE {
                 self.clean();
             }
-            let left = self.block_units - self.points[HOST].filled;
+            let left = self.block_units - self.point.filled;
             let moves = (self.moved - before) as f64;
             self.moves_per_write = moves / f64::from(left.max(1));
         }
@@ -186,10 +178,10 @@ impl Ftl {
             let unit = self.units.get(slot as usize);
             if unit != NOTHING && self.slots.get(unit as usize - 1) == slot + 1 {
                 self.blocks.invalidate(victim);
-                if self.points[self.moved_to].filled == self.block_units {
-                    self.seal_and_open(self.moved_to);
+                if self.point.filled == self.block_units {
+                    self.seal_and_open();
                 }
-                self.place(unit - 1, self.moved_to);
+                self.place(unit - 1);
             }
         }
         self.moved += u64::from(valid);
@@ -197,18 +189,18 @@ impl Ftl {
         self.free.push(victim);
     }
 
-    fn seal_and_open(&mut self, point: usize) {
-        self.blocks.seal(self.points[point].block);
-        self.open(point);
+    fn seal_and_open(&mut self) {
+        self.blocks.seal(self.point.block);
+        self.open();
     }
 
-    fn open(&mut self, point: usize) {
+    fn open(&mut self) {
         let block = self.free.pop().expect("cleaning keeps blocks in reserve");
-        self.points[point] = WritePoint { block, filled: 0 };
+        self.point = WritePoint { block, filled: 0 };
     }
 
-    fn place(&mut self, unit: u32, point: usize) {
-        let point = &mut self.points[point];
+    fn place(&mut self, unit: u32) {
+        let point = &mut self.point;
         let slot = point.block * self.block_units + point.filled;
         point.filled += 1;
         self.blocks.validate(point.block);
@@ -245,8 +237,6 @@ pub struct CleaningParams {
     pub erase_ns: Nanos,
     /// Flash beyond the addressable size that takes part in cleaning, as a share of that size.
     pub spare_share: f64,
-    /// Whether moved units go to blocks of their own rather than among those that the host writes.
-    pub separate_moves: bool,
 }
 
 impl CleaningParams {
@@ -261,28 +251,15 @@ impl CleaningParams {
             pages_per_block: table.integer("pages_per_block", PAGES_PER_BLOCK)?,
             erase_ns: table.micros("erase_us", TIME_NS)?,
             spare_share: table.number("spare_share", SPARE_SHARE)?,
-            separate_moves: table.flag_or("separate_moves", false)?,
         };
         table.finish()?;
         Ok(Some(params))
     }
 
     pub(crate) fn validate(&self, flash: &Flash) -> SectionResult<()> {
-        require(
-            "cleaning.mapping_sectors",
-            self.mapping_sectors,
-            MAPPING_SECTORS,
-        )?;
-        require(
-            "cleaning.pages_per_block",
-            self.pages_per_block,
-            PAGES_PER_BLOCK,
-        )?;
-        require("cleaning.erase_ns", self.erase_ns, TIME_NS)?;
-        require("cleaning.spare_share", self.spare_share, SPARE_SHARE)?;
         let (mapping, stripe) = (self.mapping_sectors / 2, flash.die_stripe_sectors / 2);
         if !stripe.is_multiple_of(mapping) {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 format!(
                     "cleaning.mapping_kib = {mapping} does not divide stripe_kib x planes = {stripe}"
                 ),
@@ -292,7 +269,7 @@ impl CleaningParams {
         let superblock_bytes = self.superblock_units(flash) * self.mapping_sectors * SECTOR_BYTES;
         let superblocks = flash.capacity_bytes / superblock_bytes;
         if superblocks < FEWEST_SUPERBLOCKS {
-            return Err(Problem::new(
+            return Err(ParamsError::new(
                 format!(
                     "a block of every die and plane is {superblock_bytes} bytes: capacity_mb holds {superblocks} of them"
                 ),
@@ -333,41 +310,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::{Params, Profile};
 
-    /// 1,000 units in superblocks of 8, of a device in which nothing else matters.
-    fn params(separate_moves: bool) -> (Flash, CleaningParams) {
-        let text = format!(
-            "kind = \"ssd\"\nsummary = \"test\"\ncapacity_mb = 4\nchannels = 2\nstripe_kib = 4\nread_us = 0\nprogram_us = 0\n\
-         read_overhead_us = 0\nwrite_overhead_us = 0\nflush_us = 0\nlink_mb_per_s = 0\nwrite_cache_kib = 0\n\
-         power_loss_protection = false\n[cleaning]\npages_per_block = 4\nerase_us = 0\nspare_share = 0.1\n\
-         separate_moves = {separate_moves}\n[source]\n{}",
-            [
-                "capacity_mb",
-                "channels",
-                "stripe_kib",
-                "read_us",
-                "program_us",
-                "read_overhead_us",
-                "write_overhead_us",
-                "flush_us",
-                "link_mb_per_s",
-                "write_cache_kib",
-                "cleaning",
-            ]
-            .map(|key| format!("{key} = \"made for the test\"\n"))
-            .concat()
-        );
-        match Profile::parse(&text, "test.toml")
-            .expect("a valid profile")
-            .params()
-        {
-            Params::Ssd(params) => (
-                params.flash(),
-                params.cleaning.clone().expect("a translation layer"),
-            ),
-            _ => unreachable!("the profile is of an SSD"),
-        }
+    /// 1,000 units in superblocks of 8.
+    fn params() -> (Flash, CleaningParams) {
+        let flash = Flash {
+            capacity_bytes: 4_096_000,
+            dies: 2,
+            die_stripe_sectors: 8,
+        };
+        let cleaning = CleaningParams {
+            mapping_sectors: 8,
+            pages_per_block: 4,
+            erase_ns: 0,
+            spare_share: 0.1,
+        };
+        (flash, cleaning)
     }
 
     fn check(ftl: &Ftl) -> Result<(), TestCaseError> {
@@ -395,11 +352,10 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn map_and_blocks_agree(
-            separate in any::<bool>(),
             worn in any::<bool>(),
             steps in prop::collection::vec((0..8_u8, 0..1000_u64, 1..100_u64), 1..300),
         ) {
-            let (flash, cleaning) = params(separate);
+            let (flash, cleaning) = params();
             let mut ftl = Ftl::new(&flash, &cleaning);
             if worn {
                 ftl.wear_in(0.5);

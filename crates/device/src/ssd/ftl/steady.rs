@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{Ftl, HOST, RESERVE};
+use super::{Ftl, RESERVE};
 use crate::random::{GOLDEN_GAMMA, Xorshift};
 
 impl Ftl {
@@ -18,7 +18,7 @@ impl Ftl {
     fn fill_tracked(&mut self, tracked: Range<u64>) {
         for unit in tracked {
             self.make_room();
-            self.place(unit as u32, HOST);
+            self.place(unit as u32);
             self.mapped += 1;
         }
     }
@@ -29,8 +29,8 @@ impl Ftl {
         let tracked = self.sample.tracked();
         let active = ((tracked as f64 * active_share) as u64).clamp(1, tracked);
         self.fill_tracked(active..tracked);
-        if self.points[HOST].filled > 0 {
-            self.seal_and_open(HOST);
+        if self.point.filled > 0 {
+            self.seal_and_open();
         }
         let sealed = self.free.len() - RESERVE;
         let mut random = Random(Xorshift(GOLDEN_GAMMA));
@@ -45,8 +45,8 @@ impl Ftl {
             units
                 .by_ref()
                 .take(count as usize)
-                .for_each(|unit| self.place(unit, HOST));
-            self.seal_and_open(HOST);
+                .for_each(|unit| self.place(unit));
+            self.seal_and_open();
         }
         self.mapped += active;
         self.moves_per_write = share / (1.0 - share);
