@@ -131,6 +131,6 @@ def _defining(path: str, exports: dict[str, dict[str, str]]) -> str | None:
             module = module.rpartition("::")[0]
         name, *rest = path.removeprefix(module).removeprefix("::").split("::")
         target = exports.get(module, {}).get(name)
-        if target is None:
+        if target is None or target == f"{module}::{name}":
             return module or None
         path = "::".join([target, *rest])

@@ -87,7 +87,7 @@ pub fn layers_under(py: Python<'_>, path: PathBuf, emulated: &str) -> PyResult<S
 struct DeviceText<'a> {
     name: &'a str,
     /// Kind of the device that takes its requests, if the kernel does not trace them.
-    untold: Option<&'a str>,
+    untraced: Option<&'a str>,
     /// Whether its file system reports the location of a file on it.
     tells_places: bool,
     /// Number, first sector, sectors, and offset of the range on this device, in sectors.
@@ -105,7 +105,7 @@ pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyRes
         let indices: Vec<Option<u32>> = places.iter().map(index).collect();
         (devices, indices)
     });
-    let told = devices.known.iter().map(|device| {
+    let described = devices.known.iter().map(|device| {
         let stretches = device.stretches().iter();
         let stretch = stretches.map(|one| {
             (
@@ -117,12 +117,12 @@ pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyRes
         });
         DeviceText {
             name: &device.described().name,
-            untold: device.untold(),
+            untraced: device.untraced(),
             tells_places: device.tells_places(),
             stretches: stretch.collect(),
         }
     });
-    json(&(told.collect::<Vec<_>>(), indices))
+    json(&(described.collect::<Vec<_>>(), indices))
 }
 
 /// Processes with one of these names whose parents have none of them.

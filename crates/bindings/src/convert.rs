@@ -30,7 +30,7 @@ pub fn refusal(error: UserError) -> PyErr {
 }
 
 /// The exception that a user sees, of an error that is one line and its fix.
-pub fn told_to_user(py: Python<'_>, error: &UserError) -> PyErr {
+pub fn for_user(py: Python<'_>, error: &UserError) -> PyErr {
     user_error(py, error, &error.fix)
 }
 

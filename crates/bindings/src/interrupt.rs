@@ -100,7 +100,7 @@ static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs a closure; its panic, on any thread, becomes the exception that a user sees.
-pub fn told<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub fn with_panics_reported<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(keep_panics);
     UNDER_WAY.fetch_add(1, Ordering::SeqCst);

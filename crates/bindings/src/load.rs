@@ -122,10 +122,10 @@ fn interruptible<T: Send>(
     work: impl FnOnce(&Control) -> Result<T, LoadError> + Send,
 ) -> PyResult<T> {
     let control = Control::default();
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     let tell = || {
-        if let Some(progress) = progress.filter(|_| told.elapsed() >= PROGRESS_EVERY) {
-            told = Instant::now();
+        if let Some(progress) = progress.filter(|_| reported.elapsed() >= PROGRESS_EVERY) {
+            reported = Instant::now();
             progress.call1((control.done(),))?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use tierwise_device::hdd::{ImportFile, import};
 use tierwise_device::{Library, Profile, ProfileError};
 use tierwise_simulate::{Job, summarize_all};
 
-use crate::convert::{json, told_to_user};
+use crate::convert::{for_user, json};
 use crate::interrupt::interruptible;
 
 /// A validated profile, with the texts that it was read from.
@@ -135,7 +135,7 @@ pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResu
     let stop = AtomicBool::new(false);
     let end = || stop.store(true, Ordering::Relaxed);
     let report = interruptible(py, end, || job.run(profile.profile(), &stop))?;
-    json(&report.map_err(|error| told_to_user(py, &error))?)
+    json(&report.map_err(|error| for_user(py, &error))?)
 }
 
 /// Measure devices by short simulations; returns a JSON list of figures in their order.
@@ -151,5 +151,5 @@ pub fn summarize_devices(
         .collect();
     let summaries = py.detach(|| summarize_all(&profiles, threads));
     let summaries: Result<Vec<_>, _> = summaries.into_iter().collect();
-    json(&summaries.map_err(|error| told_to_user(py, &error))?)
+    json(&summaries.map_err(|error| for_user(py, &error))?)
 }

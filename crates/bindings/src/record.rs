@@ -12,7 +12,7 @@ use tierwise_recorder::{
 };
 use tierwise_recording::{About, Role, Rules};
 
-use crate::convert::{duration, json, parsed, refusal, told_to_user};
+use crate::convert::{duration, for_user, json, parsed, refusal};
 
 /// Subject and places of a recording; see [`Subject`] and [`Places`].
 #[derive(Deserialize)]
@@ -77,7 +77,7 @@ impl PyRecorder {
             };
             Session::attach(subject, places)
         });
-        let session = Mutex::new(attached.map_err(|error| told_to_user(py, &error))?);
+        let session = Mutex::new(attached.map_err(|error| for_user(py, &error))?);
         Ok(Self { session, raised })
     }
 
@@ -131,14 +131,14 @@ impl PyRecorder {
     fn snapshot(&self, py: Python<'_>, about: &str, directory: PathBuf) -> PyResult<String> {
         let about: About = parsed(about)?;
         let about = self.with(py, |session| session.snapshot(about, &directory))?;
-        self.told(&about)
+        self.completed(&about)
     }
 
     /// Detaches, decodes what waits and ends the recording; completes `about`, which is JSON, and returns it.
     fn finish(&self, py: Python<'_>, about: &str) -> PyResult<String> {
         let about: About = parsed(about)?;
         let about = self.with(py, |session| session.finish(about))?;
-        self.told(&about)
+        self.completed(&about)
     }
 
     /// Detaches. No error if already detached.
@@ -154,10 +154,10 @@ impl PyRecorder {
         action: impl FnOnce(&mut Session) -> Result<T, UserError> + Send,
     ) -> PyResult<T> {
         py.detach(|| action(&mut lock(&self.session)))
-            .map_err(|error| told_to_user(py, &error))
+            .map_err(|error| for_user(py, &error))
     }
 
-    fn told(&self, about: &About) -> PyResult<String> {
+    fn completed(&self, about: &About) -> PyResult<String> {
         match lock(&self.raised).take() {
             Some(error) => Err(error),
             None => json(about),

@@ -12,8 +12,8 @@ use tierwise_network::{
 use tierwise_recording::Recording;
 use tierwise_work::{Disabled, Mechanism, Work, breakdown};
 
-use crate::convert::{json, parsed, refusal, told_to_user};
-use crate::interrupt::{abandonable, interruptible, told};
+use crate::convert::{for_user, json, parsed, refusal};
+use crate::interrupt::{abandonable, interruptible, with_panics_reported};
 use crate::profile::PyProfile;
 
 /// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.
@@ -37,7 +37,7 @@ impl PyReplay {
         without: Vec<String>,
         selected: Vec<u32>,
     ) -> PyResult<Self> {
-        told(py, || {
+        with_panics_reported(py, || {
             abandonable(py, move || Self::read(&path, library, &without, &selected))?
         })
     }
@@ -62,7 +62,7 @@ impl PyReplay {
     /// The recorded run itself, as JSON; options and answer as in docs/evidence/replay.md.
     fn reproduce(&self, py: Python<'_>, options: &str, threads: usize) -> PyResult<String> {
         let options: ReproductionRequest = parsed(options)?;
-        told(py, || {
+        with_panics_reported(py, || {
             let reproduction = stoppable(py, |stop| options.run(&self.program, threads, stop))?;
             json(&reproduction.map_err(refusal)?)
         })
@@ -78,7 +78,7 @@ impl PyReplay {
     ) -> PyResult<String> {
         let requests: Vec<SimulationRequest> = parsed(requests)?;
         let profiles = plain(&profiles);
-        told(py, || {
+        with_panics_reported(py, || {
             json(&stoppable(py, |stop| {
                 Answer::all(&self.program, &requests, &profiles, threads, stop)
             })?)
@@ -99,7 +99,7 @@ pub fn predict_together(
     let requests: Vec<JointRequest> = parsed(requests)?;
     let profiles = plain(&profiles);
     let programs: Vec<&Program> = recordings.iter().map(|one| &one.get().program).collect();
-    told(py, || {
+    with_panics_reported(py, || {
         json(&stoppable(py, |stop| {
             JointAnswer::all(&programs, &requests, &profiles, threads, stop)
         })?)
@@ -143,12 +143,12 @@ fn stoppable<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send
 /// A recording's description of itself, as JSON. With `whole`, every table is read and checked first.
 #[pyfunction]
 pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<String> {
-    told(py, || {
+    with_panics_reported(py, || {
         let read = move || match whole {
             true => Recording::read(&path).map(|recording| recording.about),
             false => Recording::read_about(&path),
         };
-        let about = abandonable(py, read)?.map_err(|error| told_to_user(py, &error))?;
+        let about = abandonable(py, read)?.map_err(|error| for_user(py, &error))?;
         json(&about)
     })
 }
@@ -156,9 +156,9 @@ pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<St
 /// Write a recording again, without paths and names of its owner's, to a folder that holds none.
 #[pyfunction]
 pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<()> {
-    told(py, || {
+    with_panics_reported(py, || {
         let write = move || Recording::read(&path).and_then(|whole| whole.redacted().write(&out));
-        abandonable(py, write)?.map_err(|error| told_to_user(py, &error))
+        abandonable(py, write)?.map_err(|error| for_user(py, &error))
     })
 }
 
@@ -167,10 +167,10 @@ pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult
 /// Where the time of a recording went, as JSON, with at most `most_files` files.
 #[pyfunction]
 pub fn profile_recording(py: Python<'_>, path: PathBuf, most_files: usize) -> PyResult<String> {
-    told(py, || {
+    with_panics_reported(py, || {
         let read =
             move || Recording::read(&path).map(|recording| breakdown(&recording, most_files));
-        let found = abandonable(py, read)?.map_err(|error| told_to_user(py, &error))?;
+        let found = abandonable(py, read)?.map_err(|error| for_user(py, &error))?;
         json(&found)
     })
 }

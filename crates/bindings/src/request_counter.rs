@@ -9,7 +9,7 @@ use tierwise_recorder::UserError;
 use tierwise_recorder::timeline::{DeviceRange, Extent};
 use tierwise_recorder::{OwnedRequests, RequestCounter};
 
-use crate::convert::told_to_user;
+use crate::convert::for_user;
 
 /// Counts requests by the owner of their sectors.
 #[pyclass(frozen, name = "RequestCounter", module = "tierwise._core")]
@@ -29,7 +29,7 @@ impl PyRequestCounter {
         let devices = stretches.into_iter().map(range_of).collect();
         py.detach(|| RequestCounter::attach(&tracefs, &instance, devices))
             .map(|counter| Self(Mutex::new(Some(counter))))
-            .map_err(|error| told_to_user(py, &error))
+            .map_err(|error| for_user(py, &error))
     }
 
     /// Extents that belong to an owner: first sector on the device, sectors, and offset in the file in bytes.
@@ -72,7 +72,7 @@ impl PyRequestCounter {
     /// Counts the rest, and returns the counts as JSON.
     fn end(&self, py: Python<'_>) -> PyResult<String> {
         let counted = self.with(py, RequestCounter::end)?;
-        let rows: Vec<_> = counted.iter().map(told).collect();
+        let rows: Vec<_> = counted.iter().map(row).collect();
         Ok(serde_json::Value::from(rows).to_string())
     }
 
@@ -93,7 +93,7 @@ impl PyRequestCounter {
             counter.as_mut().map(action)
         });
         done.ok_or_else(|| PyValueError::new_err("the counter is closed"))?
-            .map_err(|error| told_to_user(py, &error))
+            .map_err(|error| for_user(py, &error))
     }
 }
 
@@ -108,15 +108,15 @@ fn range_of(stretch: (u32, u32, u64, u64, u64)) -> DeviceRange {
     }
 }
 
-fn told(one: &OwnedRequests) -> serde_json::Value {
+fn row(requests: &OwnedRequests) -> serde_json::Value {
     serde_json::json!({
-        "device": one.device,
-        "owner": one.owner,
-        "reads": one.counts.reads,
-        "writes": one.counts.writes,
-        "flushes": one.counts.flushes,
-        "discards": one.counts.discards,
-        "read_bytes": one.counts.read_bytes,
-        "write_bytes": one.counts.write_bytes,
+        "device": requests.device,
+        "owner": requests.owner,
+        "reads": requests.counts.reads,
+        "writes": requests.counts.writes,
+        "flushes": requests.counts.flushes,
+        "discards": requests.counts.discards,
+        "read_bytes": requests.counts.read_bytes,
+        "write_bytes": requests.counts.write_bytes,
     })
 }

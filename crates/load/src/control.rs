@@ -77,20 +77,20 @@ impl Task<'_> {
     }
 }
 
-// The time limit of a run, and when an engine must be told again.
+// The time limit of a run, and when an engine must be given again.
 
 /// An engine counts its limit from the start of each statement, so its last limit is too long by the time
-/// since. It is told again when that is more than this share of the cap.
+/// since. It is given again when that is more than this share of the cap.
 const LATE_SHARE: u32 = 100;
 /// Too short a time to be worth a round trip.
 const LATE_MIN: Duration = Duration::from_millis(10);
 
-/// A deadline, and the limit that the engine of one client was last told.
+/// A deadline, and when one client's engine was last given its limit.
 #[derive(Debug)]
 pub(crate) struct Cap {
     deadline: Instant,
     late: Duration,
-    told: Option<Instant>,
+    given_at: Option<Instant>,
 }
 
 impl Cap {
@@ -98,7 +98,7 @@ impl Cap {
         Self {
             deadline: now + cap,
             late: (cap / LATE_SHARE).max(LATE_MIN),
-            told: None,
+            given_at: None,
         }
     }
 
@@ -106,7 +106,7 @@ impl Cap {
         now >= self.deadline
     }
 
-    /// The limit that the engine must be told before the next statement, if any.
+    /// The limit that the engine must be given before the next statement, if any.
     ///
     /// # Errors
     /// If there is no time left for a statement.
@@ -114,16 +114,16 @@ impl Cap {
         if self.is_over(now) {
             return Err(Failure::capped("the time is over"));
         }
-        if self.told.is_some_and(|told| now < told + self.late) {
+        if self.given_at.is_some_and(|at| now < at + self.late) {
             return Ok(None);
         }
-        self.told = Some(now);
+        self.given_at = Some(now);
         Ok(Some(self.deadline - now))
     }
 
-    /// Forget the limit that the engine was told: a rollback undoes it in some engines.
+    /// Forget the limit that the engine was given: a rollback undoes it in some engines.
     pub fn forget(&mut self) {
-        self.told = None;
+        self.given_at = None;
     }
 }
 
@@ -135,15 +135,15 @@ mod tests {
     fn the_engine_is_told_seldom_and_never_much_too_late() {
         let start = Instant::now();
         let mut cap = Cap::new(Duration::from_secs(10), start);
-        let mut told = 0;
+        let mut given = 0;
         for ms in 0..10_000 {
             let now = start + Duration::from_millis(ms);
             if let Some(limit) = cap.due(now).unwrap() {
-                told += 1;
+                given += 1;
                 assert_eq!(now + limit, start + Duration::from_secs(10));
             }
         }
-        assert!((90..=101).contains(&told), "{told} times");
+        assert!((90..=101).contains(&given), "{given} times");
         assert!(cap.due(start + Duration::from_secs(10)).unwrap_err().capped);
     }
 

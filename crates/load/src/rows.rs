@@ -26,7 +26,7 @@ pub struct Rows {
     expected: u64,
     values: Vec<Value>,
     /// Rows not yet reported to the control.
-    untold: u64,
+    unreported: u64,
     control: Control,
 }
 
@@ -44,7 +44,7 @@ impl Rows {
             columns,
             source,
             expected,
-            untold: 0,
+            unreported: 0,
             control: control.clone(),
         }
     }
@@ -66,20 +66,20 @@ impl Rows {
 
     /// Make the next row; `None` at the end, or when the caller wants to stop.
     pub fn next_row(&mut self) -> Option<&[Value]> {
-        let full = self.untold == CONTROL_ROWS;
+        let full = self.unreported == CONTROL_ROWS;
         if full {
-            self.tell();
+            self.report();
         }
         if (full && self.control.is_stopped()) || !self.source.next_row(&mut self.values) {
-            self.tell();
+            self.report();
             return None;
         }
-        self.untold += 1;
+        self.unreported += 1;
         Some(&self.values)
     }
 
-    fn tell(&mut self) {
-        self.control.add_done(std::mem::take(&mut self.untold));
+    fn report(&mut self) {
+        self.control.add_done(std::mem::take(&mut self.unreported));
     }
 }
 

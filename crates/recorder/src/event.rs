@@ -45,7 +45,7 @@ pub enum EventKind {
     /// A burst begins: every thread known is in some state; nothing before it is known.
     BurstStart,
     BurstEnd,
-    /// System call entered, by its number on this machine. Arguments that are not told are 0.
+    /// System call entered, by its number on this machine. Arguments that are not recorded are 0.
     Enter {
         number: u32,
         arguments: [u64; 6],
@@ -83,7 +83,7 @@ pub enum EventKind {
         fd: i32,
         path: String,
     },
-    /// The data that a call sends; told before the call's exit.
+    /// The data that a call sends; recorded before the call's exit.
     Replied {
         /// When the call began, monotonic clock.
         begun_ns: u64,

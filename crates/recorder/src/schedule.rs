@@ -340,11 +340,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told_with_its_option() {
-        let told = |seconds, duty, burst| Schedule::new(seconds, duty, burst).unwrap_err().message;
-        assert!(told(0.0, 0.1, 0.5).starts_with("--seconds"));
-        assert!(told(f64::NAN, 0.1, 0.5).starts_with("--seconds"));
-        assert!(told(1.0, 2.0, 0.5).starts_with("--duty"));
-        assert!(told(1.0, 0.1, 1e9).starts_with("--burst"));
+        let message =
+            |seconds, duty, burst| Schedule::new(seconds, duty, burst).unwrap_err().message;
+        assert!(message(0.0, 0.1, 0.5).starts_with("--seconds"));
+        assert!(message(f64::NAN, 0.1, 0.5).starts_with("--seconds"));
+        assert!(message(1.0, 2.0, 0.5).starts_with("--duty"));
+        assert!(message(1.0, 0.1, 1e9).starts_with("--burst"));
     }
 
     fn space(events: u64, bytes: u64) -> DiskSpace {

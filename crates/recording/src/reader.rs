@@ -156,8 +156,8 @@ pub(crate) fn require_room(directory: &Path, tables: &[Stated]) -> Result<(), Us
 
 /// Memory that can be taken without swapping (proc_meminfo(5)).
 fn available_bytes() -> Option<u64> {
-    let told = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = told
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -56,22 +56,23 @@ struct ThreadRule {
 impl Rules {
     /// Reads the text of a rules file; `file` is its name for messages.
     pub fn parse(text: &str, file: &str) -> Result<Self, UserError> {
-        let told: Text = toml::from_str(text).map_err(|error| UserError {
+        let file_rules: Text = toml::from_str(text).map_err(|error| UserError {
             message: format!("{file}: {}", one_line(error.message())),
             fix: "see docs/how-to/record.md for what a rules file may say".into(),
         })?;
         let pattern = |text: &str| compile(text, file);
         let optional = |text: &Option<String>| text.as_deref().map(pattern).transpose();
         Ok(Self {
-            engine: told.engine,
-            tested: told.tested,
-            programs: told.programs,
-            works_in_data_directory: told.data_directory == Some(DataDirectory::WorkingDirectory),
-            untold: told.untold,
-            settings: told.settings,
-            counters: told.counters,
-            is_server: !told.embedded,
-            contents: (told.content.iter())
+            engine: file_rules.engine,
+            tested: file_rules.tested,
+            programs: file_rules.programs,
+            works_in_data_directory: file_rules.data_directory
+                == Some(DataDirectory::WorkingDirectory),
+            untold: file_rules.untold,
+            settings: file_rules.settings,
+            counters: file_rules.counters,
+            is_server: !file_rules.embedded,
+            contents: (file_rules.content.iter())
                 .map(|one| {
                     Ok(ContentRule {
                         offset: one.offset.into(),
@@ -80,11 +81,11 @@ impl Rules {
                     })
                 })
                 .collect::<Result<_, UserError>>()?,
-            files: (told.file.iter())
+            files: (file_rules.file.iter())
                 .map(|one| Ok((pattern(&one.path)?, one.role)))
                 .map(|made| made.map(|(path, role)| FileRule { path, role }))
                 .collect::<Result<_, UserError>>()?,
-            threads: (told.thread.iter())
+            threads: (file_rules.thread.iter())
                 .map(|one| {
                     Ok(ThreadRule {
                         process: optional(&one.process)?,
@@ -105,12 +106,12 @@ impl Rules {
         let untested = self.tested.is_none().then(|| {
             format!("the rules for {engine} follow documented file names and were not tried with a server")
         });
-        let untold = self.untold.iter().filter(|_| names_alone);
-        let untold = untold.map(|role| {
+        let by_other_means = self.untold.iter().filter(|_| names_alone);
+        let by_other_means = by_other_means.map(|role| {
             let role = role.name();
             format!("files of role {role} count as data: the names of {engine}'s files do not tell them apart")
         });
-        untested.into_iter().chain(untold).collect()
+        untested.into_iter().chain(by_other_means).collect()
     }
 
     /// Role of a file, by the first pattern that is found in its path; none if there is no such pattern.

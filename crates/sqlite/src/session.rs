@@ -258,8 +258,8 @@ impl Database {
     /// # Errors
     /// If a client prevents it for as long as the busy timeout allows, or a device refuses.
     pub fn checkpoint(&self) -> Result<(), Failure> {
-        let told = self.query("PRAGMA wal_checkpoint(RESTART)")?;
-        match told.first().and_then(|row| row.first()) {
+        let rows = self.query("PRAGMA wal_checkpoint(RESTART)")?;
+        match rows.first().and_then(|row| row.first()) {
             Some(Value::Integer(0)) => Ok(()),
             _ => Err(Failure::new(
                 "a transaction of a client is in the way of the checkpoint",

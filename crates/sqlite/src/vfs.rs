@@ -106,9 +106,9 @@ impl Vfs {
 /// Let no statement name a file by a URI, whose `vfs=unix` would get around this VFS. Rusqlite allows URIs.
 fn forbid_uris() {
     // SAFETY: the option takes one integer; the call comes before SQLite's first use, which it checks.
-    let told = unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_URI, 0 as c_int) };
+    let status = unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_URI, 0 as c_int) };
     assert_eq!(
-        told,
+        status,
         ffi::SQLITE_OK,
         "the first use of SQLite in this process"
     );

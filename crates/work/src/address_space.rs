@@ -233,11 +233,11 @@ pub(crate) fn pages_of(sector: u64, sectors: u32) -> Range<u64> {
 
 /// The extents of all files, in sectors of their partitions.
 fn extents(rows: &Rows<'_>) -> Vec<Extents> {
-    let mut told: Vec<Extents> = vec![Vec::new(); rows.recording.files.len()];
-    let mut lowest: Vec<Option<u64>> = vec![None; told.len()];
+    let mut places: Vec<Extents> = vec![Vec::new(); rows.recording.files.len()];
+    let mut lowest: Vec<Option<u64>> = vec![None; places.len()];
     for block in &rows.recording.blocks {
         let file = block.file as usize;
-        if file >= told.len() || block.sector == UNKNOWN || block.sectors == 0 {
+        if file >= places.len() || block.sector == UNKNOWN || block.sectors == 0 {
             continue;
         }
         let offset = offset(rows, block);
@@ -246,12 +246,12 @@ fn extents(rows: &Rows<'_>) -> Vec<Extents> {
             .saturating_sub(offset.map_or(0, |offset| offset.0));
         lowest[file] = Some(lowest[file].map_or(start, |lowest| lowest.min(start)));
         if let Some((offset, true)) = offset {
-            told[file].push((offset, block.sector));
+            places[file].push((offset, block.sector));
         }
     }
-    let known = told.into_iter().zip(lowest);
+    let known = places.into_iter().zip(lowest);
     known
-        .map(|(told, lowest)| match (joined(told), lowest) {
+        .map(|(places, lowest)| match (joined(places), lowest) {
             (extents, Some(start)) if extents.is_empty() => vec![(0, start)],
             (extents, _) => extents,
         })
@@ -279,10 +279,10 @@ fn offset(rows: &Rows<'_>, block: &Block) -> Option<(u64, bool)> {
 
 /// Merges places into extents; the first begins the file. If places differ by less than one read-ahead, the
 /// lowest is right: the others are requests for data after the call's.
-fn joined(mut told: Extents) -> Extents {
-    told.sort_unstable();
+fn joined(mut places: Extents) -> Extents {
+    places.sort_unstable();
     let mut parts: Vec<(u64, i128)> = Vec::new();
-    for (offset, sector) in told {
+    for (offset, sector) in places {
         let base = i128::from(sector) - i128::from(offset);
         match parts.last_mut() {
             Some(part) if (part.1 - base).abs() <= MOST_READ_AHEAD_SECTORS => {

@@ -69,7 +69,7 @@ def test_btrfs_has_all_of_its_devices(tmp_path: Path, count: int) -> None:
             assert below["file_systems"] == ["btrfs"] and set(below["disks"]) == names
             assert {link["name"] for link in below["chain"] if link["depth"] == 1} == names
             assert not devices[0]["tells_places"], "btrfs tells addresses of its own"
-            assert devices[0]["untold"] == (None if count == 1 else "btrfs")
+            assert devices[0]["untraced"] == (None if count == 1 else "btrfs")
             assert f"btrfs on loop {sorted(names)[0]} ({tmp_path}/disk" in look(top / "v").label
 
 

@@ -286,13 +286,13 @@ mod tests {
 
     #[test]
     fn what_is_no_database_is_told_with_the_option() {
-        let told = |wanted| Target::find(&wanted, None, &[]).err().unwrap().message;
-        assert!(told(Wanted::Pid(1 << 30)).contains("--pid: there is no process"));
-        assert!(told(Wanted::Engine("versant".into())).contains("--engine: no process named"));
+        let message = |wanted| Target::find(&wanted, None, &[]).err().unwrap().message;
+        assert!(message(Wanted::Pid(1 << 30)).contains("--pid: there is no process"));
+        assert!(message(Wanted::Engine("versant".into())).contains("--engine: no process named"));
         let here = std::env::temp_dir();
-        assert!(told(Wanted::DataDirectory(here)).contains("--data-dir: no database works in"));
+        assert!(message(Wanted::DataDirectory(here)).contains("--data-dir: no database works in"));
         let own = Wanted::Pid(std::process::id().cast_signed());
-        assert!(told(own).contains("is of no engine"));
+        assert!(message(own).contains("is of no engine"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct Stretch {
     /// Offset of the range on the mapped device.
     pub offset_sectors: u64,
     /// Whether the kernel traces requests to it; false for a device that only passes them on in parts.
-    pub told: bool,
+    pub traced: bool,
 }
 
 /// File systems and devices that hold a file.
@@ -76,16 +76,17 @@ fn dm_table(number: &str) -> Option<String> {
     let program = ["/usr/sbin/dmsetup", "/sbin/dmsetup"]
         .into_iter()
         .find(|path| Path::new(path).exists())?;
-    let told = Command::new(program)
+    let output = Command::new(program)
         .args(["table", "--major", major, "--minor", minor])
         .env_clear()
         .env("LC_ALL", "C")
         .current_dir("/")
         .output()
         .ok()?;
-    told.status
+    output
+        .status
         .success()
-        .then(|| String::from_utf8_lossy(&told.stdout).into_owned())
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 impl BlockLayer {
@@ -244,7 +245,7 @@ impl BlockLayer {
                 first_sector: first,
                 sectors: count,
                 offset_sectors: offset,
-                told: folder.join("mq").is_dir(),
+                traced: folder.join("mq").is_dir(),
             }];
         };
         let mut found = Vec::new();

@@ -46,8 +46,8 @@ impl BlockDevice {
     }
 
     /// Kind of the device that takes its requests, if the kernel does not trace them.
-    pub fn untold(&self) -> Option<&str> {
-        let silent = self.stretches.iter().filter(|stretch| !stretch.told);
+    pub fn untraced(&self) -> Option<&str> {
+        let silent = self.stretches.iter().filter(|stretch| !stretch.traced);
         let silent: Vec<&String> = silent.map(|stretch| &stretch.name).collect();
         if !self.stretches.is_empty() && silent.is_empty() {
             return None;
@@ -60,7 +60,7 @@ impl BlockDevice {
 
     fn warning(&self) -> Option<String> {
         let roles = named(&self.roles);
-        if let Some(kind) = self.untold() {
+        if let Some(kind) = self.untraced() {
             return Some(format!(
                 "requests for {roles} are not recorded: the kernel tells none to {kind}, and what is below it has \
                  other sectors"

@@ -65,8 +65,8 @@ fn limit(hierarchy: &Path, group: &str, name: &str) -> Option<u64> {
 
 /// Free bytes for an ordinary user on the file system of a path.
 pub fn free_bytes(path: &Path) -> Option<u64> {
-    let told = statvfs(path).ok()?;
-    Some(told.f_bavail * told.f_frsize)
+    let space = statvfs(path).ok()?;
+    Some(space.f_bavail * space.f_frsize)
 }
 
 // Processor time of the whole machine and of single threads, and the priority of this one.

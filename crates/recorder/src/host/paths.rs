@@ -193,8 +193,8 @@ pub fn mounts(pid: Option<i32>) -> Vec<Mount> {
 pub fn mount_of(path: &Path, pid: Option<i32>) -> io::Result<Option<Mount>> {
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_PATH).open(path)?;
-    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
-    let id = number_after("mnt_id:", &told);
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    let id = number_after("mnt_id:", &text);
     Ok(mounts(pid).into_iter().find(|mount| Some(mount.id) == id))
 }
 

@@ -367,20 +367,20 @@ mod tests {
 
     #[test]
     fn addresses_are_read_as_the_kernel_writes_them() {
-        let told = |text| address(text).map(|found| found.to_string());
+        let shown = |text| address(text).map(|found| found.to_string());
         let native = |text: &str, other: &str| match cfg!(target_endian = "little") {
             true => text.to_owned(),
             false => other.to_owned(),
         };
         let loopback = native("0100007F:1538", "7F000001:1538");
-        assert_eq!(told(&loopback).as_deref(), Some("127.0.0.1:5432"));
+        assert_eq!(shown(&loopback).as_deref(), Some("127.0.0.1:5432"));
         let mapped = native(
             "0000000000000000FFFF00000100007F:1538",
             "00000000000000000000FFFF7F000001:1538",
         );
-        assert_eq!(told(&mapped).as_deref(), Some("127.0.0.1:5432"));
-        assert_eq!(told("xyz"), None);
-        assert_eq!(told("01:02"), None);
+        assert_eq!(shown(&mapped).as_deref(), Some("127.0.0.1:5432"));
+        assert_eq!(shown("xyz"), None);
+        assert_eq!(shown("01:02"), None);
     }
 
     #[test]

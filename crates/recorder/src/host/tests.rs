@@ -46,7 +46,12 @@ impl Sysfs {
 
     /// A partition on a disk, and a volume on it.
     fn volume_on_partition(&self) -> PathBuf {
-        let files = ["size=5000", "queue/rotational=1", "device/model=BIG", TOLD];
+        let files = [
+            "size=5000",
+            "queue/rotational=1",
+            "device/model=BIG",
+            TRACED,
+        ];
         self.add("sda", "8:0", &files);
         let files = ["size=1000", "partition=1", "start=2048"];
         let partition = self.add("sda/sda1", "8:1", &files);
@@ -77,7 +82,7 @@ fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
         first_sector,
         sectors,
         offset_sectors,
-        told: true,
+        traced: true,
     };
     let expected = [stretch(2148, 400, 0), stretch(2748, 200, 400)];
     assert_eq!(layer.stretches(&volume), expected);
@@ -98,7 +103,7 @@ fn a_striped_volume_and_one_whose_table_is_not_told_have_requests_that_are_not()
         |_: &str| None,
     ] {
         let stretches = sys.layer(table).stretches(&volume);
-        assert_eq!((stretches.len(), stretches[0].told), (1, false));
+        assert_eq!((stretches.len(), stretches[0].traced), (1, false));
         assert_eq!(stretches[0].number, 254 << 20);
     }
 }
@@ -117,11 +122,11 @@ fn a_disk_is_told_with_its_model_and_whether_it_rotates() {
 
 const SECTORS: &str = "size=2000000";
 /// The kernel traces requests to a device with such queues.
-const TOLD: &str = "mq/0/cpu_list=0";
+const TRACED: &str = "mq/0/cpu_list=0";
 
 /// Two logical volumes on one partition, of which the first was grown behind the second.
 fn two_volumes(sys: &Sysfs) -> PathBuf {
-    sys.add("sda", "8:0", &[SECTORS, TOLD]);
+    sys.add("sda", "8:0", &[SECTORS, TRACED]);
     let files = ["size=900000", "partition=1", "start=1000"];
     let part = sys.add("sda/sda2", "8:2", &files);
     let files = ["size=1000", "dm/uuid=LVM-a", "dm/name=data"];
@@ -198,7 +203,7 @@ fn volumes_on_one_disk_share_it_and_have_its_requests() {
 fn a_volume_over_two_disks_joins_what_lies_on_either() {
     let sys = Sysfs::new();
     let disks = [("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32")];
-    let disks = disks.map(|(name, number)| sys.add(name, number, &[SECTORS, TOLD]));
+    let disks = disks.map(|(name, number)| sys.add(name, number, &[SECTORS, TRACED]));
     let files = ["size=200", "dm/uuid=LVM-x", "dm/name=s"];
     sys.stacked("dm-3", "253:3", &files, &[&disks[0], &disks[1]]);
     let met = [
@@ -265,7 +270,7 @@ fn partitions_of_an_emulated_disk_share_it() {
         server_pid: Some(77),
     };
     for (name, number) in [("loop0", "7:0"), ("loop1", "7:1")] {
-        sys.add(name, number, &[SECTORS, TOLD, "loop/backing_file=/f"]);
+        sys.add(name, number, &[SECTORS, TRACED, "loop/backing_file=/f"]);
     }
     let mut layer = sys.layer(tables);
     layer.emulated = vec![partition("loop0", 0), partition("loop1", 4096)];

@@ -130,7 +130,7 @@ impl Tables {
             }
             Change::Open => self.descriptors.close(pid, new),
             Change::Create(what) => {
-                // The kernel's name of a socket has a number that is not told; ours tells whose it is.
+                // The kernel's name of a socket has a number that is not recorded; ours says whose it is.
                 let file = match what {
                     "socket" => self.files.intern(&format!("socket:[pid {pid} fd {new}]")),
                     what => self.files.intern(what),

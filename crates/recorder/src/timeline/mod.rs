@@ -5,7 +5,7 @@
 //! come before the switch that it answers; calls may be under way when a burst begins or ends.
 //!
 //! Not modelled: descriptors passed over sockets, files of an executed program that were to be closed, and
-//! devices stacked on others (their requests are told of the lowest one).
+//! devices stacked on others (their requests are recorded of the lowest one).
 
 mod blocks;
 mod calls;
@@ -125,7 +125,7 @@ impl Timeline {
         self.tables.descriptors.set(pid, fd, file, UNKNOWN);
     }
 
-    /// Forgets which files a process has open, before they are told anew.
+    /// Forgets which files a process has open, before they are read anew.
     pub(crate) fn forget_opens(&mut self, pid: i32) {
         self.tables.descriptors.forget(pid);
     }

@@ -265,11 +265,11 @@ const MEMORY_BYTES: usize = 64 << 20;
 /// How often the kernel's buffers are emptied.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Reads until it is told to finish, or dropped.
+/// Reads until it has to finish, or dropped.
 pub struct Reader {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<io::Result<Heard>>>,
-    /// Its id, so that its processor time can be told from others'.
+    /// Its id, so that its processor time can be distinguished from others'.
     pub tid: i32,
 }
 
@@ -306,17 +306,17 @@ impl Reader {
         let spool = Spool::new(MEMORY_BYTES, spool_dir)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("tierwise-reader".into())
             .spawn(move || {
-                let _ = tell.send(gettid().as_raw_nonzero().get());
+                let _ = sender.send(gettid().as_raw_nonzero().get());
                 read_until(&stopped, &pipes, watches, spool)
             })?;
         Ok(Self {
             stop,
             thread: Some(thread),
-            tid: told.recv().unwrap_or_default(),
+            tid: receiver.recv().unwrap_or_default(),
         })
     }
 

@@ -164,8 +164,8 @@ pub fn in_soft_interrupt(record: &[u8]) -> bool {
 
 fn arguments(record: &[u8]) -> [u64; 6] {
     let mut arguments = [0; 6];
-    let told = record.get(ARGUMENTS_OFFSET..).unwrap_or_default();
-    for (argument, bytes) in arguments.iter_mut().zip(told.chunks_exact(8)) {
+    let values = record.get(ARGUMENTS_OFFSET..).unwrap_or_default();
+    for (argument, bytes) in arguments.iter_mut().zip(values.chunks_exact(8)) {
         *argument = u64::from_ne_bytes(bytes.try_into().expect("chunks of eight"));
     }
     arguments

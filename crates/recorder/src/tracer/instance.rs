@@ -113,8 +113,8 @@ impl Instance {
     /// Traces these threads besides those that it traces already; the kernel drops the ones that end.
     fn follow(&self, tids: &[i32]) -> Result<(), UserError> {
         let path = self.path("set_event_pid");
-        let told = fs::read_to_string(&path).unwrap_or_default();
-        let known = told.lines().filter_map(|line| line.trim().parse().ok());
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let known = text.lines().filter_map(|line| line.trim().parse().ok());
         let known: HashSet<i32> = known.collect();
         let missing = tids.iter().filter(|tid| !known.contains(tid));
         let list: String = missing.map(|tid| format!("{tid}\n")).collect();

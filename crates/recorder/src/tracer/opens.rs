@@ -335,9 +335,9 @@ mod tests {
         let file = options.open(folder).expect("memory takes unnamed files");
         let asked = folder.to_string_lossy().into_owned();
         let (here, fd) = (std::process::id() as i32, file.as_raw_fd().into());
-        let told = Paths::of_opened(here, fd, asked.clone());
-        assert!(told.starts_with(&asked), "{told}");
-        assert!(is_unnamed(&format!("{told} (deleted)")), "{told}");
+        let path = Paths::of_opened(here, fd, asked.clone());
+        assert!(path.starts_with(&asked), "{path}");
+        assert!(is_unnamed(&format!("{path} (deleted)")), "{path}");
         assert_eq!(Paths::of_opened(here, 1_000_000, asked.clone()), asked);
         assert!(!is_unnamed("/tmp/#sql-1 (deleted)") && !is_unnamed("/tmp/#12"));
     }
@@ -347,13 +347,13 @@ mod tests {
         let here = std::process::id() as i32;
         let mut paths = Paths::of(&[here]);
         let folder = std::env::current_dir().expect("it exists");
-        let told = paths
+        let path = paths
             .resolve(here, libc::AT_FDCWD, "./new")
             .expect("we live");
         let expected = fs::canonicalize(folder).expect("it exists").join("new");
-        assert_eq!(Path::new(&told), expected);
+        assert_eq!(Path::new(&path), expected);
         let nobody = i32::MAX;
-        assert_eq!(paths.resolve(nobody, libc::AT_FDCWD, "./new"), Some(told));
+        assert_eq!(paths.resolve(nobody, libc::AT_FDCWD, "./new"), Some(path));
         assert_eq!(paths.resolve(nobody, 5, "new"), None);
     }
 }

@@ -103,7 +103,7 @@ impl RawBurst {
             .into_iter()
             .partition(|open| open.time_ns < self.start_ns);
         self.opens = during;
-        // A stranger that has ended cannot be told from a recorded process by then, but it has no thread here.
+        // A stranger that has ended cannot be distinguished from a recorded process by then, but it has no thread here.
         let targets = self.targets();
         let ours = |open: &Open| targets.binary_search(&open.tid).is_ok();
         let open_file = |open: Open| {

@@ -154,7 +154,7 @@ impl<'a> Replies<'a> {
         Self { waiting }
     }
 
-    /// The event to insert before `event`: what its call sends. Earlier calls whose exits were not told, as they sent
+    /// The event to insert before `event`: what its call sends. Earlier calls whose exits were not recorded, as they sent
     /// nothing, are passed over.
     pub fn before(&mut self, event: &Event) -> Option<Event> {
         let EventKind::Exit { number, result } = event.kind else {

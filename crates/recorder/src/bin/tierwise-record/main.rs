@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         // SAFETY: the function only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    match record(&order, &STOP, &|told| eprintln!("{told}")) {
+    match record(&order, &STOP, &|line| eprintln!("{line}")) {
         Ok(about) => {
             print_summary(&order.out, &about);
             ExitCode::SUCCESS

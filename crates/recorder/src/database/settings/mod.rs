@@ -1,6 +1,6 @@
 //! Settings of a server from its command line and its configuration files, without asking or running it.
 //!
-//! They are what a restart would give: a file that was changed since, and a value set in a session, cannot be told.
+//! They are what a restart would give: a file that was changed since, and a value set in a session, are not seen.
 
 mod mysql;
 mod postgres;
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn names_of_hosts_are_not_kept() {
         for (value, kept) in [("FIRST 1 (db2)", "set"), ("", "")] {
-            let told = [(NAMES_HOSTS, value), ("fsync", "off")];
-            let told = told.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let mut settings = Settings::from(told);
+            let lines = [(NAMES_HOSTS, value), ("fsync", "off")];
+            let lines = lines.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let mut settings = Settings::from(lines);
             hide_hosts(&mut settings);
             let expected = (kept, "off");
             assert_eq!((&*settings[NAMES_HOSTS], &*settings["fsync"]), expected);

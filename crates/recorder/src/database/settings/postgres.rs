@@ -27,8 +27,8 @@ const UNITS: [(&str, u64, &str); 10] = [
 pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Settings {
     let given = options(words);
     let mut files = Files::new(root, parse, ".conf");
-    let told = given.get("data_directory").map(Path::new);
-    if let Some(directory) = told.or(directory) {
+    let given_directory = given.get("data_directory").map(Path::new);
+    if let Some(directory) = given_directory.or(directory) {
         let main = given
             .get("config_file")
             .map_or("postgresql.conf", |main| main);

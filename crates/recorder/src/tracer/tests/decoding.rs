@@ -332,7 +332,7 @@ fn reply(time_ns: u64, tid: i32, length_bytes: u64, status: TransactionStatus) -
 }
 
 /// When the call of an exit of `send` began, and how its data ends.
-fn replied(replies: &mut Replies<'_>, time_ns: u64, tid: i32, result: i64) -> Told {
+fn replied(replies: &mut Replies<'_>, time_ns: u64, tid: i32, result: i64) -> Placed {
     match replies
         .before(&exit(time_ns, tid, libc::SYS_sendto, result))?
         .kind
@@ -342,7 +342,7 @@ fn replied(replies: &mut Replies<'_>, time_ns: u64, tid: i32, result: i64) -> To
     }
 }
 
-type Told = Option<(u64, TransactionStatus)>;
+type Placed = Option<(u64, TransactionStatus)>;
 
 #[test]
 fn each_exit_gets_what_its_own_thread_sent_last() {

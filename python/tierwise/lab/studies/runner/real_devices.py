@@ -142,9 +142,9 @@ def _traced(devices: Sequence[Mapping[str, Any]], index: int | None, place: Path
     if index is None:
         raise TierwiseError(f"{place}: no block device is under it", "use a directory on ext4 or xfs")
     device = devices[index]
-    if device["untold"] is not None:
+    if device["untraced"] is not None:
         raise TierwiseError(
-            f"{device['name']}: the kernel tells no requests to {device['untold']}",
+            f"{device['name']}: the kernel traces no requests to {device['untraced']}",
             "use a directory without it",
         )
     if not device["tells_places"]:
