@@ -37,7 +37,7 @@ impl PyExtents {
         });
         let placed = extents.unwrap_or_default().into_iter();
         placed
-            .map(|one| (one.sector, one.sectors, one.offset_bytes))
+            .map(|extent| (extent.sector, extent.sectors, extent.offset_bytes))
             .collect()
     }
 }
@@ -107,12 +107,12 @@ pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyRes
     });
     let described = devices.known.iter().map(|device| {
         let stretches = device.stretches().iter();
-        let stretch = stretches.map(|one| {
+        let stretch = stretches.map(|stretch| {
             (
-                one.number,
-                one.first_sector,
-                one.sectors,
-                one.offset_sectors,
+                stretch.number,
+                stretch.first_sector,
+                stretch.sectors,
+                stretch.offset_sectors,
             )
         });
         DeviceText {

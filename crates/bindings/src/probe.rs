@@ -90,7 +90,7 @@ impl ProbeTarget {
         })?;
         Ok(done
             .iter()
-            .map(|one| (one.number, one.start_ns, one.end_ns))
+            .map(|request| (request.number, request.start_ns, request.end_ns))
             .collect())
     }
 }

@@ -45,7 +45,10 @@ impl PyReplay {
     /// Names of the mechanisms that can be switched off.
     #[staticmethod]
     fn mechanisms() -> Vec<&'static str> {
-        Mechanism::ALL.iter().map(|one| one.name()).collect()
+        Mechanism::ALL
+            .iter()
+            .map(|mechanism| mechanism.name())
+            .collect()
     }
 
     /// The recording's description of itself, as JSON.
@@ -98,7 +101,10 @@ pub fn predict_together(
 ) -> PyResult<String> {
     let requests: Vec<JointRequest> = parsed(requests)?;
     let profiles = plain(&profiles);
-    let programs: Vec<&Program> = recordings.iter().map(|one| &one.get().program).collect();
+    let programs: Vec<&Program> = recordings
+        .iter()
+        .map(|recording| &recording.get().program)
+        .collect();
     with_panics_reported(py, || {
         json(&stoppable(py, |stop| {
             JointAnswer::all(&programs, &requests, &profiles, threads, stop)

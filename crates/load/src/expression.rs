@@ -179,7 +179,10 @@ impl Derivation {
         let mut next = 0;
         while next < slots.len() {
             let sources = &self.sources[slots[next]];
-            let new: Vec<_> = sources.iter().filter(|one| !slots.contains(one)).collect();
+            let new: Vec<_> = sources
+                .iter()
+                .filter(|source| !slots.contains(source))
+                .collect();
             slots.extend(new);
             next += 1;
         }

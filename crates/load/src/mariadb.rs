@@ -190,7 +190,7 @@ pub(super) async fn read(
         let rows = result.affected_rows();
         return Ok(Outcome { rows, sum: 0 });
     }
-    let named = |name: &str| columns.iter().position(|one| one.name_str() == name);
+    let named = |name: &str| columns.iter().position(|column| column.name_str() == name);
     let column = match sum {
         Some(name) => Some(named(name).ok_or_else(|| Failure::no_column(name))?),
         None => None,
@@ -253,7 +253,7 @@ pub(super) async fn append(connection: &mut Conn, rows: Rows) -> Result<u64, Fai
 async fn insert_all(connection: &mut Conn, mut rows: Rows) -> Result<u64, Error> {
     let columns = rows.columns().count();
     let most = (STATEMENT_PARAMETERS / columns).clamp(1, STATEMENT_ROWS);
-    let one = connection.prep(insert(&rows, 1)).await?;
+    let one_row = connection.prep(insert(&rows, 1)).await?;
     let many = connection.prep(insert(&rows, most)).await?;
     let mut appended = 0;
     let mut open = 0;
@@ -275,7 +275,7 @@ async fn insert_all(connection: &mut Conn, mut rows: Rows) -> Result<u64, Error>
         }
         for row in batch.chunks(columns) {
             connection
-                .exec_drop(&one, Params::Positional(row.to_vec()))
+                .exec_drop(&one_row, Params::Positional(row.to_vec()))
                 .await?;
             appended += connection.affected_rows();
         }

@@ -66,13 +66,17 @@ impl Plan {
     /// # Errors
     /// Names the transaction and the parameter that is unknown, or says that there is nothing to run.
     pub fn new(workload: &Workload) -> Result<Self, LoadError> {
-        let weights = workload.transactions.iter().map(|one| one.weight);
+        let weights = workload
+            .transactions
+            .iter()
+            .map(|transaction| transaction.weight);
         let mix = WeightedIndex::new(weights).map_err(|error| {
             LoadError::Workload(format!("weights of the transactions: {error}"))
         })?;
         let named = workload.parameters.iter();
-        let derivation = Derivation::new(named.map(|one| (one.name.as_str(), &one.generator)))
-            .map_err(|problem| LoadError::Workload(format!("parameters: {problem}")))?;
+        let derivation =
+            Derivation::new(named.map(|parameter| (parameter.name.as_str(), &parameter.generator)))
+                .map_err(|problem| LoadError::Workload(format!("parameters: {problem}")))?;
         let mut plan = Self {
             parameters: workload.parameters.clone(),
             derivation,
@@ -98,7 +102,10 @@ impl Plan {
     /// # Errors
     /// If there is none of this name.
     pub(crate) fn number_of(&self, transaction: &str) -> Result<usize, LoadError> {
-        let mut names = self.transactions.iter().map(|one| one.name.as_str());
+        let mut names = self
+            .transactions
+            .iter()
+            .map(|transaction| transaction.name.as_str());
         names
             .position(|name| name == transaction)
             .ok_or_else(|| LoadError::Workload(format!("there is no transaction {transaction:?}")))
@@ -222,7 +229,9 @@ impl Plan {
     /// Parameters that the statements of a step bind or that it adds up, and those that these are made from.
     fn needed(&self, step: &PlannedStep) -> Vec<usize> {
         let statements = step.statements.iter().map(|&one| &self.statements[one]);
-        let mut needed: Vec<_> = statements.flat_map(|one| one.slots.clone()).collect();
+        let mut needed: Vec<_> = statements
+            .flat_map(|statement| statement.slots.clone())
+            .collect();
         if let Some(PlannedSum::Parameter(slot)) = step.sum {
             needed.push(slot);
         }

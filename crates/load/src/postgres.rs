@@ -318,7 +318,7 @@ pub(super) async fn execute(
 ) -> Result<Outcome, Failure> {
     let mut columns = statement.columns().iter();
     let column = columns
-        .position(|one| one.name() == column)
+        .position(|field| field.name() == column)
         .ok_or_else(|| Failure::no_column(column))?;
     let rows = client.query_raw(statement, arguments.iter()).await;
     let mut rows = pin!(rows.map_err(|error| failure(&error))?);

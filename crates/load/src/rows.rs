@@ -121,7 +121,7 @@ pub(crate) fn piece(
     let in_table = |problem| LoadError::Workload(format!("tables.{}.{problem}", table.name));
     let named = columns
         .iter()
-        .map(|one| (one.name.as_str(), &one.generator));
+        .map(|column| (column.name.as_str(), &column.generator));
     let derivation =
         Derivation::new(named).map_err(|problem| in_table(format!("columns: {problem}")))?;
     let context = Context {
@@ -129,7 +129,7 @@ pub(crate) fn piece(
         client: 0,
         clients: 1,
     };
-    let position = |name: &str| columns.iter().position(|one| one.name == name);
+    let position = |name: &str| columns.iter().position(|column| column.name == name);
     let generators = columns.iter().map(|column| {
         Generator::new(&column.generator, context, None, position)
             .map_err(|problem| in_table(format!("columns.{}: {problem}", column.name)))

@@ -313,7 +313,10 @@ impl Report {
             all.merge(times);
         }
         let transactions = all.count();
-        let names = plan.transactions.iter().map(|one| one.name.clone());
+        let names = plan
+            .transactions
+            .iter()
+            .map(|transaction| transaction.name.clone());
         let named: Vec<_> = names
             .zip(tally.by_transaction)
             .chain([("all".to_owned(), all)])

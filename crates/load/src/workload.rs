@@ -260,7 +260,7 @@ impl GeneratorSpec {
     pub(crate) fn draws_whole_numbers(&self) -> bool {
         match self {
             Self::Text { .. } | Self::Uuid | Self::Label { .. } => false,
-            Self::Choice { values, .. } => values.iter().all(|one| one.as_int().is_some()),
+            Self::Choice { values, .. } => values.iter().all(|value| value.as_int().is_some()),
             _ => true,
         }
     }

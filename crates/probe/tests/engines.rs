@@ -122,9 +122,9 @@ fn no_more_are_in_flight_than_the_depth() {
             .collect();
         let mut trace = Trace::default();
         serve(target, engine, requests, 5, &mut trace).expect("served");
-        let most = trace.0.iter().map(|one| {
+        let most = trace.0.iter().map(|request| {
             let during = |other: &&tierwise_probe::Done| {
-                other.start_ns <= one.start_ns && other.end_ns > one.start_ns
+                other.start_ns <= request.start_ns && other.end_ns > request.start_ns
             };
             trace.0.iter().filter(during).count()
         });
@@ -144,8 +144,8 @@ fn counts_add_up_by_operation() {
         let elapsed_ns = serve(target, engine, requests, 1, &mut counted).expect("served");
         let measured = counted.measured(elapsed_ns);
         assert_eq!((measured.requests, measured.bytes), (2, 4096 + (1 << 20)));
-        let counts =
-            [measured.read, measured.write, measured.flush].map(|one| one.expect("one each").count);
+        let counts = [measured.read, measured.write, measured.flush]
+            .map(|count| count.expect("one each").count);
         assert_eq!(counts, [1, 1, 1]);
     });
 }

@@ -56,7 +56,7 @@ impl ForeignCpu {
                 cpu_share: share(busiest.iter().map(|(_, time_ns)| **time_ns).sum()),
             }
         });
-        let programs = programs.filter(|one| one.cpu_share >= LEAST_SHARE);
+        let programs = programs.filter(|program| program.cpu_share >= LEAST_SHARE);
         let mut programs: Vec<_> = programs.collect();
         programs.sort_by(|one, other| other.cpu_share.total_cmp(&one.cpu_share));
         programs.truncate(MOST_PROGRAMS);

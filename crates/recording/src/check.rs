@@ -134,7 +134,7 @@ fn check_about(about: &About) -> Found {
         return Err("about.json: duration_s is no length of time".to_owned());
     }
     let foreign = about.foreign_programs.iter();
-    let foreign = foreign.map(|one| ("foreign_programs", one.cpu_share));
+    let foreign = foreign.map(|program| ("foreign_programs", program.cpu_share));
     let shares = [
         ("foreign_cpu_share", about.foreign_cpu_share),
         ("stolen_cpu_share", about.stolen_cpu_share),

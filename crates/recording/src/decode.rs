@@ -119,7 +119,7 @@ fn column_reader<R>(
     column: &Column<R>,
 ) -> Result<Option<ColumnReader>, String> {
     let there = group.columns();
-    let named = |one: &ColumnChunkMetaData| one.column_path().string() == column.name;
+    let named = |chunk: &ColumnChunkMetaData| chunk.column_path().string() == column.name;
     let Some(at) = there.iter().position(named) else {
         return match column.added {
             true => Ok(None),

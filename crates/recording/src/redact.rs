@@ -24,12 +24,12 @@ impl Recording {
             threads: self
                 .threads
                 .into_iter()
-                .map(|one| redactor.thread(one))
+                .map(|thread| redactor.thread(thread))
                 .collect(),
             files: self
                 .files
                 .into_iter()
-                .map(|one| redactor.file(one))
+                .map(|file| redactor.file(file))
                 .collect(),
             ..self
         }
@@ -99,7 +99,11 @@ impl Redactor {
         let devices = numbered.map(|(at, device)| crate::Device {
             name: format!("disk{at}"),
             mount: device.mount.map(|mount| self.path(&mount)),
-            chain: device.chain.into_iter().map(|one| self.link(one)).collect(),
+            chain: device
+                .chain
+                .into_iter()
+                .map(|link| self.link(link))
+                .collect(),
             ..device
         });
         let settings = about.settings.into_iter();
@@ -118,9 +122,9 @@ impl Redactor {
                 })
                 .collect(),
             foreign_programs: foreign
-                .map(|one| crate::ForeignProgram {
-                    program: self.program(&one.program),
-                    ..one
+                .map(|program| crate::ForeignProgram {
+                    program: self.program(&program.program),
+                    ..program
                 })
                 .collect(),
             devices: devices.collect(),

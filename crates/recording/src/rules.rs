@@ -73,25 +73,25 @@ impl Rules {
             counters: file_rules.counters,
             is_server: !file_rules.embedded,
             contents: (file_rules.content.iter())
-                .map(|one| {
+                .map(|content| {
                     Ok(ContentRule {
-                        offset: one.offset.into(),
-                        bytes: bytes_of(&one.hex, file)?,
-                        role: one.role,
+                        offset: content.offset.into(),
+                        bytes: bytes_of(&content.hex, file)?,
+                        role: content.role,
                     })
                 })
                 .collect::<Result<_, UserError>>()?,
             files: (file_rules.file.iter())
-                .map(|one| Ok((pattern(&one.path)?, one.role)))
+                .map(|file| Ok((pattern(&file.path)?, file.role)))
                 .map(|made| made.map(|(path, role)| FileRule { path, role }))
                 .collect::<Result<_, UserError>>()?,
             threads: (file_rules.thread.iter())
-                .map(|one| {
+                .map(|thread| {
                     Ok(ThreadRule {
-                        process: optional(&one.process)?,
-                        command: optional(&one.command)?,
-                        thread: optional(&one.thread)?,
-                        class: one.class.into(),
+                        process: optional(&thread.process)?,
+                        command: optional(&thread.command)?,
+                        thread: optional(&thread.thread)?,
+                        class: thread.class.into(),
                     })
                 })
                 .collect::<Result<_, UserError>>()?,
@@ -166,7 +166,11 @@ impl Rules {
                 (&rule.thread, thread),
             ]
             .iter()
-            .all(|(pattern, text)| pattern.as_ref().is_none_or(|one| one.is_match(text)))
+            .all(|(pattern, text)| {
+                pattern
+                    .as_ref()
+                    .is_none_or(|pattern| pattern.is_match(text))
+            })
         };
         let rule = self.threads.iter().find(matches);
         rule.map_or(ThreadClass::Other, |rule| rule.class)

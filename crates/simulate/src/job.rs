@@ -118,7 +118,7 @@ impl Job {
 
     /// Refuses to write the times over the requests.
     fn check_files(&self) -> Result<(), UserError> {
-        let same = |one: &Path, other: &Path| matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other);
+        let same = |path: &Path, other: &Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(path), Ok(other)) if path == other);
         match (&self.requests, &self.times) {
             (Some(requests), Some(times)) if same(requests, times) => Err(UserError::new(
                 format!(

@@ -275,7 +275,7 @@ fn by_role(recording: &Recording, waited: &[Waited]) -> Vec<RoleTraffic> {
         })
         .collect();
     let row_of = |role: Option<Role>| {
-        let place = Role::ALL.iter().position(|one| Some(*one) == role);
+        let place = Role::ALL.iter().position(|other| Some(*other) == role);
         place.unwrap_or(Role::ALL.len())
     };
     let role_of = |file: u32| recording.files.get(file as usize)?.role;

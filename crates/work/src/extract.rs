@@ -50,7 +50,9 @@ impl Work {
 
 fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> Work {
     let about = &view.recording.about;
-    let named = sessions.into_iter().map(|one| (one.name, one.turns));
+    let named = sessions
+        .into_iter()
+        .map(|session| (session.name, session.turns));
     let (names, mut turns): (Vec<String>, Vec<Vec<RawTurn>>) = named.unzip();
     let boundaries = boundaries(&mut turns);
     let few = turns.iter().map(Vec::len).sum::<usize>() < STEADY_TRANSACTIONS;

@@ -101,8 +101,8 @@ struct Use {
 /// Files that matter and have no role, those with most flushes first.
 pub(crate) fn unassigned(rows: &Rows<'_>) -> Vec<UnassignedFile> {
     let uses = uses(rows);
-    let flushes: u64 = uses.values().map(|one| one.flushes).sum();
-    let waited_ns: u64 = uses.values().map(|one| one.waited_ns).sum();
+    let flushes: u64 = uses.values().map(|use_| use_.flushes).sum();
+    let waited_ns: u64 = uses.values().map(|use_| use_.waited_ns).sum();
     let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
     let named = uses.iter().filter(|&(&file, _)| is_unassigned(rows, file));
     let mut found: Vec<UnassignedFile> = named
@@ -112,7 +112,7 @@ pub(crate) fn unassigned(rows: &Rows<'_>) -> Vec<UnassignedFile> {
             wait_share: share(one.waited_ns, waited_ns),
             is_like_log: one.flushes > 0 && one.ordered * 10 >= one.writes * 9,
         })
-        .filter(|one| one.flush_share.max(one.wait_share) >= LEAST_SHARE)
+        .filter(|limit| limit.flush_share.max(limit.wait_share) >= LEAST_SHARE)
         .collect();
     found.sort_by(|one, other| {
         let key = |file: &UnassignedFile| file.flush_share + file.wait_share;
@@ -125,12 +125,12 @@ fn uses(rows: &Rows<'_>) -> BTreeMap<u32, Use> {
     let mut uses: BTreeMap<u32, Use> = BTreeMap::new();
     let of_file = |call: &&Call| call.file != NONE && is_regular(rows, call.file);
     for call in rows.recording.calls.iter().filter(of_file) {
-        let one = uses.entry(call.file).or_default();
-        one.flushes += u64::from(makes_durable(call) && !call.failed);
+        let file_use = uses.entry(call.file).or_default();
+        file_use.flushes += u64::from(makes_durable(call) && !call.failed);
         if call.kind == CallKind::Write {
-            one.writes += 1;
-            one.ordered += u64::from(call.offset_bytes >= one.end_bytes);
-            one.end_bytes = call.offset_bytes.saturating_add(call.size_bytes);
+            file_use.writes += 1;
+            file_use.ordered += u64::from(call.offset_bytes >= file_use.end_bytes);
+            file_use.end_bytes = call.offset_bytes.saturating_add(call.size_bytes);
         }
     }
     let waits = rows.recording.states.iter().filter(|state| {

@@ -142,7 +142,10 @@ fn a_bell_and_a_slope_have_the_frequencies_that_pgbench_states() {
     };
     let near = |distance: i64| {
         let drawn = numbers(&bell, 5, 50_000).into_iter();
-        drawn.filter(|one| (one - 5_000).abs() < distance).count() as f64 / 50_000.0
+        drawn
+            .filter(|value| (value - 5_000).abs() < distance)
+            .count() as f64
+            / 50_000.0
     };
     assert!((0.66..0.70).contains(&near(1_250)), "{}", near(1_250));
     assert!((0.94..0.965).contains(&near(2_500)), "{}", near(2_500));

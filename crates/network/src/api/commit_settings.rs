@@ -63,7 +63,9 @@ impl CommitSettings {
         let work = &program.work;
         let second_log = work.scripts.iter().any(|script| script.shared);
         let delay = self.commit_delay.map_or(0, |delay| delay.time_us);
-        let period = self.unflushed.map_or(1, |one| one.flush_period_us);
+        let period = self
+            .unflushed
+            .map_or(1, |unflushed| unflushed.flush_period_us);
         let rules = [
             (
                 self.unflushed.is_none() && self.commit_delay.is_none() || work.log.is_some(),

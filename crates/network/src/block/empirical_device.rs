@@ -126,7 +126,7 @@ fn by_file(requests: &[RecordedRequest]) -> [Recorded; 2] {
 
 /// Slope of time over queue depth by least squares; at least 0.
 fn per_depth_ns<'r>(requests: impl Iterator<Item = &'r RecordedRequest> + Clone) -> f64 {
-    let pairs = requests.map(|one| (f64::from(one.depth), one.time_ns as f64));
+    let pairs = requests.map(|request| (f64::from(request.depth), request.time_ns as f64));
     let count = pairs.clone().count().max(1) as f64;
     let sum = pairs
         .clone()
@@ -158,7 +158,7 @@ fn nearest_class(
 
 /// Requests of a similar size, else of the nearest size.
 fn similar(recorded: &[RecordedRequest], sectors: u32) -> &[RecordedRequest] {
-    let at = |size: f64| recorded.partition_point(|one| f64::from(one.sectors) < size);
+    let at = |size: f64| recorded.partition_point(|request| f64::from(request.sectors) < size);
     let size = f64::from(sectors);
     let (from, to) = (
         at(size * SIMILAR_SIZE_SHARE.get()),
@@ -169,7 +169,7 @@ fn similar(recorded: &[RecordedRequest], sectors: u32) -> &[RecordedRequest] {
     }
     let nearest = recorded.get(from).or(recorded.last());
     nearest.map_or(recorded, |nearest| {
-        let to = recorded.partition_point(|one| one.sectors <= nearest.sectors);
+        let to = recorded.partition_point(|request| request.sectors <= nearest.sectors);
         &recorded[at(f64::from(nearest.sectors))..to]
     })
 }

@@ -73,7 +73,7 @@ impl Task<'_> {
             let waits = task
                 .submitted
                 .iter()
-                .any(|one| one.overlaps(role, sector, end));
+                .any(|submission| submission.overlaps(role, sector, end));
             if waits {
                 task.async_wait = AsyncWait::Range(role, sector, end);
             }
@@ -210,16 +210,19 @@ impl Machine<'_> {
     pub(crate) fn complete_submission(&mut self, id: TaskId, number: u32) {
         let task = self.task(id);
         let submitted = &mut task.submitted;
-        if let Some(one) = submitted.iter_mut().find(|one| one.number == number) {
-            one.outstanding -= 1;
+        if let Some(submission) = submitted
+            .iter_mut()
+            .find(|submission| submission.number == number)
+        {
+            submission.outstanding -= 1;
         }
-        submitted.retain(|one| one.outstanding > 0);
+        submitted.retain(|submission| submission.outstanding > 0);
         let continues = match task.async_wait {
             AsyncWait::Nothing => false,
             AsyncWait::All => submitted.is_empty(),
-            AsyncWait::Range(role, first, end) => {
-                !submitted.iter().any(|one| one.overlaps(role, first, end))
-            }
+            AsyncWait::Range(role, first, end) => !submitted
+                .iter()
+                .any(|submission| submission.overlaps(role, first, end)),
         };
         if continues {
             task.async_wait = AsyncWait::Nothing;

@@ -202,7 +202,8 @@ impl Task<'_> {
     pub(crate) async fn flush_unawaited(&self) -> bool {
         let unawaited = self.machine().unflushed().is_some();
         let session = self.change(|task| task.session);
-        let copies = session.is_some_and(|one| self.program.sessions[one as usize].replicates_log);
+        let copies =
+            session.is_some_and(|session| self.program.sessions[session as usize].replicates_log);
         unawaited && !copies && self.flush_rest(true).await
     }
 }
@@ -237,7 +238,7 @@ impl Machine<'_> {
         let log = self.log.as_ref()?;
         let set = log
             .unflushed
-            .map(|one| Nanos::from(one.flush_period_us) * 1000);
+            .map(|unflushed| Nanos::from(unflushed.flush_period_us) * 1000);
         set.or(log.rules.flusher_period_ns)
     }
 

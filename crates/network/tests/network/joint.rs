@@ -26,7 +26,10 @@ fn shared_on(profile: Profile, seed: u64) -> Scenario {
 }
 
 fn rates(outcomes: &[Outcome]) -> Vec<u64> {
-    outcomes.iter().map(|one| one.transactions).collect()
+    outcomes
+        .iter()
+        .map(|outcome| outcome.transactions)
+        .collect()
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn two(profile: &str, instance: Option<Instance>) -> Scenario {
 /// I/Os a second of all roles.
 fn iops(scenario: &Scenario) -> f64 {
     let outcome = replay(&readers(), scenario).expect("it runs");
-    let reads: u64 = outcome.io.iter().map(|one| one.reads).sum();
+    let reads: u64 = outcome.io.iter().map(|role| role.reads).sum();
     reads as f64 / outcome.elapsed_s
 }
 

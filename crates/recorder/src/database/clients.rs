@@ -33,17 +33,17 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
     let mut programs: BTreeMap<String, ClientProgram> = BTreeMap::new();
     for (pid, sessions) in held {
         let (program, kind) = described(pid, sockets);
-        let one = programs.entry(program.clone()).or_insert(ClientProgram {
+        let client = programs.entry(program.clone()).or_insert(ClientProgram {
             program,
             kind,
             ..ClientProgram::default()
         });
-        one.processes += 1;
-        one.sessions += sessions;
-        one.served += sockets.accepted(&[pid]).len() as u32;
+        client.processes += 1;
+        client.sessions += sessions;
+        client.served += sockets.accepted(&[pid]).len() as u32;
     }
     let mut found: Vec<ClientProgram> = programs.into_values().collect();
-    found.sort_by_key(|one| Reverse(one.sessions));
+    found.sort_by_key(|client| Reverse(client.sessions));
     if remote > 0 {
         found.push(ClientProgram {
             kind: ClientKind::Remote,
@@ -57,16 +57,17 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
 
 /// Adds what another look saw: of each program the most of both.
 pub fn merge(known: &mut Vec<ClientProgram>, seen: Vec<ClientProgram>) {
-    for one in seen {
-        let same =
-            |known: &&mut ClientProgram| (known.kind, &known.program) == (one.kind, &one.program);
+    for client in seen {
+        let same = |known: &&mut ClientProgram| {
+            (known.kind, &known.program) == (client.kind, &client.program)
+        };
         match known.iter_mut().find(same) {
-            Some(known) if known.sessions >= one.sessions => {}
-            Some(known) => *known = one,
-            None => known.push(one),
+            Some(known) if known.sessions >= client.sessions => {}
+            Some(known) => *known = client,
+            None => known.push(client),
         }
     }
-    known.sort_by_key(|one| (one.kind == ClientKind::Remote, Reverse(one.sessions)));
+    known.sort_by_key(|client| (client.kind == ClientKind::Remote, Reverse(client.sessions)));
 }
 
 /// Name and kind of a client; a program that takes connections as a database does is a pooler.
@@ -207,7 +208,7 @@ mod tests {
         merge(&mut known, vec![program("api", ClientKind::Application, 3)]);
         let shown: Vec<_> = known
             .iter()
-            .map(|one| (&one.program[..], one.sessions))
+            .map(|client| (&client.program[..], client.sessions))
             .collect();
         assert_eq!(shown, [("pgbouncer", 8), ("api", 3), ("", 9)]);
     }

@@ -175,7 +175,7 @@ impl BlockLayer {
     /// All devices of the btrfs that a device belongs to; of any other, itself.
     fn members(&self, folder: PathBuf) -> Vec<PathBuf> {
         let all = entries(self.sys.join("fs/btrfs"));
-        let mut all = all.map(|one| links_in(&one.path().join("devices")));
+        let mut all = all.map(|folder| links_in(&folder.path().join("devices")));
         let with = all.find(|members| members.contains(&folder));
         with.unwrap_or_else(|| vec![folder])
     }

@@ -189,15 +189,15 @@ impl Devices {
             for other in 0..at {
                 if !device.disks.is_disjoint(&self.known[other].disks) {
                     let (joined, group) = (groups[at], groups[other]);
-                    for one in groups.iter_mut().filter(|one| **one == joined) {
-                        *one = group;
+                    for other in groups.iter_mut().filter(|other| **other == joined) {
+                        *other = group;
                     }
                 }
             }
         }
         let mut met: Vec<usize> = Vec::new();
         let numbers = groups.iter().map(|group| {
-            let known = met.iter().position(|one| one == group);
+            let known = met.iter().position(|other| other == group);
             known.unwrap_or_else(|| {
                 met.push(*group);
                 met.len() - 1

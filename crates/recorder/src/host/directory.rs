@@ -113,7 +113,12 @@ impl Directory {
     }
 
     pub fn is_at(&self, parent: &Self, name: &OsStr) -> bool {
-        let number = |one: &Self| Some((one.metadata().ok()?.dev(), one.metadata().ok()?.ino()));
+        let number = |directory: &Self| {
+            Some((
+                directory.metadata().ok()?.dev(),
+                directory.metadata().ok()?.ino(),
+            ))
+        };
         let there = parent.child(name, WALKED).ok();
         number(self).is_some() && number(self) == there.and_then(|there| number(&there))
     }

@@ -207,11 +207,11 @@ pub fn extents_of(path: &Path, device: u32) -> Vec<Extent> {
     let asked = opened.and_then(|file| ask(&file));
     let placed = asked.unwrap_or_default().into_iter();
     placed
-        .map(|one| Extent {
+        .map(|extent| Extent {
             device,
-            sector: one.physical / SECTOR_BYTES,
-            sectors: one.length / SECTOR_BYTES,
-            offset_bytes: one.logical,
+            sector: extent.physical / SECTOR_BYTES,
+            sectors: extent.length / SECTOR_BYTES,
+            offset_bytes: extent.logical,
         })
         .collect()
 }
@@ -235,7 +235,7 @@ fn ask(file: &File) -> io::Result<Vec<Mapped>> {
             return Err(io::Error::last_os_error());
         }
         let mapped = &request.extents[..(request.mapped as usize).min(AT_ONCE)];
-        found.extend(mapped.iter().filter(|one| one.flags & UNPLACED == 0));
+        found.extend(mapped.iter().filter(|extent| extent.flags & UNPLACED == 0));
         match mapped.last() {
             Some(last) if mapped.len() == AT_ONCE && last.flags & LAST == 0 => {
                 start = last.logical + last.length;
@@ -295,7 +295,7 @@ mod tests {
         if extents.is_empty() {
             return; // This file system tells no extents.
         }
-        let sectors: u64 = extents.iter().map(|one| one.sectors).sum();
+        let sectors: u64 = extents.iter().map(|extent| extent.sectors).sum();
         assert!(sectors * SECTOR_BYTES >= 300_000);
         assert_eq!((extents[0].device, extents[0].offset_bytes), (3, 0));
         std::fs::remove_file(&path).unwrap();

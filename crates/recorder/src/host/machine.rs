@@ -59,7 +59,7 @@ fn limit(hierarchy: &Path, group: &str, name: &str) -> Option<u64> {
     let group = hierarchy.join(group.trim_start_matches('/'));
     let groups = group.ancestors();
     let within = groups.take_while(|group| group.starts_with(hierarchy));
-    let limits = within.filter_map(|one| text(one.join(name)).parse().ok());
+    let limits = within.filter_map(|folder| text(folder.join(name)).parse().ok());
     limits.filter(|limit| *limit < 1 << 60).min()
 }
 

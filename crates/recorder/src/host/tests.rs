@@ -63,9 +63,9 @@ impl Sysfs {
     fn stacked(&self, name: &str, number: &str, files: &[&str], below: &[&Path]) -> PathBuf {
         let device = self.add(name, number, files);
         fs::create_dir(device.join("slaves")).unwrap();
-        for one in below {
-            let link = device.join("slaves").join(one.file_name().unwrap());
-            symlink(one, link).unwrap();
+        for lower in below {
+            let link = device.join("slaves").join(lower.file_name().unwrap());
+            symlink(lower, link).unwrap();
         }
         device
     }

@@ -28,7 +28,9 @@ struct Home {
 
 impl Home {
     fn new() -> Self {
-        let environment = ENVIRONMENT.lock().unwrap_or_else(|one| one.into_inner());
+        let environment = ENVIRONMENT
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut open = tempfile::Builder::new();
         let folder = open.permissions(Permissions::from_mode(0o755)).tempdir();
         let folder = folder.unwrap();

@@ -37,7 +37,8 @@ fn session(emitter: &mut Emitter<'_>, ended: &[u64], thread: u32) -> Option<Sess
             true => vec![segments],
             false => at_idle_waits(segments),
         };
-        let works = |segments: &Vec<Segment>| segments.iter().any(|one| one.wait().is_none());
+        let works =
+            |segments: &Vec<Segment>| segments.iter().any(|segment| segment.wait().is_none());
         for segments in turns.into_iter().filter(works) {
             let raw = RawTurn {
                 thread,

@@ -201,7 +201,7 @@ mod tests {
             POSTGRESQL.commit_delay(&settings)
         };
         assert_eq!(
-            delay("20000").map(|one| (one.time_ns, one.siblings)),
+            delay("20000").map(|delay| (delay.time_ns, delay.siblings)),
             Some((20_000_000, 5))
         );
         assert_eq!(delay("-1"), None);

@@ -141,14 +141,14 @@ impl EngineRules {
     /// What the settings say of commits beyond the recorded flushes, as sentences; `replica`: whether the recording has
     /// the threads of one.
     pub(crate) fn commit_limits(&self, settings: &Settings, replica: bool) -> Vec<String> {
-        let set = self.commit_settings.iter().filter_map(|one| {
-            let value = settings.get(one.name)?;
-            let matters = match one.matters {
+        let set = self.commit_settings.iter().filter_map(|setting| {
+            let value = settings.get(setting.name)?;
+            let matters = match setting.matters {
                 Matters::If(values) => values.contains(&value.as_str()),
                 Matters::Unless(values) => !values.contains(&value.as_str()),
             };
-            let shown = format!("{} ({} = {value})", one.meaning, one.name);
-            (matters && !(one.for_replica && replica)).then_some(shown)
+            let shown = format!("{} ({} = {value})", setting.meaning, setting.name);
+            (matters && !(setting.for_replica && replica)).then_some(shown)
         });
         set.collect()
     }

@@ -95,22 +95,28 @@ const NOTHING: Step = Step::Reuse(ReadReuse {
 pub(crate) fn strip(work: &mut Work) {
     let disabled = work.disabled;
     let all = Mechanism::ALL.iter();
-    all.filter(|one| disabled.has(**one))
-        .for_each(|one| take_out(work, *one));
+    all.filter(|mechanism| disabled.has(**mechanism))
+        .for_each(|mechanism| take_out(work, *mechanism));
 }
 
 fn take_out(work: &mut Work, mechanism: Mechanism) {
     match mechanism {
         Mechanism::ColdCores => work.cold_factor = None,
         Mechanism::BackgroundLoad => work.foreign_cpu_share = 0.0,
-        Mechanism::ClientThreads => work.sessions.iter_mut().for_each(|one| one.client = None),
-        Mechanism::BackgroundSessions => work.sessions.retain(|one| one.pace == Pace::Loop),
+        Mechanism::ClientThreads => work
+            .sessions
+            .iter_mut()
+            .for_each(|session| session.client = None),
+        Mechanism::BackgroundSessions => work.sessions.retain(|session| session.pace == Pace::Loop),
         Mechanism::FlushSharing => work
             .log
             .iter_mut()
             .filter(|log| log.grouping != Grouping::Exclusive)
             .for_each(|log| log.grouping = Grouping::Alone),
-        Mechanism::SecondLog => work.scripts.iter_mut().for_each(|one| one.shared = false),
+        Mechanism::SecondLog => work
+            .scripts
+            .iter_mut()
+            .for_each(|script| script.shared = false),
         Mechanism::LeaderCpu => work
             .log
             .iter_mut()
@@ -120,7 +126,7 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             for device in &mut work.devices {
                 let either = device.reads.iter_mut().chain(&mut device.writes);
                 let requests = either.chain(&mut device.flushes);
-                requests.for_each(|one| (one.depth, one.log) = (0, false));
+                requests.for_each(|request| (request.depth, request.log) = (0, false));
             }
         }
         _ => {}
@@ -141,10 +147,12 @@ mod tests {
 
     #[test]
     fn names_are_found_and_others_refused() {
-        let names = Mechanism::ALL.iter().map(|one| one.name().to_owned());
+        let names = Mechanism::ALL
+            .iter()
+            .map(|mechanism| mechanism.name().to_owned());
         let names: Vec<String> = names.collect();
         let all = Disabled::named(&names).expect("their own names");
-        assert!(Mechanism::ALL.iter().all(|one| all.has(*one)));
+        assert!(Mechanism::ALL.iter().all(|mechanism| all.has(*mechanism)));
         assert!(Disabled::named(&["warp".to_owned()]).is_err());
         assert!(!Disabled::default().has(Mechanism::HotLocks));
     }

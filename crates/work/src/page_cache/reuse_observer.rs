@@ -230,7 +230,7 @@ mod tests {
     fn what_is_observed_has_no_bounds_and_the_rest_lies_between_them() {
         let curve = observed(10_000, 200, 3000, 7);
         let all = [Unobserved::Near, Unobserved::Even, Unobserved::Far];
-        let shares = |pages: f64| all.map(|one| curve.beyond(pages, one));
+        let shares = |pages: f64| all.map(|unobserved| curve.beyond(pages, unobserved));
         assert!(shares(500.0)[0] == shares(500.0)[2]);
         let [near, even, far] = shares(6000.0);
         assert!(

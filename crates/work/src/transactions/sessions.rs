@@ -90,9 +90,9 @@ struct Stretch {
 /// far from the rest; none if none did.
 pub(crate) fn active_span(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
     let stretches = stretches(rows, sessions);
-    let busy_ns: u64 = stretches.iter().map(|one| one.busy_ns).sum();
+    let busy_ns: u64 = stretches.iter().map(|stretch| stretch.busy_ns).sum();
     let least_ns = busy_ns as f64 * LEAST_JOB_SHARE;
-    let matters = |one: &Stretch| one.busy_ns as f64 >= least_ns;
+    let matters = |stretch: &Stretch| stretch.busy_ns as f64 >= least_ns;
     let first = stretches.iter().position(matters)?;
     let last = stretches.iter().rposition(matters)?;
     Some((stretches[first].from_ns, stretches[last].to_ns))

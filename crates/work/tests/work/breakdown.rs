@@ -70,7 +70,7 @@ fn a_session_that_only_looks_on_is_no_part_of_the_load() {
     doing.call(CallKind::Receive, NONE, (UNKNOWN, 0), (998 * US, NONE));
     let found = breakdown(&made.finish(), 40);
     let classes = found.classes.iter();
-    let counts: Vec<_> = classes.map(|one| (one.class, one.threads)).collect();
+    let counts: Vec<_> = classes.map(|class| (class.class, class.threads)).collect();
     assert_eq!(counts, [("session", 5), ("other", 1)]);
     assert_eq!(time_us(&found, TimeCategory::Client, None), 0);
 }
