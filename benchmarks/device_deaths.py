@@ -16,7 +16,7 @@ from pathlib import Path
 
 from power_cuts import ENGINES, ROOT, SHOWN, TITLES
 
-from tierwise.advise.deaths import DEATHS_FILE, DeathCounts, ShownDeaths
+from tierwise.advise.durability import DEATHS_FILE, DeathCounts, ShownDeaths
 from tierwise.lab import studies
 from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.analysis.conditions import facts_of

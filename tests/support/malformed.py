@@ -24,7 +24,7 @@ from support.malformed_kinds import EXAMPLE, SHIPPED, Kind, command, mutated
 from support.malformed_recordings import RECORDING_KINDS, printed_forecast
 from support.paths import ROOT
 from support.results_factory import Make, run
-from tierwise.advise.forecast_file import read_forecasts
+from tierwise.advise.forecast import read_forecasts
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices
 from tierwise.lab.studies import study

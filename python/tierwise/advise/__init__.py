@@ -3,7 +3,7 @@
 Not here: simulation; advice asks ``predict``.
 """
 
-from tierwise.advise.advice import Advice, Caution, advise
+from tierwise.advise.advice import Advice, AdviceOptions, Caution, advise
 from tierwise.advise.costs import Costs
 from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
 from tierwise.advise.decision import Decision
@@ -11,7 +11,6 @@ from tierwise.advise.endurance import Wear
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
 from tierwise.advise.option import Option
-from tierwise.advise.options import AdviceOptions
 from tierwise.advise.search import LeftOut
 from tierwise.advise.terms import Terms
 from tierwise.advise.verification import Verification, verify

@@ -6,28 +6,39 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
-from tierwise.advise.costs import Costs
+from tierwise.advise.alternatives import (
+    MachineMove,
+    MemoryMove,
+    SettingMove,
+    instead,
+    machine_moves,
+    machine_notes,
+    machine_of,
+    memory_moves,
+    setting_moves,
+    with_placement,
+)
+from tierwise.advise.costs import Costs, UsedPrice, billing_notes, used_prices
 from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, lost_at_stop
-from tierwise.advise.filling import Filling, filling
 from tierwise.advise.goal import Goal
-from tierwise.advise.growing import Growing, growing
-from tierwise.advise.machine_moves import MachineMove, machine_moves, machine_notes, machine_of
-from tierwise.advise.memory_moves import MemoryMove, memory_moves
+from tierwise.advise.growing import Growing, growing, parse_factor
 from tierwise.advise.moves import Move, climb, single_moves
-from tierwise.advise.option import Option
+from tierwise.advise.option import Filling, Option, filling
 from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
-from tierwise.advise.setting_moves import SettingMove, instead, setting_moves, with_placement
-from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.space import RoleSpace
-from tierwise.advise.tables import TableAdvice
+from tierwise.advise.tables import TableAdvice, tables_beside
 from tierwise.advise.terms import Terms
-from tierwise.device_models.instances import Instance
+from tierwise.device_models.instances import Instance, find_instances
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import names_in
 from tierwise.model.placement import Role
+from tierwise.model.units import parse_duration_s, parse_monthly
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.usability import Remark, Usability, usability
@@ -172,7 +183,7 @@ def advise(
     decision = decide(search, predictor.run, goal, reaching)
     tried = setting_moves(predictor, recorded)
     if setting := instead(tried, decision.option, goal, may_lose_s):
-        decision = decision.model_copy(update={"setting": setting.setting})
+        decision = decision.changed(setting=setting.setting)
     tried = with_placement(predictor, tried, decision.option.placement, recorded)
     memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))
     ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
@@ -269,3 +280,84 @@ def _candidates(predictor: Predictor, devices: Sequence[str], terms: Terms) -> l
     if not names:
         raise TierwiseError("no device to move files to", "name one or more with --devices, as nvme-dc,gp3")
     return names
+
+
+@dataclass(frozen=True)
+class AdviceOptions:
+    """The options of an advice.
+
+    Attributes:
+        devices: names of the candidate devices.
+        budget_per_month: most that a placement may cost, in the currency of the prices.
+        goal: what to reach.
+        terms: of payment.
+        fresh: whether new devices are in their factory state.
+        may_lose_s: commits of how many seconds a crash may lose, if a setting may be recommended for it.
+        instances: the machine of the database, then others to compare it with.
+        grow: a factor by which data and load may grow.
+    """
+
+    devices: Sequence[str]
+    budget_per_month: float | None = None
+    goal: Goal | None = None
+    terms: Terms = field(default_factory=Terms)
+    fresh: bool = False
+    may_lose_s: float | None = None
+    instances: Sequence[Instance] = ()
+    grow: float | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        devices: str,
+        budget: str | None,
+        goal: str | None,
+        terms: Terms,
+        *,
+        fresh: bool,
+        may_lose: str | None = None,
+        instances: Sequence[str] = (),
+        grow: str | None = None,
+    ) -> Self:
+        """Read the options of a command line: ``nvme-dc,gp3``, ``50/month``, ``p99=5ms`` and ``1s``.
+
+        Raises:
+            TierwiseError: naming the option.
+        """
+        return cls(
+            devices=names_in(devices),
+            budget_per_month=None
+            if budget is None
+            else parse_monthly(budget, "--budget", terms.prices.currency),
+            goal=None if goal is None else Goal.parse(goal),
+            terms=terms,
+            fresh=fresh,
+            may_lose_s=None if may_lose is None else parse_duration_s(may_lose, "--may-lose"),
+            instances=find_instances(instances),
+            grow=None if grow is None else parse_factor(grow),
+        )
+
+    def advise(self, predictor: Predictor, *, tables: bool = False, named: bool = False) -> Advice:
+        """The advice for a recording; see :func:`tierwise.advise.advise`.
+
+        Args:
+            predictor: of the recording.
+            tables: whether to answer for tables and indexes too, if the recording has their names.
+            named: whether the user has named them: then a recording that cannot answer for them is refused.
+
+        Raises:
+            TierwiseError: as both.
+        """
+        advice = advise(
+            predictor,
+            self.devices,
+            self.budget_per_month,
+            self.goal,
+            self.terms,
+            self.may_lose_s,
+            instances=self.instances,
+            grow=self.grow,
+        )
+        if not (tables or named):
+            return advice
+        return advice.changed(tables=tables_beside(predictor, advice.devices, self.terms, named=named))

@@ -6,6 +6,7 @@ load, at the recorded rate, unless others are given.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -15,7 +16,7 @@ from tierwise.advise.endurance import lifetime_months, written_by_device
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.advise.terms import Terms
-from tierwise.device_models.prices import BillPart, bill_part, bill_parts
+from tierwise.device_models.prices import BillPart, ListedPrice, bill_part, bill_parts, gib_for_speed
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Predictor, resolve
@@ -234,3 +235,56 @@ class Costs:
             largest_bytes = price.most_gib * _GIB if price and price.most_gib else profile.capacity_bytes
             self._most_bytes[device] = min(profile.capacity_bytes, largest_bytes / self._terms.room)
         return self._most_bytes[device]
+
+
+class UsedPrice(Record):
+    """The price of one device, and how old it is."""
+
+    device: str
+    source: str
+    date: str | None
+    """A day, a month or a year; ``None`` for a price in a device's profile."""
+    stale: bool
+    """Whether it may be older than a year."""
+    checked: bool
+    """Whether somebody compared it with the source."""
+
+
+def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> list[UsedPrice]:
+    """Source and date of the price of each device that is not owned; of an array, those of its members."""
+    prices: dict[str, UsedPrice] = {}
+    for name in devices:
+        profile = resolve(name).profile
+        while (price := terms.prices.of(profile)) is None and profile.member:
+            profile = profile.member
+        if price is None or name in terms.have or profile.name in prices:
+            continue
+        if isinstance(price, ListedPrice):
+            used = UsedPrice(
+                device=profile.name,
+                source=price.source,
+                date=price.date,
+                stale=price.is_stale(today),
+                checked=price.checked,
+            )
+        else:
+            source = profile.sources.get("price", f"[price] of {profile.file}")
+            used = UsedPrice(device=profile.name, source=source, date=None, stale=False, checked=True)
+        prices[profile.name] = used
+    return list(prices.values())
+
+
+def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[RecordedVolume]) -> list[str]:
+    """What the reader of the costs has to know, as sentences without a full stop."""
+    notes = []
+    for name in devices:
+        profile = resolve(name).profile
+        price = terms.prices.of(profile)
+        least = gib_for_speed(profile)
+        if price and price.rented and name not in terms.have and least > price.least_gib:
+            notes.append(
+                f"{name}: billed for {least:,.0f} GiB or more, as a smaller one does not have its speed"
+            )
+    if terms.recorded_on and not volumes:
+        notes.append("no recorded volume is credited: none is rented, or the operating system is on it")
+    return notes

@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
-from tierwise.advise.differences_records import Difference, Kind, RoleTimes, WorkChange
 from tierwise.advise.forecast import Forecast, model_of
-from tierwise.advise.replayed_after import After, busy_us
 from tierwise.device_models.profiles import Profile
 from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Prediction, RecordedRun, resolve
+from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, Scenario, resolve
 from tierwise.predict.prediction import RoleLoad
-from tierwise.predict.time_shares import CHANCE
+from tierwise.predict.replayed import CHANCE
+from tierwise.results.measurements import Record
+
+Kind = Literal["clients", "arrivals", "cores", "memory", "placement", "device"]
+
+
+class Difference(Record):
+    """One condition that is not as the forecast has it."""
+
+    kind: Kind
+    """What differs."""
+    role: Role | None = None
+    """Of a misplaced file, or the role whose device makes most of the difference."""
+    predicted: float | str
+    """Clients, arrivals a second, cores, bytes of memory; the device of a placement; µs a request."""
+    measured: float | str
+    """The same in the recording after."""
+    rate_per_s: float | None
+    """Rate of the recording after, replayed with this difference undone; ``None`` if a replay cannot."""
+    closes: float | None
+    """Share of the gap between measured and predicted rate that this closes; above 1 it goes beyond."""
+
+
+class RoleTimes(Record):
+    """Time that its device was busy for each request of a role, in µs."""
+
+    role: Role
+    """Role of the files."""
+    device: str
+    """In the forecast."""
+    predicted_us: float | None
+    """In the forecast, with its load."""
+    measured_us: float | None
+    """In the recording after."""
+    simulated_us: float | None
+    """On the forecast's simulated device, with the load of the recording after; ``None`` if not moved."""
+
+
+class WorkChange(Record):
+    """A part of a transaction's work that is not as it was."""
+
+    what: Literal["requests", "processor time", "reads", "writes", "flushes", "bytes written"]
+    """``requests`` of the client; reads, writes, flushes and bytes are those of a role at its device."""
+    role: Role | None
+    """``None`` for requests of the client and processor time."""
+    predicted: float
+    """For each transaction, in the forecast; processor time in µs."""
+    measured: float
+    """The same in the recording after."""
+
 
 __all__ = ["Difference", "RoleTimes", "WorkChange", "conditions", "misplaced", "work_changes"]
 
@@ -187,3 +236,84 @@ def _change(what: Any, role: Role | None, before: float, now: float) -> WorkChan
     if low > 0 and high / low < _OTHER_WORK:
         return None
     return WorkChange(what=what, role=role, predicted=before, measured=now)
+
+
+class After:
+    """The recording after, and its replays.
+
+    Args:
+        forecast: what was predicted.
+        predictor: of the recording after.
+    """
+
+    def __init__(self, forecast: Forecast, predictor: Predictor) -> None:
+        """Replay nothing yet."""
+        self.predictor, self.run = predictor, predictor.run
+        self._forecast = forecast
+        self._changes: dict[str, Any] = {}
+
+    def without(self, **changes: Any) -> Prediction | None:
+        """Replay with one difference undone, and remember it for :attr:`undone`; ``None`` if refused."""
+        self._changes |= changes
+        return self._replayed(changes)
+
+    @cached_property
+    def undone(self) -> Prediction | None:
+        """Replay with all differences undone that were asked for; the recorded run if there were none."""
+        return self._replayed(self._changes) if self._changes else self.predictor.as_recorded
+
+    def closes(self, undone: Prediction | None) -> float | None:
+        """Share of the gap between measured and predicted rate that a replay closes, on a scale of factors.
+
+        ``None`` if there is no replay, or the gap is no wider than chance.
+        """
+        before, predicted = self.predictor.as_recorded.rate_per_s, self._forecast.prediction.rate_per_s
+        if undone is None or undone.rate_per_s is None or before is None or predicted is None:
+            return None
+        gap = math.log(predicted.value / before.value)
+        return None if abs(gap) <= CHANCE else math.log(undone.rate_per_s.value / before.value) / gap
+
+    @cached_property
+    def placement(self) -> dict[str, str]:
+        """The forecast's device of each role that it moved and that the recording after has files of."""
+        placed = self._forecast.prediction.scenario.devices_of(self.run.footprints)
+        return {role.value: device for role, device in placed.items() if device != RECORDED}
+
+    @cached_property
+    def on_forecast_devices(self) -> Prediction | None:
+        """Replay with the moved roles on the simulated devices of the forecast."""
+        return self._replayed({"placement": self.placement}) if self.placement else None
+
+    def role_times(self) -> list[RoleTimes]:
+        """Time that a device was busy for each request of a role: measured, and on the forecast's device."""
+        recorded = self.predictor.as_recorded.io
+        simulated = self.on_forecast_devices.io if self.on_forecast_devices else {}
+        predicted = self._forecast.prediction.io
+        return [
+            RoleTimes(
+                role=role,
+                device=predicted[role].device if role in predicted else RECORDED,
+                predicted_us=busy_us(predicted.get(role)),
+                measured_us=busy_us(recorded[role]),
+                simulated_us=busy_us(simulated.get(role)) if role.value in self.placement else None,
+            )
+            for role in Role
+            if role in recorded and requests_per_s(recorded[role])
+        ]
+
+    def _replayed(self, changes: dict[str, Any]) -> Prediction | None:
+        scenario = Scenario(emulated=self._forecast.prediction.scenario.emulated, **changes)
+        (answer,) = self.predictor.predict([scenario])
+        return None if answer.refused else answer
+
+
+def requests_per_s(load: RoleLoad) -> float:
+    """Reads, writes and flushes of a role."""
+    return load.reads_per_s + load.writes_per_s + load.flushes_per_s
+
+
+def busy_us(load: RoleLoad | None) -> float | None:
+    """Time that a device is busy for each request; ``None`` without one."""
+    if load is None or not requests_per_s(load):
+        return None
+    return 1e6 * load.busy_share / requests_per_s(load)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
+from tierwise.advise.alternatives import rent_difference
 from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import lifetime_months, written_by_device
-from tierwise.advise.machine_moves import rent_difference
 from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance, larger
@@ -30,9 +30,10 @@ from tierwise.predict.answer import is_saturated
 from tierwise.predict.growth import grown
 from tierwise.predict.machine import on_instance
 from tierwise.predict.prediction import Refusal
-from tierwise.predict.ranking import by_load
+from tierwise.predict.ranking import asking, by_load
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.savings import NO_TIME
+from tierwise.predict.scenario import MOST_CLIENTS
 from tierwise.predict.together import units
 from tierwise.results.measurements import Record
 
@@ -247,15 +248,12 @@ class _Search:
     def _scenario(self, case: _Case, factor: float) -> Scenario:
         predictor = self._predictor
         run = predictor.run
-        asked = case.machine.model_copy(
-            update={
-                "placement": {role.value: device for role, device in case.placement.items()},
-                "growth": factor,
-                "clients": math.ceil(run.clients * factor * _SESSIONS),
-                "cores": case.cores,
-                # The error of the reproduced run is the same factor everywhere, as in all predictions.
-                "rate_per_s": run.rate_per_s * factor * (1 + run.error),
-            }
+        asked = asking(case.machine, case.placement).changed(
+            growth=factor,
+            clients=min(math.ceil(run.clients * factor * _SESSIONS), MOST_CLIENTS),
+            cores=case.cores,
+            # The error of the reproduced run is the same factor everywhere, as in all predictions.
+            rate_per_s=run.rate_per_s * factor * (1 + run.error),
         )
         return grown(on_instance(asked, predictor.work), run, predictor.work)
 
@@ -346,7 +344,7 @@ class _Search:
         return GrowthAnswer()
 
     def _on(self, instance: Instance) -> Scenario:
-        return self._machine.model_copy(update={"instance": instance})
+        return self._machine.changed(instance=instance)
 
     def _other_devices(self, first: GrowthLimit) -> GrowthAnswer:
         """The cheapest placement of the roles of a device with which it keeps up, alone."""

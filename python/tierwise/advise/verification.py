@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tierwise.advise.differences import (
+    After,
     Difference,
     RoleTimes,
     WorkChange,
@@ -16,14 +17,12 @@ from tierwise.advise.differences import (
     other_devices,
     work_changes,
 )
-from tierwise.advise.forecast import Forecast, choose
-from tierwise.advise.forecast_file import read_forecasts
-from tierwise.advise.replayed_after import After
+from tierwise.advise.forecast import Forecast, choose, read_forecasts
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Estimate, Predictor, RecordedRun
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
-from tierwise.predict.time_shares import CHANCE
+from tierwise.predict.replayed import CHANCE
 from tierwise.predict.usability import Remark, usability
 from tierwise.results.measurements import Record
 

@@ -15,7 +15,6 @@ from typing import IO, Any
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, Verification, advise_day
 from tierwise.advise import verify as verify_forecast
-from tierwise.advise.tables import tables_beside
 from tierwise.advise.terms import parse_recorded_on
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.instances import find_instance
@@ -125,7 +124,7 @@ class AdviceView(View[Advice]):
     """An advice; its page shows every placement."""
 
     def __init__(self, advice: Advice, surveyed: Callable[[], Subject]) -> None:
-        """Store the advice. ``surveyed`` is called when a page is wanted: it replays every placement."""
+        """Store the advice. ``surveyed`` is called when a page is wanted."""
         super().__init__(advice, advice_document(advice), "advice")
         self._surveyed = surveyed
 
@@ -271,10 +270,7 @@ class RecordedRun:
             instances=[str(instance)] if isinstance(instance, (str, Path)) else instance,
             grow=grow,
         )
-        advice = replace(options, devices=list(devices)).advise(self._predictor)
-        if tables:
-            beside = tables_beside(self._predictor, advice.devices, terms)
-            advice = advice.model_copy(update={"tables": beside})
+        advice = replace(options, devices=list(devices)).advise(self._predictor, tables=tables)
 
         def surveyed() -> Subject:
             if advice.instance:
@@ -285,7 +281,9 @@ class RecordedRun:
 
     @cached_property
     def _predictor(self) -> Predictor:
-        return Predictor.open(self._path, fresh=self._fresh)
+        predictor = Predictor.open(self._path, fresh=self._fresh)
+        predictor.replayer.remember()  # the page of an advice needs the placements that it ranks
+        return predictor
 
 
 def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from tierwise.advise import Advice, AdviceOptions, Terms
-from tierwise.advise.tables import tables_beside
 from tierwise.cli.advise_day import show_day_advice
 from tierwise.cli.advise_emit import Emit, check_emit, emit_change
 from tierwise.cli.advise_tables import show_table_advice
@@ -139,11 +138,7 @@ def advise(
                 predictor.replayer.remember()  # the page needs the placements that the advice ranks
                 opened[path] = predictor
             with simulations(predictor, progress_console(to_stderr=True)):
-                advice = options.advise(predictor)
-                if output is None and names is None:
-                    return advice
-                tables = tables_beside(predictor, advice.devices, terms, named=names is not None)
-                return advice.model_copy(update={"tables": tables})
+                return options.advise(predictor, tables=output is not None, named=names is not None)
 
         day: list[Block] = []
         if Day.is_at(recording):

@@ -192,7 +192,7 @@ def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Ans
 
 def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: Scenario) -> _Answered:
     """Predictions of these placements, also as a document and in fields."""
-    scenarios = [machine.model_copy(update={"placement": placement}) for placement in placements or [{}]]
+    scenarios = [machine.changed(placement=placement) for placement in placements or [{}]]
     answers = predictor.predict(scenarios)
     document = prediction_document(predictor.run, predictor.as_recorded, answers)
     return answers, document, {"predictions": [answer.model_dump(mode="json") for answer in answers]}

@@ -77,6 +77,6 @@ def _scenarios(text: str, names: Sequence[str], machine: Scenario) -> dict[str, 
             raise TierwiseError(f"--place: no recording is named {database!r}", one_of(database, names))
         parts[database].append(f"{rest}={part.partition('=')[2]}")
     return {
-        name: machine.model_copy(update={"placement": parse_place(",".join(own)) if own else {}})
+        name: machine.changed(placement=parse_place(",".join(own)) if own else {})
         for name, own in parts.items()
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tierwise.advise import AdviceOptions, Costs
-from tierwise.advise.sources import used_prices
+from tierwise.advise.costs import used_prices
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.fleet.knapsack import Knapsack, require_solver
 from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.advise.sources import UsedPrice
+from tierwise.advise.costs import UsedPrice
 from tierwise.fleet.catalogue import LeftOutRecording
 from tierwise.fleet.options import FleetOption
 from tierwise.model.placement import Role

@@ -1,7 +1,7 @@
 """The coarse model: answers from an observation, in place of the replay of a recording.
 
 Rates are those of :mod:`tierwise.predict.mean_value`. The time of a request on a new device is that of its
-model (:mod:`tierwise.predict.device_times`): a flush of the log is one write and one flush, a read of a page
+model (:mod:`tierwise.predict.coarse_waits`): a flush of the log is one write and one flush, a read of a page
 one random read, both behind the requests of the other clients. What waits leave open is answered three times:
 as is likely, at worst and at best. The interval of an answer contains all three.
 """

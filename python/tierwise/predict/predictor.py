@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import counting, growth, machine, memory, settings, uncertainty
+from tierwise.predict import counting, growth, machine, settings, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
@@ -271,10 +271,10 @@ class Predictor:
             span_s: counted virtual time.
             enough: counted transactions after which a simulation may stop before ``span_s``.
         """
-        bounds = memory.bounds(scenario, self.work)
+        open_reads = uncertainty.memory_assumptions(scenario, self.work)
         return [
             *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
-            *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in bounds),
+            *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in open_reads),
             *(
                 SimulationRequest(scenario, seeds[0], span_s, enough=enough, end=end)
                 for end in (ENDS if uncertainty.ranged(scenario, self.work) else ())
@@ -298,12 +298,14 @@ class Predictor:
         outcomes = [answer for answer in answers if isinstance(answer, Outcome)]
         pairs = list(zip(asked, outcomes, strict=True))
         likely = [outcome for ask, outcome in pairs if ask.is_likely]
-        bounds = [self.answers.rate_of(outcome) for ask, outcome in pairs if ask.misses != memory.LIKELY]
+        extremes = [
+            self.answers.rate_of(outcome) for ask, outcome in pairs if ask.misses != uncertainty.LIKELY
+        ]
         ends = [outcome for ask, outcome in pairs if ask.end]
         unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
         unsure.warnings += settings.warnings(scenario.settings, self.about)
         unsure.warnings += machine.warnings(scenario, self.work, self.about)
-        memory.widen(scenario, self.work, bounds, self.answers.rate_of(likely[0]), unsure)
+        uncertainty.widen_for_memory(scenario, self.work, extremes, self.answers.rate_of(likely[0]), unsure)
         return self.answers.prediction(scenario, likely, unsure, ends)
 
     def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:

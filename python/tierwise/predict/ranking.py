@@ -2,20 +2,20 @@
 
 All of them are replayed under one seed and for few transactions, the best few again under every seed. Roles
 with almost no I/O stay where they are, and roles that the engine keeps together move as one. If there are
-still too many placements, a search chooses those that are replayed (:mod:`tierwise.predict.front_search`).
+still too many placements, a search chooses those that are replayed (:mod:`tierwise.predict.ranking`).
 Notes say both.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import significant
-from tierwise.predict import front_search
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.machine import on_instance
 from tierwise.predict.prediction import Prediction, Refusal
@@ -26,6 +26,90 @@ from tierwise.predict.scenario import Scenario
 from tierwise.predict.together import Unit, units
 from tierwise.predict.uncertainty import refusal
 from tierwise.results.measurements import Record
+
+_AT_ONCE = 4
+"""Placements of a front whose neighbours are simulated in one step, evenly spread over the front."""
+
+Placement = dict[Role, str]
+
+
+class Look(Protocol):
+    """A simulated placement."""
+
+    @property
+    def placement(self) -> Placement:
+        """Device of each role."""
+
+    @property
+    def rate_per_s(self) -> float:
+        """Its rate."""
+
+
+L = TypeVar("L", bound=Look)
+
+
+def search(
+    simulate: Callable[[list[Placement]], list[L]],
+    placed: Sequence[Sequence[Role]],
+    devices: Sequence[str],
+    keep: Callable[[Placement], bool],
+    cost: Callable[[L], float],
+    most: int,
+) -> list[L]:
+    """Simulate the placements that are likely on the front.
+
+    Args:
+        simulate: gives the looks of placements; it leaves out those without an answer.
+        placed: roles to place, those together that move as one.
+        devices: for each role.
+        keep: which placements to consider.
+        cost: of a placement.
+        most: placements to simulate at most.
+
+    Returns:
+        All looks.
+    """
+    same = [{role: device for unit in placed for role in unit} for device in devices]
+    fresh = [*same, *_neighbours(same[0], placed, devices)]
+    asked: set[tuple[str, ...]] = set()
+    simulated: list[L] = []
+    waiting: list[tuple[float, L]] = []
+    while len(asked) < most:
+        new = {tuple(placement.values()): placement for placement in fresh}
+        kept = [(key, placement) for key, placement in new.items() if key not in asked and keep(placement)][
+            : most - len(asked)
+        ]
+        asked.update(key for key, _ in kept)
+        looks = simulate([placement for _, placement in kept]) if kept else []
+        simulated += looks
+        waiting += [(cost(look), look) for look in looks]
+        best = front(waiting)
+        if not best:
+            break
+        chosen = best[:: len(best) // -_AT_ONCE]
+        waiting = [pair for pair in waiting if all(pair is not other for other in chosen)]
+        fresh = [near for _, look in chosen for near in _neighbours(look.placement, placed, devices)]
+    return simulated
+
+
+def front(priced: Sequence[tuple[float, L]]) -> list[tuple[float, L]]:
+    """Placements that are faster than every one that costs no more, the cheapest first."""
+    steps: list[tuple[float, L]] = []
+    for pair in sorted(priced, key=lambda each: (each[0], -each[1].rate_per_s)):
+        if not steps or pair[1].rate_per_s > steps[-1][1].rate_per_s:
+            steps.append(pair)
+    return steps
+
+
+def _neighbours(
+    placement: Placement, placed: Sequence[Sequence[Role]], devices: Sequence[str]
+) -> Iterator[Placement]:
+    """The placements that differ in one role, or in the roles that move as one."""
+    for unit in placed:
+        for device in devices:
+            if device != placement[unit[0]]:
+                yield {**placement, **dict.fromkeys(unit, device)}
+
 
 MOST_PLACEMENTS = 4096
 """Most placements to replay; two processors take some seconds for them."""
@@ -125,7 +209,7 @@ def rank(
     if count <= most:
         ranked = looked_at(filter(keep, placements_of(placed, names)))
     else:
-        ranked = front_search.search(looked_at, placed, names, keep, cost, most)
+        ranked = search(looked_at, placed, names, keep, cost, most)
     ranked.sort(key=lambda placing: placing.rate_per_s, reverse=True)
     best = predictor.predict([asking(base, placing.placement) for placing in ranked[:closer]])
     best.sort(
@@ -175,9 +259,9 @@ def placements_of(placed: Sequence[Unit], devices: Sequence[str]) -> Iterable[di
         yield {role: device for unit, device in zip(placed, choice, strict=True) for role in unit}
 
 
-def asking(base: Scenario, placement: dict[Role, str]) -> Scenario:
+def asking(base: Scenario, placement: Mapping[Role, str]) -> Scenario:
     """A scenario with the roles on these devices."""
-    return base.model_copy(update={"placement": {role.value: device for role, device in placement.items()}})
+    return base.changed(placement={role.value: device for role, device in placement.items()})
 
 
 def placement_of(prediction: Prediction) -> dict[Role, str]:

@@ -7,9 +7,8 @@ from tierwise.model.units import significant
 from tierwise.predict import growth, machine
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
-from tierwise.predict.replayed import Outcome, WorkSummary
+from tierwise.predict.replayed import Outcome, WorkSummary, time_share
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import time_share
 
 _PAGES = (Role.DATA, Role.INDEX, Role.UNDO, Role.SYSTEM)
 """Roles whose pages a checkpoint writes."""

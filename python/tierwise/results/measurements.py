@@ -6,7 +6,7 @@ never zero.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,6 +18,14 @@ class Record(BaseModel):
     """Base of every part of a result: immutable, and no unknown field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    def changed(self, **fields: Any) -> Self:
+        """The same with other values of some fields, which are validated, unlike those of ``model_copy``.
+
+        Raises:
+            ValidationError: a field that it does not have, or a value that it may not have.
+        """
+        return type(self).model_validate({**dict(self), **fields})
 
 
 class Counters(Record):

@@ -14,8 +14,7 @@ from support.fake_replay import REQUESTS, FakeReplay, about
 from tierwise import _core
 from tierwise.advise import Verification, advise
 from tierwise.advise import verify as verify_forecast
-from tierwise.advise.forecast import Forecast, choose
-from tierwise.advise.forecast_file import read_forecasts
+from tierwise.advise.forecast import Forecast, choose, read_forecasts
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario, resolve

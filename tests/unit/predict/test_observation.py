@@ -16,7 +16,7 @@ from tierwise.cli import app
 from tierwise.device_models.profiles import load
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict import Predictor, Scenario, device_times, mean_value
+from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value
 from tierwise.predict.coarse_waits import Placed
 from tierwise.predict.observed_work import log_demand, work_of
 from tierwise.predict.usability import usability
@@ -123,9 +123,9 @@ def test_a_request_on_a_named_device_is_simulated_once(tmp_path: Path) -> None:
     predictor = opened(tmp_path, devices=dict.fromkeys(Role, "ssd-sata-dc"))
     scenario = Scenario(placement={"data": "ssd-nvme-dc"})
     predictor.predict([scenario])
-    before = device_times._simulated.cache_info().misses
+    before = coarse_waits._simulated.cache_info().misses
     predictor.predict([scenario])
-    assert device_times._simulated.cache_info().misses == before
+    assert coarse_waits._simulated.cache_info().misses == before
 
 
 def test_what_a_transaction_logs_is_what_was_counted() -> None:

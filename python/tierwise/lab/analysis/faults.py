@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from tierwise.advise.deaths import DeathCounts
-from tierwise.advise.durability import Shown, ShownCuts
+from tierwise.advise.durability import DeathCounts, Shown, ShownCuts
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, median_interval, upper_share
 from tierwise.results import (

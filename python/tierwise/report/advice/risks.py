@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tierwise.advise.deaths import deaths_shown
-from tierwise.advise.durability import NOT_TESTED, durability, lost_at_stop
+from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability, lost_at_stop
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, resolve
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.advise import Advice
-from tierwise.advise.memory_moves import MemoryMove, equal
+from tierwise.advise.alternatives import MemoryMove, equal_memory
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Column, ColumnKind, Table, Text, Tone, figure
@@ -51,7 +51,7 @@ def _comparison(advice: Advice) -> str:
     if option.stays:
         where = f"{numbers.size(first.added_bytes)} more memory" if first.added_bytes else "no more memory"
         return f"No move is recommended. The smallest size that helps needs {where}."
-    same = equal(advice.memory, option)
+    same = equal_memory(advice.memory, option)
     if same is None:
         return "No size of memory gains as much as the recommended move."
     cost = "" if same.cost_per_month is None else _cost(same, option.cost_per_month, advice.currency)

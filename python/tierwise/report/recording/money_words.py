@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Option
-from tierwise.advise.costs import DeviceBill
-from tierwise.advise.sources import UsedPrice
+from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tierwise.advise.machine_moves import MachineMove
-from tierwise.advise.memory_moves import MemoryMove
-from tierwise.advise.setting_moves import SettingMove
+from tierwise.advise.alternatives import MachineMove, MemoryMove, SettingMove
 from tierwise.model.names import capitalized
 from tierwise.model.units import SYMBOLS
 from tierwise.predict import RECORDED, JointPrediction, Prediction, RecordedRun

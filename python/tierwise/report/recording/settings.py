@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.advise import Advice
-from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
+from tierwise.advise.alternatives import MeasuredHarm, SettingMove
 from tierwise.model.names import capitalized
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.report import numbers
