@@ -14,7 +14,6 @@ from pathlib import Path
 from tierwise.host.mounts import device_in_use_by
 from tierwise.model.errors import HostError, TierwiseError
 
-MAJOR = 7
 _CONTROL = Path("/dev/loop-control")
 # From linux/loop.h. A struct loop_config: file, block size, and a struct loop_info64 with only its flags.
 _LOOP_CLR_FD = 0x4C01

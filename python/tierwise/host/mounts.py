@@ -11,11 +11,8 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tierwise.model.errors import HostError, TierwiseError
-
-FileSystem = Literal["ext4", "xfs"]
 
 _MAKE_OPTIONS: dict[str, list[str]] = {
     # Initialise everything now: lazy initialisation would run in the measured phase.

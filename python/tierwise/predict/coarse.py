@@ -30,7 +30,7 @@ _ELAPSED_S = 1000.0
 _ROUNDS = 40
 _NEAR = 1e-4
 """Relative change of the rate at which a solution has settled."""
-_NO_LATENCY = SimulatedLatency(p50_us=0.0, p95_us=0.0, p99_us=0.0, mean_us=0.0)
+_NO_LATENCY = SimulatedLatency(p50_us=0.0, p95_us=0.0, p99_us=0.0)
 _CASES: tuple[Case, ...] = ("likely", "worst", "best")
 
 

@@ -92,7 +92,6 @@ def work_of(seen: Observation) -> WorkSummary:
             server_cpu_us=cpu_us,
             waits=waits,
         ),
-        locks=[],
         can_change_memory=False,
         memory_reason="waits do not tell which reads more memory would answer",
         limits=[FROM_WAITS],

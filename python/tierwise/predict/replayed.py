@@ -44,7 +44,6 @@ class SimulatedLatency(_Said):
     p50_us: float
     p95_us: float
     p99_us: float
-    mean_us: float
 
     @property
     def percentiles_us(self) -> tuple[float, float, float]:
@@ -98,8 +97,6 @@ class Observed(_Said):
     p99_us: float | None = None
     arrive: bool = False
     """Whether transactions arrive by a schedule of their own, rather than when a client got its answer."""
-    commits_per_flush: float = 0.0
-    busy_share: float = 0.0
     shares: dict[str, float] = {}
 
 
@@ -109,14 +106,6 @@ class RecordedDevice(_Said):
     profile: str | None
     """Name of its profile if it was an emulated one."""
     roles: list[Role]
-
-
-class Lock(_Said):
-    """A lock that transactions hold over their commit."""
-
-    name: str
-    keys: int
-    observed_share: float
 
 
 class Wait(_Said):
@@ -166,9 +155,7 @@ class Demands(_Said):
 class PageCache(_Said):
     """Memory that held pages of files, inferred from their reads."""
 
-    least_bytes: int = 0
     likely_bytes: int = 0
-    most_bytes: int = 0
     unexplained: float = 0.0
     """Share of the reads that an LRU cache of any size does not explain."""
     engine_bytes: int = 0
@@ -208,7 +195,6 @@ class WorkSummary(_Said):
     devices: list[RecordedDevice]
     observed: Observed
     demands: Demands = Demands()
-    locks: list[Lock]
     can_change_memory: bool
     memory_reason: str
     """Why memory cannot be changed, if it cannot."""

@@ -24,7 +24,7 @@ from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.advice_words import further_sentences
 from tierwise.report.recording.decision_words import headline, volatile_sentence
 from tierwise.report.recording.prediction_words import moving
-from tierwise.serve.page import make_page
+from tierwise.serve.recordings import make_page
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/about.json"))

@@ -4,24 +4,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
-from tierwise.model.output_files import append_line
 from tierwise.results import ColdStart, Machine
+from tierwise.results.files import append_record, read_records
 from tierwise.results.measurements import Record
 
 ROWS_FILE = "slots.jsonl"
 _FIX = "name the folder of a validation"
-_MOST_BYTES = 1 << 28
 
 Kind = Literal["slot", "recorded", "beside"]
 """``recorded``: the client ran while it was recorded; ``beside``: the slots just before and after that."""
@@ -81,23 +75,12 @@ def read_rows(folder: Path) -> list[Row]:
         TierwiseError: naming an invalid line.
     """
     file = folder / ROWS_FILE
-    if not os.path.lexists(file):
-        return []
-    lines = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True).splitlines()
-    rows: list[Row] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows.append(Row.model_validate_json(line))
-        except ValidationError as error:
-            if number == len(lines) and not _is_json(line):
-                break
-            raise TierwiseError(f"{file}, line {number}: {error.errors()[0]['msg']}", "remove it") from error
-    return rows
+    return read_records(Row, file, _FIX) if os.path.lexists(file) else []
 
 
 def append_row(folder: Path, row: Row) -> None:
     """Append a slot and flush it to the medium before the next begins."""
-    append_line(folder / ROWS_FILE, row.model_dump_json(exclude_defaults=True).encode())
+    append_record(folder / ROWS_FILE, row, brief=True)
 
 
 def recording_of(folder: Path, row: Row) -> Path:
@@ -108,11 +91,3 @@ def recording_of(folder: Path, row: Row) -> Path:
 def of_case(rows: Sequence[Row], case: str) -> list[Row]:
     """The slots of a case."""
     return [row for row in rows if row.case == case]
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
