@@ -1,7 +1,5 @@
 """Which files to move where: the decision, what it is compared with, the ladder, the goal, warnings."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import datetime

@@ -1,7 +1,5 @@
 """The one decision of an advice, which every output shows: what to move, or why to stay and what helps."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import tomllib

@@ -1,7 +1,5 @@
 """What a placement's devices do with completed writes when the power goes, and what power cuts have shown."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -9,11 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from tierwise.device_models.profiles import Profile
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, read_text
+from tierwise.model.input_files import DATA, read_text, validation_errors
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, resolve
 from tierwise.results.measurements import Record
@@ -182,10 +177,8 @@ def read_shown(file: Path, kind: type[ShownT]) -> ShownT:
     """
     if not file.exists():
         return kind()
-    try:
+    with validation_errors(file, "install tierwise again"):
         return kind.model_validate_json(read_text(file, "install tierwise again"))
-    except ValidationError as error:
-        raise TierwiseError(f"{file}: {error.errors()[0]['msg']}", "install tierwise again") from error
 
 
 DEATHS_FILE = DATA / "device-deaths.json"

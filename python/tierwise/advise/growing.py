@@ -5,8 +5,6 @@ limits them: the other recorded devices take no time, and cores are many. Sessio
 not limit. Files and load grow alike (:mod:`tierwise.predict.growth`).
 """
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import math

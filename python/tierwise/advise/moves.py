@@ -1,7 +1,5 @@
 """Single moves, and the ladder: the best move first, then the best after it, and so on."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

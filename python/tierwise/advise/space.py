@@ -8,8 +8,6 @@ Assumption: the load goes on at the recorded rate. Sources:
   their full size from the beginning; binary logs stay until they expire.
 """
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from collections.abc import Mapping

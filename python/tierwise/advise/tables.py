@@ -1,7 +1,5 @@
 """Which tables and indexes deserve which device: the best sets by size, each predicted as a whole."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import datetime

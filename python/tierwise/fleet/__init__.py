@@ -6,7 +6,7 @@ Not here: predictions and prices, which ``advise`` makes; the joint replay, whic
 from tierwise.fleet.advice import advise_fleet, best_moves
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, catalogue
 from tierwise.fleet.options import DatabaseOptions, FleetOption, LogDevice, OptionsTask, options_of
-from tierwise.fleet.packing import ShareLimits
+from tierwise.fleet.packing import ShareLimits, with_sharing
 from tierwise.fleet.records import (
     DatabaseMove,
     FleetAdvice,
@@ -17,7 +17,6 @@ from tierwise.fleet.records import (
     SharedDevice,
 )
 from tierwise.fleet.results import Results
-from tierwise.fleet.sharing import with_sharing
 from tierwise.fleet.weights import Weight, Weights, WeightsFile
 from tierwise.model.executor import Executor, Lost, Threads
 

@@ -1,7 +1,5 @@
 """The options of one database, placements with gain and price: a pure function from a task to its rows."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from tierwise.advise import Goal
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_toml, read_text
+from tierwise.model.input_files import STRICT, parse_toml, read_text, validation_errors
 from tierwise.model.names import did_you_mean
-from tierwise.model.strict_model import STRICT, first_problem
 from tierwise.model.units import parse_duration_s
 
 _FIX = "mend that field; see docs/how-to/fleet.md"
@@ -82,10 +81,8 @@ class Weights:
             TierwiseError: naming the file and the field that is not valid.
         """
         raw = parse_toml(read_text(file, "give a readable TOML file"), str(file))
-        try:
+        with validation_errors(file, _FIX):
             databases = WeightsFile.model_validate(raw).databases
-        except ValidationError as error:
-            raise TierwiseError(f"{file}: {first_problem(error)}", _FIX) from None
         for name, weight in databases.items():
             if weight.p99 is not None:
                 parse_duration_s(weight.p99, f"{file}: databases.{name}.p99")

@@ -11,11 +11,31 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tierwise.model.errors import TierwiseError
+from pydantic import ConfigDict, Field, ValidationError
+
+from tierwise.model.errors import TierwiseError, os_errors
+
+STRICT = ConfigDict(
+    allow_inf_nan=False, extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+)
+"""Fields of exactly the declared types, none unknown, none changed afterwards."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""Letters, digits and ``_``, not a digit first."""
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing wrong with given data: the field's place, if it has one, and what is wrong with it."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message
+
 
 _MOST_BYTES = 16 << 20
 _MOST_TOML = 1 << 20
@@ -24,6 +44,23 @@ _MOST_DIGITS = 20
 """Of a whole number: all of 64 bits and a sign."""
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """A key of more than 64 parts."""
+
+
+@contextmanager
+def validation_errors(where: object, fix: str) -> Iterator[None]:
+    """Turn the first thing wrong with given data into an error.
+
+    Args:
+        where: the file, for the message.
+        fix: what to do about it.
+
+    Raises:
+        TierwiseError: naming file and field.
+    """
+    try:
+        yield
+    except ValidationError as error:
+        raise TierwiseError(f"{where}: {first_problem(error)}", fix) from None
 
 
 def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False) -> str:
@@ -46,11 +83,11 @@ def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder:
 
 def read_bytes(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False) -> bytes:
     """The bytes of a file, as :func:`read_text`."""
-    with open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file:
-        try:
-            return file.read(most_bytes)
-        except OSError as error:
-            raise TierwiseError(f"{path}: {error.strerror}", fix) from error
+    with (
+        open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file,
+        os_errors(path, fix),
+    ):
+        return file.read(most_bytes)
 
 
 def read_lines(path: Path, fix: str, *, most_bytes: int, in_folder: bool = False) -> Iterator[bytes]:
@@ -61,10 +98,8 @@ def read_lines(path: Path, fix: str, *, most_bytes: int, in_folder: bool = False
     """
     with open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file:
         while True:
-            try:
+            with os_errors(path, fix):
                 line = file.readline(_MOST_BYTES)
-            except OSError as error:
-                raise TierwiseError(f"{path}: {error.strerror}", fix) from error
             if len(line) == _MOST_BYTES:
                 raise TierwiseError(f"{path}: a line has more than {_MOST_BYTES} bytes", fix)
             if not line.endswith(b"\n"):

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.input_files import DATA, parse_toml, read_text, validation_errors
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "model_error.toml"
@@ -66,7 +65,7 @@ class CalibratedError(Record):
 class ModelError(Record):
     """All errors that were calibrated; none before the first validation."""
 
-    errors: list[CalibratedError] = []  # noqa: RUF012  (pydantic copies defaults)
+    errors: list[CalibratedError] = []
 
     @classmethod
     def read(cls, file: Path | None = None) -> ModelError:
@@ -79,11 +78,8 @@ class ModelError(Record):
             file = own_file() if own_file().exists() else SHIPPED
         if not file.exists():
             return cls()
-        try:
+        with validation_errors(file, _FIX):
             return cls.model_validate(parse_toml(read_text(file, _FIX), str(file)))
-        except ValidationError as error:
-            first = str(error).splitlines()[0]
-            raise TierwiseError(f"{file}: {first}", _FIX) from None
 
     def find(self, engine: str, path: str, what: What) -> CalibratedError | None:
         """The calibrated error of exactly this engine and path, if there is one."""

@@ -1,7 +1,5 @@
 """Answers: figures with intervals, or a refusal with its reason."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from tierwise.model.placement import Role

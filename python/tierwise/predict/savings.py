@@ -36,9 +36,9 @@ class Saving(Record):
 class Savings(Record):
     """Possible savings, greatest first, and ``all`` at the end; or the reason why they are unknown."""
 
-    rows: list[Saving] = []  # noqa: RUF012  (pydantic copies defaults)
+    rows: list[Saving] = []
     refused: str | None = None
-    warnings: list[str] = []  # noqa: RUF012
+    warnings: list[str] = []
     unit: str = "transactions"
     """What the demands are of: ``transactions`` or ``requests``."""
     demands: Demands | None = None

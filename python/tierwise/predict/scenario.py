@@ -9,8 +9,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from tierwise.device_models.instances import Instance
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import first_problem
 from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
-from tierwise.model.strict_model import first_problem
 from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
 
@@ -25,7 +25,7 @@ class Scenario(Record):
     Fields that are not given are as recorded.
     """
 
-    placement: dict[str, str] = {}  # noqa: RUF012  (pydantic copies defaults)
+    placement: dict[str, str] = {}
     """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
     Roles on the same name share one device. Also a table or an index, such as ``public.orders``, see
     :meth:`tierwise.recording.relations.Relations.matching`; all that a scenario names go to one device."""
@@ -49,11 +49,11 @@ class Scenario(Record):
     instance: Instance | None = None
     """The machine: its limits hold for all its network volumes together, and it has cores and memory of its
     own; see :mod:`tierwise.predict.machine`."""
-    recorded_volumes: list[Role] = []  # noqa: RUF012  (pydantic copies defaults)
+    recorded_volumes: list[Role] = []
     """Roles whose recorded device is a network volume, by what the user says of it."""
-    set_by_instance: list[Literal["cores", "memory_bytes"]] = []  # noqa: RUF012  (pydantic copies defaults)
+    set_by_instance: list[Literal["cores", "memory_bytes"]] = []
     """Fields whose values follow from ``instance``."""
-    set_by_growth: list[Literal["memory_bytes", "rate_per_s"]] = []  # noqa: RUF012  (pydantic copies defaults)
+    set_by_growth: list[Literal["memory_bytes", "rate_per_s"]] = []
     """Fields whose values follow from ``growth``."""
     emulated: bool = False
     """Whether the answer is for disks that tierwise emulates live, which answer no faster than their path."""

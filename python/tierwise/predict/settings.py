@@ -58,11 +58,11 @@ class Setting(Record):
     """In small letters; empty for a range."""
     range: tuple[int, int] | None = None
     """Least and greatest number."""
-    advised: list[str] = []  # noqa: RUF012  (pydantic copies defaults)
+    advised: list[str] = []
     """Numbers of the range that an advice tries."""
-    already: list[str] = []  # noqa: RUF012
+    already: list[str] = []
     """Recorded values with which commits already do as little, in small letters."""
-    requires: dict[str, str] = {}  # noqa: RUF012
+    requires: dict[str, str] = {}
     """Recorded settings without which it means something else."""
     effect: Effect
     """``unflushed``: commits do not wait for the log. ``unflushed_written``: they write it, and do not wait

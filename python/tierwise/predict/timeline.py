@@ -50,11 +50,11 @@ class Moment(Record):
     """Client sessions."""
     log_wait_share: float | None = None
     """Share of the sessions' time that went to the log: its device, and others' flushes."""
-    busy: dict[Role, float] = {}  # noqa: RUF012  (pydantic copies defaults)
+    busy: dict[Role, float] = {}
     """Share of the time in which at least one request of the role was at its device."""
     without: str = ""
     """Why there is no rate; empty if there is one."""
-    warnings: list[str] = []  # noqa: RUF012
+    warnings: list[str] = []
     """Of the recording."""
 
 

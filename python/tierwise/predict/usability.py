@@ -64,7 +64,7 @@ class UsabilityFields(Record):
 class Usability(Record):
     """Whether a recording is usable, with its problems."""
 
-    remarks: list[Remark] = []  # noqa: RUF012  (pydantic copies defaults)
+    remarks: list[Remark] = []
     source: Literal["recording", "observation"] = "recording"
 
     @property

@@ -1,7 +1,5 @@
 """Requests of each role as a load generator describes them: sizes, randomness, depth, syncs."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from tierwise.model.placement import Role

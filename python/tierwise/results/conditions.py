@@ -7,8 +7,6 @@ from typing import Literal
 from tierwise.model.placement import Role
 from tierwise.results.measurements import Record, RoleIo
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 
 class WarmFile(Record):
     """A file whose pages stayed in the page cache: locked, dirty or mapped by another process."""
@@ -46,9 +44,6 @@ class ColdStart(Record):
             for file in self.warm
         ]
         return [*busy, *stayed]
-
-
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
 
 class DeadlineOverrun(Record):

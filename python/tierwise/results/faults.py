@@ -14,7 +14,7 @@ class IntegrityCheck(Record):
     """The engine's own check of its files; no problem means that it passed."""
 
     name: str
-    problems: list[str] = []  # noqa: RUF012  (a pydantic model copies its defaults)
+    problems: list[str] = []
 
 
 class PowerCut(Record):

@@ -10,10 +10,9 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_json, read_lines, read_text
+from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.input_files import first_problem, parse_json, read_lines, read_text
 from tierwise.model.output_files import append_line, open_file, require_own_directory
-from tierwise.model.strict_model import first_problem
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 
@@ -78,10 +77,8 @@ def append_record(path: Path, record: Record, *, brief: bool = False) -> None:
     Raises:
         TierwiseError: if the file cannot be written; records before this one stay.
     """
-    try:
+    with os_errors(path, "make room, then run it again"):
         append_line(path, record.model_dump_json(exclude_defaults=brief).encode())
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "make room, then run it again") from error
 
 
 def replace_results(path: Path, results: Iterable[RunResult]) -> None:
@@ -91,14 +88,12 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
         TierwiseError: if it cannot be written; the old one stays.
     """
     draft = path.with_suffix(".draft")
-    try:
+    with os_errors(path, "make room, then resume the study again"):
         with open_file(draft, "replace") as file:
             file.writelines(result.model_dump_json().encode() + b"\n" for result in results)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "make room, then resume the study again") from error
 
 
 def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:

@@ -32,9 +32,6 @@ from tierwise.results.measurements import (
     WaitProfile,
 )
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
-
 SCHEMA_VERSION: Final = 3
 """Raised by one whenever a field changes its name, its unit or its meaning."""
 

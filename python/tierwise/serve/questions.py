@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.strict_model import STRICT
+from tierwise.model.input_files import STRICT
 from tierwise.predict import RECORDED, Predictor, Scenario, growth
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES

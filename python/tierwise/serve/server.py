@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import os_errors
 from tierwise.serve.app import application
 from tierwise.serve.recordings import ServedRecordings
 from tierwise.serve.simulator import Simulator
@@ -111,17 +111,12 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         TierwiseError: an address that is not this machine's, or a port in use.
     """
-    try:
+    with os_errors(f"--host {host} --port {port}", "give an address of this machine and a free port"):
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen()
-    except OSError as error:
-        raise TierwiseError(
-            f"--host {host} --port {port}: {error.strerror}",
-            "give an address of this machine and a free port",
-        ) from error
     return listening
 
 

@@ -15,7 +15,7 @@ from support.paths import RECORDINGS
 from tierwise.device_models import profiles
 from tierwise.host import users
 from tierwise.host.clean import clean
-from tierwise.host.home import open_log
+from tierwise.host.processes import open_log
 from tierwise.lab.studies import study
 from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError

@@ -19,26 +19,24 @@ from tierwise.host.disk import partitions as disk_place
 from tierwise.host.disk.attainable import attainable_rates, measure_path_us, paced_path_us
 from tierwise.host.disk.config import (
     WHOLE,
-    Partition,
-    Transport,
-    checked_partitions,
-    mount_points,
-    require_unused,
-    write,
-)
-from tierwise.host.disk.faults import (
     CutReport,
     Faults,
+    Partition,
     Precondition,
+    Transport,
+    checked_partitions,
     fail,
+    mount_points,
     require_possible,
+    require_unused,
     slow,
     unreadable,
+    write,
 )
 from tierwise.host.disk.server import await_socket, send_command, spawn
 from tierwise.host.disk.stats import DiskStats, from_answer
 from tierwise.host.disk.teardown import control_socket, home_of, take_down
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.output_files import own_folder
 
 __all__ = [
@@ -299,10 +297,8 @@ class EmulatedDisk:
         missing = sorted(path for path in wanted if not path.exists())
         self.entry = self.entry.update(made=[str(path) for path in missing])
         for path in (*missing, *self.mounts.values()):
-            try:
+            with os_errors(path, "name another mount point"):
                 own_folder(path, 0o755)
-            except OSError as error:
-                raise TierwiseError(f"{path}: {error.strerror}", "name another mount point") from error
 
 
 def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:

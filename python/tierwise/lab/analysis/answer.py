@@ -1,7 +1,5 @@
 """Computes the answer from results: what to move first, its gain, and its certainty. Pure."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -14,9 +14,6 @@ from tierwise.predict import Estimate
 from tierwise.report import numbers
 from tierwise.results import Record, RunResult
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
-
 Runs = Mapping[str, Sequence[RunResult]]
 """Study -> its runs."""
 

@@ -39,9 +39,6 @@ class Facts:
         return [row for row in self.rows if not row.is_baseline]
 
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
-
 _MOST_CLAUSES = 3
 _WAITS: list[tuple[str, tuple[WaitClass, ...]]] = [
     ("waiting for the log", ("log_sync", "log_lock")),

@@ -14,7 +14,7 @@ import psutil
 
 from tierwise.host import ledger, page_cache, processes, programs, users
 from tierwise.host.cpu import tree_cpu_s
-from tierwise.host.home import Home
+from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser
 from tierwise.lab.engines import commits
 from tierwise.lab.engines.base import Engine

@@ -1,7 +1,5 @@
 """Prediction error: pairs of predicted and measured rates, and their summary."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """The result of one slot of a validation: a row, stored as one line of the file that judging reads."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import os

@@ -1,7 +1,5 @@
 """The specification of a validation: cases, devices and placements to record, to predict and to measure."""
 
-# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
-
 from __future__ import annotations
 
 import hashlib

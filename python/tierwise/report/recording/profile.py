@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tierwise.model.device_chain import in_words
 from tierwise.predict.savings import Savings
 from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown
+from tierwise.recording.recording import in_words
 from tierwise.report import numbers
 from tierwise.report.charts.profile import described_profile, profile_chart
 from tierwise.report.document import Block, Chart, Page, Section, Text, Tone, texts

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.host import interpreter, processes, programs
-from tierwise.host.home import Home
+from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 

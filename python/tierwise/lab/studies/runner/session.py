@@ -21,7 +21,7 @@ from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.run import execute
 from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, values
 from tierwise.model import lock
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.extras import require
 from tierwise.model.names import path_in
@@ -183,14 +183,10 @@ def check_settings(study: Study) -> None:
 
 def _require_writable(directory: Path) -> None:
     """Check before measuring that recordings can be written there."""
-    try:
+    with os_errors(f"--record: {directory}", "name one that you may write"):
         own_folder(directory)
         with tempfile.TemporaryFile(dir=directory):
             pass
-    except OSError as error:
-        raise TierwiseError(
-            f"--record: {directory}: {error.strerror}", "name one that you may write"
-        ) from error
 
 
 def set_failed_aside(directory: Path) -> None:
@@ -238,17 +234,13 @@ def results_in(directory: Path) -> list[RunResult]:
 
 def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
     directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
-    try:
+    with os_errors(directory, "give --output a directory that you may write"):
         own_folder(directory.parent)
         new_folder(directory)
         write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
         latest = directory.parent / LATEST
         latest.unlink(missing_ok=True)
         latest.symlink_to(directory.name)
-    except OSError as error:
-        raise TierwiseError(
-            f"{directory}: {error.strerror}", "give --output a directory that you may write"
-        ) from error
     return directory
 
 

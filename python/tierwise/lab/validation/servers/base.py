@@ -14,8 +14,8 @@ from pathlib import Path
 from tierwise.capture import Target
 from tierwise.capture.sql_session import Dsn
 from tierwise.host import mounts, processes, programs
-from tierwise.host.home import Home
 from tierwise.host.interpreter import Command
+from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser, ids, require_reachable, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
