@@ -13,7 +13,6 @@ from tierwise.advise.moves import Move
 from tierwise.advise.option import Option
 from tierwise.advise.search import LeftOut
 from tierwise.advise.terms import Terms
-from tierwise.advise.verification import Verification, verify
 
 __all__ = [
     "Advice",
@@ -28,9 +27,7 @@ __all__ = [
     "Move",
     "Option",
     "Terms",
-    "Verification",
     "Wear",
     "advise",
     "advise_day",
-    "verify",
 ]

@@ -13,9 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, Verification, advise_day
-from tierwise.advise import verify as verify_forecast
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
 from tierwise.advise.terms import parse_recorded_on
+from tierwise.advise.verification import Verification
+from tierwise.advise.verification import verify as verify_forecast
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.instances import find_instance
 from tierwise.device_models.prices import YEARS

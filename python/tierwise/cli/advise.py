@@ -11,7 +11,6 @@ import typer
 from tierwise.advise import Advice, AdviceOptions, Terms
 from tierwise.cli.advise_day import show_day_advice
 from tierwise.cli.advise_emit import Emit, check_emit, emit_change
-from tierwise.cli.advise_tables import show_table_advice
 from tierwise.cli.options import (
     Budget,
     Devices,
@@ -43,7 +42,6 @@ from tierwise.model.extras import require
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
 from tierwise.recording import Day
-from tierwise.report.advice import advice_page, subject
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day import day_advice_section
@@ -121,6 +119,8 @@ def advise(
         }
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
+        from tierwise.cli.advise_tables import show_table_advice
+
         show_table_advice(recording, devices, capacity, names, terms, seeds=seeds, fresh=fresh, format=format)
         return
     if capacity is not None:
@@ -159,6 +159,8 @@ def advise(
             if emit is not None:
                 emit_change(emit, advice, terms, recording, emitted)
         if output is not None:
+            from tierwise.report.advice import advice_page, subject
+
             predictor = opened[recording]
             with simulations(predictor, progress_console(to_stderr=True)):
                 surveyed = subject(predictor, advice, terms, recording, fresh, names)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tierwise.advise import Advice, Terms
 from tierwise.cli.output import write_file
 from tierwise.cli.printing import echo
 from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.recording import Day, Observation, open_source
-from tierwise.recording.role_requests import role_requests
-from tierwise.report.change import Change, change_of, cluster_patch, fio_jobs, playbook, volumes
+
+if TYPE_CHECKING:
+    from tierwise.report.change import Change
 
 
 class Emit(StrEnum):
@@ -46,6 +48,8 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
     if not advice.usable:
         reason = next(remark.reason for remark in advice.remarks if remark.blocks)
         raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
+    from tierwise.report.change import change_of  # only an advice with --emit needs it
+
     change = change_of(advice, terms.room)
     if change is None:
         echo("The advice is to leave every file where it is; there is nothing to emit.", err=True)
@@ -58,6 +62,9 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
 
 
 def _text(emit: Emit, change: Change, recording: Path) -> str:
+    from tierwise.recording.role_requests import role_requests
+    from tierwise.report.change import cluster_patch, fio_jobs, playbook, volumes
+
     match emit:
         case Emit.CNPG:
             return cluster_patch(change)

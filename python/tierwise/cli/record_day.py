@@ -8,8 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tierwise.capture import BurstCost, DayPlan, DayRecorder, Taken, Target
+from tierwise.capture.day import DayRecorder
+from tierwise.capture.schedule import BurstCost, DayPlan, Taken
 from tierwise.capture.sql_session import Dsn
+from tierwise.capture.target import Target
 from tierwise.cli import printing
 from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, show

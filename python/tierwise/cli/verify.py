@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.advise import verify as verify_forecast
+from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli.output import Format, FormatOption, show
 from tierwise.model.placement import parse_place
 from tierwise.predict.predictor import SEEDS

@@ -10,7 +10,6 @@ from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import counting, growth, machine, settings, uncertainty
 from tierwise.predict.answer import Answers
-from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
@@ -137,6 +136,8 @@ class Predictor:
         """
         source = open_source(path)
         if isinstance(source, Observation):
+            from tierwise.predict.coarse import Coarse
+
             error = ModelError()  # what was calibrated is the error of replays
             replayer = Replayer(Coarse(source), fresh=fresh)
             return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=error, unit=unit)

@@ -11,7 +11,7 @@ import pytest
 from support import forked
 from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
-from tierwise.fleet import Results
+from tierwise.fleet.results import Results
 from tierwise.lab.studies import runner
 from tierwise.lab.studies.runner.session import _create
 from tierwise.lab.validation.rows import append_row

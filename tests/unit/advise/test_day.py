@@ -18,7 +18,7 @@ import tierwise as tw
 from support.paths import RECORDINGS
 from support.schemas import problems
 from tierwise.advise import Advice, LoadAdvice, advise, advise_day
-from tierwise.capture import BurstCost, DayPlan, Schedule, Taken
+from tierwise.capture.schedule import BurstCost, DayPlan, Schedule, Taken
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor

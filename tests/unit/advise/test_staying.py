@@ -13,7 +13,8 @@ from tierwise import _core
 from tierwise.advise import Advice, Goal, Terms, advise
 from tierwise.advise.decision import _remedy
 from tierwise.advise.option import MARGIN
-from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.fleet.catalogue import RecordingAt
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import CalibratedError, ModelError

@@ -10,7 +10,8 @@ import pytest
 
 from support.fake_replay import GB, FakeReplay, about
 from tierwise.advise import Terms, advise
-from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.fleet.catalogue import RecordingAt
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.lab import engines
 from tierwise.lab.engines import Engine
 from tierwise.lab.engines.duckdb.engine import DuckEngine

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from support.fake_replay import REQUESTS, FakeReplay, about
 from tierwise import _core
-from tierwise.advise import Verification, advise
-from tierwise.advise import verify as verify_forecast
+from tierwise.advise import advise
 from tierwise.advise.forecast import Forecast, choose, read_forecasts
+from tierwise.advise.verification import Verification
+from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario, resolve

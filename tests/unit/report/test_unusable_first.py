@@ -13,7 +13,8 @@ from support.fake_replay import FakeReplay, about
 from support.fleet_factory import advised, database, option
 from tierwise.advise import Terms, advise
 from tierwise.cli import app
-from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.fleet.catalogue import RecordingAt
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.capture import DEFAULT_DUTY, parse_duty
+from tierwise.capture.schedule import DEFAULT_DUTY, parse_duty
 from tierwise.cli.options import (
     DropCaches,
     Duration,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.fleet import FleetAdvice
-from tierwise.fleet.records import Curve
+from tierwise.fleet.records import Curve, FleetAdvice
 from tierwise.model.extras import alt
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers

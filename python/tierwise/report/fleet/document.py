@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.fleet import FleetAdvice, FleetDatabase
-from tierwise.fleet.records import FleetRemark
+from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
 from tierwise.model.units import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import (

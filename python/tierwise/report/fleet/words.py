@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.fleet import DatabaseMove, FleetAdvice, FleetSharing
+from tierwise.fleet.records import DatabaseMove, FleetAdvice, FleetSharing
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval
 from tierwise.model.units import SYMBOLS

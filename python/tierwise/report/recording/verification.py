@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tierwise.advise import Verification
 from tierwise.advise.differences import Difference, WorkChange
+from tierwise.advise.verification import Verification
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
 from tierwise.report.moves import ROLE_NAMES, join

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tierwise.capture import Target
 from tierwise.capture.sql_session import Dsn
+from tierwise.capture.target import Target
 from tierwise.host import mounts, processes, programs
 from tierwise.host.interpreter import Command
 from tierwise.host.programs import Home

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture import Target, of_pid
+from tierwise.capture.target import Target, of_pid
 from tierwise.lab.engines.documented import checked
 from tierwise.lab.engines.mariadb.binaries import installed
 from tierwise.lab.engines.mariadb.engine import MariadbEngine

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture import Target, of_pid
 from tierwise.capture.sql_session import Dsn
+from tierwise.capture.target import Target, of_pid
 from tierwise.lab.engines.documented import checked
 from tierwise.lab.engines.postgres.binaries import system
 from tierwise.lab.engines.postgres.engine import PostgresEngine
