@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise, advise_day
 from tierwise.advise.terms import parse_recorded_on
 from tierwise.advise.verification import Verification
 from tierwise.advise.verification import verify as verify_forecast
@@ -271,7 +271,7 @@ class RecordedRun:
             instances=[str(instance)] if isinstance(instance, (str, Path)) else instance,
             grow=grow,
         )
-        advice = replace(options, devices=list(devices)).advise(self._predictor, tables=tables)
+        advice = advise(self._predictor, replace(options, devices=list(devices)), tables=tables)
 
         def surveyed() -> Subject:
             if advice.instance:

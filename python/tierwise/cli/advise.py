@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tierwise.advise import Advice, AdviceOptions, Terms
+from tierwise.advise import advise as advised
 from tierwise.cli.advise_day import show_day_advice
 from tierwise.cli.advise_emit import Emit, check_emit, emit_change
 from tierwise.cli.options import (
@@ -138,7 +139,7 @@ def advise(
                 predictor.replayer.remember()  # the page needs the placements that the advice ranks
                 opened[path] = predictor
             with simulations(predictor, progress_console(to_stderr=True)):
-                return options.advise(predictor, tables=output is not None, named=names is not None)
+                return advised(predictor, options, tables=output is not None, named=names is not None)
 
         day: list[Block] = []
         if Day.is_at(recording):

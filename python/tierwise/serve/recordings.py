@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from tierwise.advise import AdviceOptions
+from tierwise.advise import AdviceOptions, advise
 from tierwise.predict import Predictor, resolve
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.replayer import Replayer
@@ -141,6 +141,6 @@ def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders:
         sliders: of the live part.
     """
     predictor.replayer.remember()  # the page needs the placements that the advice ranks
-    advice = options.advise(predictor)
+    advice = advise(predictor, options)
     live = {"ask": "ask", "most_seeds": MOST_SEEDS, "sliders": sliders}
     return advice_page(subject(predictor, advice, options.terms, path, options.fresh), live)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tierwise.advise import Goal, advise
+from tierwise.advise import AdviceOptions, Goal, advise
 from tierwise.capture.mysql import state_of
 from tierwise.capture.postgres import further_views
 from tierwise.cli import app
@@ -181,7 +181,7 @@ def test_what_waits_do_not_tell_is_refused(tmp_path: Path, scenario: Scenario, r
 
 def test_a_goal_for_a_latency_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="waits do not tell latencies"):
-        advise(opened(tmp_path), ["nvme-dc"], goal=Goal.parse("p99=5ms"))
+        advise(opened(tmp_path), AdviceOptions(["nvme-dc"], goal=Goal.parse("p99=5ms")))
 
 
 def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:
