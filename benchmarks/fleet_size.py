@@ -18,8 +18,8 @@ from itertools import accumulate
 
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.fleet.advice import best_moves
+from tierwise.fleet.catalogue import Weights
 from tierwise.fleet.options import DatabaseOptions, FleetOption
-from tierwise.fleet.weights import Weights
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, resolve
 

@@ -86,7 +86,6 @@ class Costs:
         written: Written | None = None,
         spaces: Mapping[Role, RoleSpace] | None = None,
     ) -> None:
-        """Store the sizes and the terms."""
         self.needed_bytes = needed_bytes
         self._terms = terms or Terms()
         self.volumes, self._idle = volumes, frozenset(idle)

@@ -64,8 +64,6 @@ class WorkChange(Record):
     """The same in the recording after."""
 
 
-__all__ = ["Difference", "RoleTimes", "WorkChange", "conditions", "misplaced", "work_changes"]
-
 _MEMORY_SHARE = 0.02
 """Share by which the same memory differs: kernels reserve different parts of it."""
 _OTHER_WORK = 1.25
@@ -239,7 +237,10 @@ def _change(what: Any, role: Role | None, before: float, now: float) -> WorkChan
 
 
 class After:
-    """The recording after, and its replays.
+    """The recording after a move, replayed under the conditions of the forecast.
+
+    A difference is undone by replaying the recording after with the forecast's condition instead of its own.
+    The share of the gap that this closes says how much the difference explains.
 
     Args:
         forecast: what was predicted.
@@ -247,7 +248,6 @@ class After:
     """
 
     def __init__(self, forecast: Forecast, predictor: Predictor) -> None:
-        """Replay nothing yet."""
         self.predictor, self.run = predictor, predictor.run
         self._forecast = forecast
         self._changes: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a placement's devices do with completed writes when the power goes, and what power cuts have shown."""
+"""What a placement's devices do when the power goes, and what studies of cuts and deaths have shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A placement with its prediction, its price and the wear of its devices."""
+"""A placement with its prediction, its price, the wear of its devices, and when files may fill them."""
 
 from __future__ import annotations
 

@@ -105,7 +105,6 @@ class ServersTalkedTo:
     """Servers that the processes of a command were connected to; looked for on a thread, ever less often."""
 
     def __init__(self, processes: Callable[[], list[int]]) -> None:
-        """Prepare; :meth:`look_until` looks."""
         self._processes = processes
         self.pids: set[int] = set()
         self.elsewhere = False

@@ -29,10 +29,9 @@ from tierwise.cli.progress import counted
 from tierwise.cluster.dask_executor import executor
 from tierwise.device_models.prices import YEARS
 from tierwise.fleet.advice import advise_fleet
-from tierwise.fleet.catalogue import catalogue
+from tierwise.fleet.catalogue import Weights, catalogue
 from tierwise.fleet.packing import ShareLimits
 from tierwise.fleet.results import Results
-from tierwise.fleet.weights import Weights
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
 from tierwise.report.fleet.document import fleet_document, fleet_page

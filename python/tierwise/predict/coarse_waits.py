@@ -1,4 +1,4 @@
-"""Waits of a transaction after a move, from its observed waits and the models of the devices."""
+"""Waits of a transaction after a move, from its observed waits and requests simulated on the devices."""
 
 from __future__ import annotations
 

@@ -24,26 +24,6 @@ SEEDS = 5
 """Runs of the simulator behind an interval."""
 
 
-def predict(
-    path: Path, scenarios: Sequence[Scenario], *, seeds: int = SEEDS, model_error: ModelError | None = None
-) -> list[Prediction]:
-    """Answer scenarios from a recording.
-
-    Args:
-        path: folder of the recording.
-        scenarios: what to change.
-        seeds: runs of the simulator for each scenario.
-        model_error: the calibrated error; if not given, the one measured here or else the shipped one.
-
-    Returns:
-        One answer for each scenario, in order; a refused one has its reason and no figures.
-
-    Raises:
-        TierwiseError: no recording, a damaged or newer one, or one without work in it.
-    """
-    return Predictor.open(path, seeds=seeds, model_error=model_error).predict(scenarios)
-
-
 class Predictor:
     """An opened recording, reproduced."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from tierwise.model.placement import Role
 from tierwise.predict.scenario import Scenario
+from tierwise.results.measurements import Foreign
 
 DEVICES = ("log_device", "log_queue", "read", "write")
 """Parts of the sessions' time that devices decide."""
@@ -34,11 +33,7 @@ def computing(shares: Mapping[str, float], demands: Demands) -> float:
     return time_share(shares, ("cpu", "runnable")) + client * shares.get("client", 0.0)
 
 
-class _Said(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class SimulatedLatency(_Said):
+class SimulatedLatency(Foreign):
     """Percentiles of the latency of transactions, in µs."""
 
     p50_us: float
@@ -51,7 +46,7 @@ class SimulatedLatency(_Said):
         return self.p50_us, self.p95_us, self.p99_us
 
 
-class SimulatedRoleIo(_Said):
+class SimulatedRoleIo(Foreign):
     """I/O of one role on its device in the counted time."""
 
     role: Role
@@ -63,7 +58,7 @@ class SimulatedRoleIo(_Said):
     busy_s: float
 
 
-class Outcome(_Said):
+class Outcome(Foreign):
     """One scenario under one seed."""
 
     elapsed_s: float
@@ -83,7 +78,7 @@ class Outcome(_Said):
     """Speed-ups over this one under other assumptions, which the intervals contain; of an observation."""
 
 
-class Observed(_Said):
+class Observed(Foreign):
     """Figures of the recording itself."""
 
     turns_per_s: float
@@ -100,7 +95,7 @@ class Observed(_Said):
     shares: dict[str, float] = {}
 
 
-class RecordedDevice(_Said):
+class RecordedDevice(Foreign):
     """A device of the recorded machine."""
 
     profile: str | None
@@ -108,7 +103,7 @@ class RecordedDevice(_Said):
     roles: list[Role]
 
 
-class Wait(_Said):
+class Wait(Foreign):
     """One wait of a transaction in the recording, in µs."""
 
     category: str
@@ -121,7 +116,7 @@ class Wait(_Said):
 _CPU_TIMES = ("client_cpu_us", "server_cpu_us", "flush_cpu_us")
 
 
-class Demands(_Said):
+class Demands(Foreign):
     """Demands and waits of a transaction in the recording, in µs, without the cost of recording."""
 
     think_us: float = 0.0
@@ -152,7 +147,7 @@ class Demands(_Said):
         return self.model_copy(update=times | {"waits": waits, "reads": reads})
 
 
-class PageCache(_Said):
+class PageCache(Foreign):
     """Memory that held pages of files, inferred from their reads."""
 
     likely_bytes: int = 0
@@ -164,7 +159,7 @@ class PageCache(_Said):
     """Whether the engine bypasses the page cache for its files."""
 
 
-class UnassignedFile(_Said):
+class UnassignedFile(Foreign):
     """A file without a role that the database flushes or waits for."""
 
     path: str
@@ -176,7 +171,7 @@ class UnassignedFile(_Said):
     """Whether it is written in order and flushed, as a log is."""
 
 
-class WorkSummary(_Said):
+class WorkSummary(Foreign):
     """Demands of the recorded run on its machine."""
 
     cores: int
@@ -221,7 +216,7 @@ class WorkSummary(_Said):
         return self.observed.transactions_per_s or None
 
 
-class Reproduced(_Said):
+class Reproduced(Foreign):
     """The recorded run replayed on its own machine."""
 
     outcomes: list[Outcome]

@@ -1,4 +1,4 @@
-"""Limits of a recording: scenarios refused, intervals widened, each with its reason.
+"""Limits of a recording, also of its memory: scenarios refused, intervals widened, each with its reason.
 
 Widths without a measurement are judgements and reported as such: they are round numbers, not findings.
 """

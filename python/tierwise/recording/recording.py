@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from tierwise import _core
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.extras import duckdb
@@ -24,12 +22,11 @@ from tierwise.model.placement import Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.recording.breakdown import Breakdown, ClientProgram, ForeignProgram, break_down, pooler_warning
 from tierwise.recording.relations import Relation, Relations, read_names, relations
+from tierwise.results.measurements import Foreign
 
 
-class ChainLink(BaseModel):
+class ChainLink(Foreign):
     """A file system or a device; the devices below it follow it, with a ``depth`` one higher."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
     depth: int
     """0 for the file system."""
@@ -104,11 +101,7 @@ _FOREIGN_CPU_SHARE = 0.05
 """Share of the processors used by other programs above which a recording has a warning."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class Machine(_Part):
+class Machine(Foreign):
     """The machine of the recorded run."""
 
     cores: int
@@ -119,14 +112,14 @@ class Machine(_Part):
     kernel: str
 
 
-class Burst(_Part):
+class Burst(Foreign):
     """A stretch of time in which every event was recorded."""
 
     start_ns: int
     end_ns: int
 
 
-class Device(_Part):
+class Device(Foreign):
     """A block device that held files of the database."""
 
     name: str
@@ -147,14 +140,14 @@ class Device(_Part):
     """The file system and the devices below it; empty in older recordings."""
 
 
-class Losses(_Part):
+class Losses(Foreign):
     """Number of events that were recorded, and of those that the kernel dropped."""
 
     recorded_events: int
     lost_events: int
 
 
-class Cost(_Part):
+class Cost(Foreign):
     """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval.
 
     ``cpu_ratio`` is the same of the processor time for a context switch; its low end is 0 if not known.
@@ -168,7 +161,7 @@ class Cost(_Part):
     cpu_ratio_high: float = 0.0
 
 
-class Check(_Part):
+class Check(Foreign):
     """One check that the recording made of itself."""
 
     name: str
@@ -176,7 +169,7 @@ class Check(_Part):
     detail: str
 
 
-class About(_Part):
+class About(Foreign):
     """Metadata of a recording: ``about.json``."""
 
     version: int

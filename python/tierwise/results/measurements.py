@@ -28,6 +28,12 @@ class Record(BaseModel):
         return type(self).model_validate({**dict(self), **fields})
 
 
+class Foreign(BaseModel):
+    """Base of what the compiled core, or a newer tierwise, writes: immutable; unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+
+
 class Counters(Record):
     """The engine's own counters, under the names that all engines share.
 

@@ -1,4 +1,4 @@
-"""The application: a list of recordings, a page each, and answers as a stream of lines."""
+"""The application: a list of recordings, a page each with its policy, and answers as a stream of lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ class LiveApp:
     """The handlers. Use :func:`application`."""
 
     def __init__(self, recordings: ServedRecordings, simulator: Simulator) -> None:
-        """Take what answers."""
         self._recordings, self._simulator = recordings, simulator
 
     async def index(self, request: Request) -> Response:

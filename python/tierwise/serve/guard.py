@@ -44,7 +44,6 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, token: str, host: str, admit: Admit = lambda _: None) -> None:
-        """Store the token and the names that a Host may have."""
         self._app, self._token, self._admit = app, token, admit
         self._names = {*_LOOPBACK, host.lower()}
         self._open = not is_loopback(host)

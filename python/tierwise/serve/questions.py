@@ -1,4 +1,4 @@
-"""A question as the page sends it: JSON -> client and scenario, or what is wrong with it."""
+"""The sliders of a live page, and its questions: JSON -> client and scenario, or what is wrong with it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ class RequestError(TierwiseError):
     """
 
     def __init__(self, status: int, message: str, fix: str) -> None:
-        """Keep the status."""
         super().__init__(message, fix)
         self.status = status
 

@@ -32,7 +32,6 @@ class Recent(OrderedDict[K, V]):
     """A mapping that forgets the entry used longest ago beyond ``most`` entries."""
 
     def __init__(self, most: int) -> None:
-        """An empty one."""
         super().__init__()
         self._most = most
 

@@ -1,4 +1,4 @@
-"""Runs the application on a socket until it is interrupted."""
+"""Runs the application on a socket until it is interrupted; limits connections without the token."""
 
 from __future__ import annotations
 
@@ -27,10 +27,14 @@ MOST = 128
 
 
 class Newcomers:
-    """The connections of one server that have not shown the token."""
+    """The connections of one server that have not shown the token: few, for a short time.
+
+    A connection is a newcomer until a request on it has the token. All users of a machine share the loopback
+    address, so that a limit for each address alone would let one of them keep the others out: of too many
+    newcomers, the one that has waited longest is closed.
+    """
 
     def __init__(self) -> None:
-        """There are none yet."""
         self._waiting: dict[Peer, tuple[asyncio.BaseTransport, asyncio.TimerHandle]] = {}
 
     def admit(self, peer: Peer) -> None:

@@ -55,7 +55,6 @@ class Simulator:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        """Start the threads."""
         self._changed = Condition()
         self._questions: dict[str, Question] = {}
         """By client, the one served longest ago first."""

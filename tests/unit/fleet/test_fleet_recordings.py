@@ -12,9 +12,8 @@ from support.fleet_factory import EXAMPLES, NVME, write_recordings
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.cluster import remote
 from tierwise.fleet.advice import advise_fleet
-from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, catalogue
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weights, catalogue
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
-from tierwise.fleet.weights import Weights
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.executor import Threads

@@ -1,4 +1,4 @@
-"""A request for an emulated disk: checked before anything is made, written for the disk's server."""
+"""A request for an emulated disk, with its faults: checked first, then written for its server."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ from tierwise.advise.option import MARGIN, is_told
 from tierwise.model.placement import Role
 from tierwise.model.units import SYMBOLS
 from tierwise.predict import RECORDED, Prediction, Predictor
-from tierwise.predict.ranking import placement_of
-from tierwise.predict.survey import Survey, survey
+from tierwise.predict.ranking import Survey, placement_of, survey
 
 
 @dataclass(frozen=True)
