@@ -4,10 +4,9 @@ Not here: simulation; advice asks ``predict``.
 """
 
 from tierwise.advise.advice import Advice, AdviceOptions, Caution, advise
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import Costs, Wear
 from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
 from tierwise.advise.decision import Decision
-from tierwise.advise.endurance import Wear
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
 from tierwise.advise.option import Option

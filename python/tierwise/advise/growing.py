@@ -15,8 +15,7 @@ from itertools import product
 from typing import Literal
 
 from tierwise.advise.alternatives import rent_difference
-from tierwise.advise.costs import Costs
-from tierwise.advise.endurance import lifetime_months, written_by_device
+from tierwise.advise.costs import Costs, lifetime_months, written_by_device
 from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance, larger

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tierwise.advise.costs import Costs, DeviceBill
-from tierwise.advise.endurance import Wear, predicted_writes, wear
+from tierwise.advise.costs import Costs, DeviceBill, Wear, predicted_writes, wear
 from tierwise.advise.space import RoleSpace
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, estimates, resolve

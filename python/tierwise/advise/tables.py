@@ -6,8 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tierwise.advise.costs import Costs, DeviceBill, UsedPrice, used_prices
-from tierwise.advise.endurance import Wear, wear
+from tierwise.advise.costs import Costs, DeviceBill, UsedPrice, Wear, used_prices, wear
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError

@@ -7,7 +7,7 @@ import pytest
 from support.every_placement import cost, everything, rate
 from support.fake_replay import REQUESTS, SERVICE_US, predictor
 from tierwise.advise import AdviceOptions, Goal, Terms, advise
-from tierwise.advise.endurance import SECONDS_PER_MONTH
+from tierwise.advise.costs import SECONDS_PER_MONTH
 from tierwise.advise.option import MARGIN
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from support.fake_replay import FakeReplay, about
 from tierwise.advise import AdviceOptions, Terms, advise
-from tierwise.advise.costs import Costs
-from tierwise.advise.endurance import SECONDS_PER_MONTH
+from tierwise.advise.costs import SECONDS_PER_MONTH, Costs
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices, bill_parts, cost_per_month
 from tierwise.model.placement import Role
