@@ -198,9 +198,7 @@ def with_placement(
         return list(moves)
     placed = asking(staying.scenario, placement)
     answers = predictor.predict([placed.changed(settings=[move.setting]) for move in moves])
-    return [
-        move.model_copy(update={"with_move": answer}) for move, answer in zip(moves, answers, strict=True)
-    ]
+    return [move.changed(with_move=answer) for move, answer in zip(moves, answers, strict=True)]
 
 
 def instead(

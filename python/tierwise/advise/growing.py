@@ -325,7 +325,7 @@ class _Search:
             else:
                 low = middle
         machine = self._machine_for(lambda instance: (instance.vcpus or 0) >= high)
-        return machine.model_copy(update={"cores": high})
+        return machine.changed(cores=high)
 
     def _machine_for(self, suffices: Callable[[Instance], bool]) -> GrowthAnswer:
         """The cheapest other machine that suffices."""

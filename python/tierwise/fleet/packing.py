@@ -361,7 +361,7 @@ def with_sharing(advice: FleetAdvice, terms: Terms, together: Together, limits: 
         if not left or _set_gain(databases, better) <= _set_gain(databases, chosen) + _LEAST_GAIN:
             break
         chosen = better
-    return advice.model_copy(update={"sharing": _record(advice, packing, chosen)})
+    return advice.changed(sharing=_record(advice, packing, chosen))
 
 
 def _join(packing: Packing, databases: Sequence[FleetDatabase], chosen: list[int], budget: float) -> None:

@@ -32,7 +32,7 @@ def notes(
         fresh: whether new devices are in their factory state.
     """
     recorded, answer = outcomes
-    run = run.model_copy(update={"clients": scenario.clients or run.clients})
+    run = run.changed(clients=scenario.clients or run.clients)
     texts = [growth.assumed(scenario, run, work)]
     if not work.from_waits:
         texts += [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
