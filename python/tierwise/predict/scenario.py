@@ -60,9 +60,10 @@ class Scenario(Record):
 
     @model_validator(mode="after")
     def _placement_is_known(self) -> Self:
-        for role, device in self.placement.items():
+        for role in self.placement:
             if not is_relation(role):
                 require_role(role)
+        for device in dict.fromkeys(self.placement.values()):
             if device != RECORDED:
                 resolve(device)
         if len({self.placement[name] for name in self.selected}) > 1:
