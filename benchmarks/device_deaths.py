@@ -20,9 +20,8 @@ from tierwise.advise.durability import DEATHS_FILE, DeathCounts, ShownDeaths
 from tierwise.lab import studies
 from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.analysis.conditions import facts_of
-from tierwise.lab.analysis.fault_words import death_sentence
-from tierwise.lab.analysis.faults import DeathRow, build_deaths
-from tierwise.lab.report.durability.document import death_table
+from tierwise.lab.analysis.faults import DeathRow, build_deaths, death_sentence
+from tierwise.lab.report.durability import death_table
 from tierwise.lab.report.study.document import benchmark_table
 from tierwise.report.render.text import to_markdown
 from tierwise.results import RunResult

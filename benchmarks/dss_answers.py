@@ -13,11 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import dss_expected as answers
 import duckdb
 
 from tierwise import _core
 from tierwise.lab.workloads import Workload
-from tierwise.lab.workloads.dss import answers
 from tierwise.lab.workloads.dss.parameters import QUERIES
 from tierwise.lab.workloads.program import Program
 

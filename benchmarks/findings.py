@@ -13,16 +13,18 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tierwise.lab.analysis.conditions import facts_of
-from tierwise.lab.analysis.findings import (
+from paper_findings import (
     Finding,
     JudgedFinding,
     Outcome,
     PredictedPaper,
     Runs,
     judge,
+    predicted_to_markdown,
+    to_markdown,
 )
-from tierwise.lab.report.papers.page import predicted_to_markdown, to_markdown
+
+from tierwise.lab.analysis.conditions import facts_of
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 

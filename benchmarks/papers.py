@@ -15,7 +15,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tierwise.lab.analysis.findings import PredictedPaper
+from paper_findings import PredictedPaper
+
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Prediction, Predictor, Scenario, estimates
 

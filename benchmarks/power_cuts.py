@@ -15,19 +15,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from skipped_fsync import ENGINE, EVERY, SETTINGS, planted
 
-from tierwise.advise.durability import SHOWN_FILE
+from tierwise.advise.durability import SHOWN_FILE, Shown, ShownCuts
 from tierwise.lab import engines, studies
 from tierwise.lab.analysis.conditions import facts_of
-from tierwise.lab.analysis.fault_words import headline, sentence
-from tierwise.lab.analysis.faults import CutRow, build_frontier, shown_of
-from tierwise.lab.report.charts.frontier import described_frontier, frontier_chart
-from tierwise.lab.report.durability.document import frontier_table
+from tierwise.lab.analysis.faults import CutRow, build_frontier, headline, sentence
+from tierwise.lab.report.durability import described_frontier, frontier_chart, frontier_table
 from tierwise.lab.studies.options import StudyOptions
 from tierwise.lab.studies.runner import fault_run, restrict_to_runnable
 from tierwise.lab.studies.study import at, plan_runs
@@ -169,6 +168,28 @@ def page(rows: list[CutRow], runs: list[RunResult], measured: dict[str, Any]) ->
     parts.append(f"## Conditions\n\n{facts}\n\nThe engines' own checks after each cut:\n\n{checks}\n")
     notes = "\n".join(f"- {note}" for note in studies.load(STUDY).notes)
     return "\n".join([*parts, f"## What was cut, and how\n\n{notes}\n"])
+
+
+def shown_of(rows: Sequence[CutRow], runs: Sequence[RunResult]) -> Shown:
+    """One entry for each row, with the profiles of its placement's devices."""
+    profiles = {
+        (run.engine.name, run.placement): [device.profile for device in run.devices if device.profile]
+        for run in runs
+    }
+    return Shown(
+        cuts=[
+            ShownCuts(
+                engine=row.engine,
+                profiles=profiles[row.engine, row.placement],
+                lies=row.lies,
+                durability=row.durability,
+                durable=row.durable,
+                cuts=row.cuts,
+                harmed=row.harmed,
+            )
+            for row in rows
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Clients, Limits
 from tierwise.lab.engines.postgres.engine import PostgresEngine
-from tierwise.lab.engines.postgres.session import CLIENT
+from tierwise.lab.engines.postgres.server import CLIENT
 from tierwise.lab.studies import parse
 from tierwise.lab.studies.runner.recorded import RunRecording, recording_target
 from tierwise.lab.studies.runner.storage import Storage, open_storage
@@ -97,4 +97,4 @@ def running(case: Case, log_at: Path | None = None) -> Iterator[tuple[PostgresEn
 
 def allow_observer(engine: PostgresEngine) -> None:
     """Give the clients' user the rights that an observation needs."""
-    engine._known_server().query(f"GRANT pg_monitor TO {CLIENT}")
+    engine._known_process().query(f"GRANT pg_monitor TO {CLIENT}")

@@ -6,7 +6,6 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from support.paths import TESTS
@@ -20,8 +19,7 @@ from tierwise.results.measurements import Counters, SpaceUse
 class ToyAdapter:
     """Statements are ``put KEY``, ``fail``, ``crash`` and ``wait SECONDS``."""
 
-    def __init__(self) -> None:
-        self.special: Mapping[str, Callable[..., object]] = {"count_threads": threading.active_count}
+    count_threads = staticmethod(threading.active_count)
 
     def open(self, opening: Opening) -> None:
         if "broken" in opening.settings:
@@ -34,7 +32,7 @@ class ToyAdapter:
     def driver(self) -> tuple[str, object]:
         return "python", self
 
-    def execute(self, role: Role, statement: str) -> None:
+    def execute(self, statement: str) -> None:
         word, _, argument = statement.partition(" ")
         if word == "put":
             self._kept.append(argument)

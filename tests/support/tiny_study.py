@@ -29,6 +29,33 @@ def tiny_study(own: Path, engine: str, workload: str, fields: str = "") -> Study
     return study.parse(text, "tiny.toml")
 
 
+HOSTED = """
+name = "hosted"
+question = "?"
+engines = ["sqlite"]
+workload = "{workload}"
+transactions = {transactions}
+repeats = {repeats}
+baseline = "one"
+[devices.own]
+path = "{path}"
+[devices.other]
+path = "{path}"
+[placements.one]
+default = "own"
+[placements.two]
+log = "other"
+default = "own"
+"""
+"""Two placements on directories, for a study on many hosts."""
+
+
+def hosted_study(path: Path, repeats: int, transactions: int = 300, workload: str = "single_commit") -> Study:
+    """The study :data:`HOSTED`."""
+    text = HOSTED.format(path=path, repeats=repeats, transactions=transactions, workload=workload)
+    return study.parse(text, "hosted.toml")
+
+
 class Watcher:
     """Remembers what the runner said."""
 

@@ -13,11 +13,9 @@ mod stations;
 pub use api::commit_settings::{CommitSettings, DelayOption, UnflushedCommits};
 pub use api::parallel::{Answer, replay, replay_all};
 pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_mode};
-pub use api::scenario::{
-    EmulatedPath, Instance, Latency, MissAssumption, Mode, Outcome, RoleIo, Scenario,
-};
+pub use api::scenario::{Instance, Latency, MissAssumption, Mode, Outcome, RoleIo, Scenario};
 pub use api::simulation_request::{
-    EmulationOptions, JointAnswer, JointRequest, PlacementTarget, RunLength, SimulationRequest,
+    JointAnswer, JointRequest, PlacementTarget, RunLength, SimulationRequest,
 };
 pub use api::summary::{
     Demands, DeviceSummary, LockSummary, ObservedSummary, Summary, WaitSummary,

@@ -152,6 +152,10 @@ pub struct Device {
     /// recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_us: Option<f64>,
+    /// By how much longer that path is with more requests outstanding: their number, ascending, and microseconds;
+    /// empty in older recordings, and for a device of which it was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path_added_us: Vec<(u32, f64)>,
     /// Whether the device has a volatile cache, so that a flush means work.
     pub write_cache: bool,
     /// The file system and all layers below it, each before the layer below; empty in older recordings.

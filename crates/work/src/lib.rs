@@ -24,8 +24,8 @@ pub use model::reuse::{ReadReuse, Reuse, ReuseCurve, Unobserved};
 pub(crate) use model::step::Place;
 pub use model::step::{Delay, Step};
 pub use model::work::{
-    CommitDelay, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu, RecordedDevice,
-    RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
+    CommitDelay, EmulatedPath, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu,
+    RecordedDevice, RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
 };
 pub use tierwise_recording::UserError;
 pub use timeline::cold_factor;

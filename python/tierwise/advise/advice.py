@@ -19,18 +19,16 @@ from tierwise.advise.alternatives import (
     setting_moves,
     with_placement,
 )
-from tierwise.advise.costs import Costs, UsedPrice, billing_notes, used_prices
+from tierwise.advise.costs import Costs, Terms, UsedPrice, billing_notes, recorded_profiles, used_prices
 from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, lost_at_stop
 from tierwise.advise.goal import Goal
 from tierwise.advise.growing import Growing, growing, parse_factor
 from tierwise.advise.moves import Move, Moves
 from tierwise.advise.option import Filling, Option, filling
-from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.tables import TableAdvice, tables_beside
-from tierwise.advise.terms import Terms
 from tierwise.device_models.instances import Instance, find_instances
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError

@@ -1,4 +1,4 @@
-"""Monthly cost of a placement: its new devices, less the rent of the recorded volumes that it empties.
+"""Terms of payment, wear, and the monthly cost of a placement: new devices, less the rent of emptied volumes.
 
 A drive that its writes wear out within its service life is bought again. The writes are those of the recorded
 load, at the recorded rate, unless others are given.
@@ -7,20 +7,215 @@ load, at the recorded rate, unless others are given.
 from __future__ import annotations
 
 import datetime
+import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Self
 
 from tierwise.advise.durability import ephemeral
-from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.space import RoleSpace, role_spaces
-from tierwise.advise.terms import Terms
-from tierwise.device_models.prices import BillPart, ListedPrice, bill_part, bill_parts, gib_for_speed
+from tierwise.device_models.prices import (
+    YEARS,
+    BillPart,
+    ListedPrice,
+    Prices,
+    bill_part,
+    bill_parts,
+    cost_per_month,
+    gib_for_speed,
+)
+from tierwise.device_models.profiles import texts
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Prediction, Predictor, resolve
+from tierwise.model.names import names_in
+from tierwise.model.placement import EVERYTHING, Role, parse_place
+from tierwise.model.units import SECTOR_BYTES
+from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.ranking import by_load
+from tierwise.recording import About
 from tierwise.results.measurements import Record
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_FACTOR = re.compile(r"\d+(?:\.\d+)?")
+_MOST_PERCENT = 10_000
+_MOST_YEARS = 50
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The conditions of payment.
+
+    Attributes:
+        prices: of all devices.
+        have: full names of the devices that are owned already, which cost nothing.
+        headroom: free space on each new device, as a share of its files.
+        growth: of the files until the end of the period, as a share; a device has to hold them then.
+        years: of service of a purchased device.
+        recorded_on: role, or ``all``, -> full name of the device that the recorded one is.
+        rebuildable: whether the database can be rebuilt, as a replica can: its files may be lost with a stop
+            of the machine.
+    """
+
+    prices: Prices = field(default_factory=Prices.read)
+    have: tuple[str, ...] = ()
+    headroom: float = 0.0
+    growth: float = 0.0
+    years: float = YEARS
+    recorded_on: Mapping[str, str] = field(default_factory=dict)
+    rebuildable: bool = False
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        have: str = "",
+        headroom: str = "",
+        growth: str = "",
+        years: float = YEARS,
+        prices: Path | None = None,
+        recorded_on: str = "",
+        rebuildable: bool = False,
+    ) -> Self:
+        """Read the terms as a user writes them, ``30%`` or ``log=io2,all=gp3``; an empty text is none of it.
+
+        Raises:
+            TierwiseError: naming the option, or the file of prices and its field.
+        """
+        if not 0 < years <= _MOST_YEARS:
+            raise TierwiseError(f"--years: {years:g} is not above 0 and at most {_MOST_YEARS}", "give 3 or 5")
+        return cls(
+            prices=Prices.read(prices),
+            have=tuple(dict.fromkeys(resolve(name).name for name in names_in(have))),
+            headroom=parse_share(headroom, "--headroom"),
+            growth=_growth(growth),
+            years=years,
+            recorded_on=parse_recorded_on(recorded_on),
+            rebuildable=rebuildable,
+        )
+
+    @property
+    def room(self) -> float:
+        """Size that a new device needs, as a multiple of the recorded files."""
+        return (1 + self.headroom) * (1 + self.growth)
+
+
+def parse_share(text: str, option: str) -> float:
+    """Read ``30%`` as 0.3; an empty text is 0.
+
+    Raises:
+        TierwiseError: anything else, naming the option.
+    """
+    if not text:
+        return 0.0
+    match = _PERCENT.fullmatch(text.strip())
+    if not match or float(match[1]) > _MOST_PERCENT:
+        raise TierwiseError(f"{option}: {text!r} is no percentage", "write for example 30%")
+    return float(match[1]) / 100
+
+
+def _growth(text: str) -> float:
+    """``50%``, or ``1.5`` as in ``tierwise predict``: a multiple of the recorded files."""
+    if not _FACTOR.fullmatch(text.strip()):
+        return parse_share(text, "--growth")
+    if not 1 <= (factor := float(text)) <= _MOST_PERCENT / 100:
+        raise TierwiseError(f"--growth: {text} is not from 1 to {_MOST_PERCENT // 100}", "write 1.5 or 50%")
+    return factor - 1
+
+
+def parse_recorded_on(text: str) -> dict[str, str]:
+    """Role, or ``all``, to the full name of its device, in ``gp3`` or ``log=io2,all=gp3``."""
+    if not text:
+        return {}
+    places = parse_place(text, "--recorded-on") if "=" in text else {EVERYTHING: text.strip()}
+    return {role: resolve(device).name for role, device in places.items()}
+
+
+_KEPT = {"/", "/boot", "/boot/efi", "/usr", "/var"}
+"""Mount points of the operating system: a volume with one of them is not given up."""
+
+
+@dataclass(frozen=True)
+class RecordedVolume:
+    """A rented volume that holds nothing but files of the database.
+
+    Attributes:
+        device: full name of its profile.
+        roles: of the files on it.
+        rent_per_month: what it costs now.
+    """
+
+    device: str
+    roles: frozenset[Role]
+    rent_per_month: float
+
+
+def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]:
+    """The rented volumes among the recorded devices.
+
+    What a device is, ``terms`` say, or the recording of an emulated one. Its size is that of the block
+    device; owned and purchased devices have no rent.
+
+    Raises:
+        TierwiseError: two names for one recorded device.
+    """
+    known = recorded_profiles(predictor.run)
+    volumes = []
+    for roles, size_bytes in _devices(predictor.about, predictor.work.footprints):
+        name = _name_of(roles, terms.recorded_on, known)
+        if name is None or name in terms.have:
+            continue
+        profile = resolve(name).profile
+        price = terms.prices.of(profile.member or profile)
+        rent = cost_per_month(profile, terms.prices, size_bytes, terms.years)
+        if price and price.rented and rent:
+            volumes.append(RecordedVolume(name, frozenset(roles), rent))
+    return volumes
+
+
+def recorded_profiles(run: RecordedRun) -> dict[Role, str]:
+    """Role -> full name of the emulated device it was recorded on, where that is a profile that ships."""
+    names = _names_by_summary()
+    return {role: names[summary] for role, summary in run.devices.items() if summary in names}
+
+
+@lru_cache
+def _names_by_summary() -> dict[str, str]:
+    """A recording has the text of a profile, and of its name only the summary."""
+    return {
+        summary: name for name, text in texts().items() if (summary := tomllib.loads(text).get("summary"))
+    }
+
+
+def _devices(about: About, footprints: Mapping[Role, int]) -> list[tuple[set[Role], int]]:
+    """Roles and bytes of each device that can be given up: of all partitions that share it."""
+    groups: dict[int, list[int]] = {}
+    for number, device in enumerate(about.devices):
+        groups.setdefault(device.shared, []).append(number)
+    devices = []
+    for numbers in groups.values():
+        parts = [about.devices[number] for number in numbers]
+        roles = {role for part in parts for role in part.roles if role in footprints}
+        if roles and not any(part.mount in _KEPT for part in parts):
+            devices.append((roles, sum(part.sectors for part in parts) * SECTOR_BYTES))
+    return devices
+
+
+def _name_of(
+    roles: Collection[Role], recorded_on: Mapping[str, str], known: Mapping[Role, str]
+) -> str | None:
+    """The name of the device of these roles; ``None`` if it has none."""
+    devices = {name for role in roles if (name := recorded_on.get(role, recorded_on.get(EVERYTHING)))}
+    names = devices or {known[role] for role in roles if role in known}
+    if len(devices) > 1:
+        raise TierwiseError(
+            f"--recorded-on: {', '.join(sorted(roles))} were recorded on one device, not on "
+            f"{' and '.join(sorted(devices))}",
+            "give these roles one device",
+        )
+    return min(names, default=None)
+
 
 SECONDS_PER_MONTH = 365.25 * 24 * 3600 / 12
 _TB = 1e12

@@ -1,4 +1,8 @@
-"""Finds how a recording after a move differs from the conditions of the forecast."""
+"""The recording after a move, replayed under the conditions of the forecast.
+
+A difference is undone by replaying the recording after with the forecast's condition instead of its own. The
+share of the gap that this closes says how much the difference explains.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a placement's devices do when the power goes, and what studies of cuts and deaths have shown."""
+"""What power cuts do to completed writes on each device, and what studies of cuts and deaths have shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tierwise.device_models.profiles import Profile
-from tierwise.model.input_files import DATA, read_text, validation_errors
+from tierwise.model.input_files import DATA, read_text, validated
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, resolve
 from tierwise.results.measurements import Record
@@ -177,8 +177,8 @@ def read_shown(file: Path, kind: type[ShownT]) -> ShownT:
     """
     if not file.exists():
         return kind()
-    with validation_errors(file, "install tierwise again"):
-        return kind.model_validate_json(read_text(file, "install tierwise again"))
+    fix = "install tierwise again"
+    return validated(kind, read_text(file, fix), str(file), fix)
 
 
 DEATHS_FILE = DATA / "device-deaths.json"

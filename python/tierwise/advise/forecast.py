@@ -1,4 +1,4 @@
-"""The predictions that a file holds, and the one of them that a move followed."""
+"""Reads the forecasts in the JSON of ``advise`` or ``predict``; the file may be a stranger's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_json, read_text
+from tierwise.model.input_files import first_problem, parse_json, read_text
 from tierwise.model.names import resolved
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.model.placement import Role
@@ -218,6 +218,5 @@ def _file_of(device: str) -> str:
 
 def _first_line(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return first_problem(error)
     return f"{type(error).__name__}: {error}"

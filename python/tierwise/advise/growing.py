@@ -15,9 +15,7 @@ from itertools import product
 from typing import Literal
 
 from tierwise.advise.alternatives import rent_difference
-from tierwise.advise.costs import Costs, lifetime_months, written_by_device
-from tierwise.advise.recorded_volumes import recorded_profiles
-from tierwise.advise.terms import Terms
+from tierwise.advise.costs import Costs, Terms, lifetime_months, recorded_profiles, written_by_device
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role

@@ -6,9 +6,8 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tierwise.advise.costs import Costs, DeviceBill, UsedPrice, Wear, used_prices, wear
+from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
 from tierwise.advise.option import MARGIN, is_told
-from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise, advise_day
-from tierwise.advise.terms import parse_recorded_on
+from tierwise.advise.costs import parse_recorded_on
 from tierwise.advise.verification import Verification
 from tierwise.advise.verification import verify as verify_forecast
 from tierwise.api.views import Rows, TableView, View
@@ -23,7 +23,6 @@ from tierwise.device_models.prices import YEARS
 from tierwise.host import interpreter, programs
 from tierwise.host.processes import Process
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import alt
 from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
@@ -37,7 +36,7 @@ from tierwise.recording.breakdown import Breakdown
 from tierwise.report.advice import Subject, advice_page, subject
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day import day_advice_document, day_document
-from tierwise.report.recording.prediction import prediction_document, ranking_document
+from tierwise.report.recording.prediction import answers_chart, prediction_document, ranking_document
 from tierwise.report.recording.profile import profile_document
 from tierwise.report.recording.recorded import observation_document
 from tierwise.report.recording.verification import verification_document
@@ -202,13 +201,8 @@ class RecordedRun:
         answers = self._predictor.predict([_scenario(place, machine) for place in places])
         base = self._predictor.as_recorded
         document = prediction_document(self._predictor.run, base, answers)
-
-        def chart() -> alt.LayerChart:
-            from tierwise.report.charts.prediction import answers_chart  # slow to import
-
-            return answers_chart(base, answers)
-
-        return Rows(answers, document, "prediction", [_row(answer) for answer in answers], chart)
+        rows = [_row(answer) for answer in answers]
+        return Rows(answers, document, "prediction", rows, lambda: answers_chart(base, answers))
 
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
         """Rank every placement over some devices, like ``tierwise predict --devices``."""

@@ -1,51 +1,156 @@
-"""``tierwise advise``: which recorded files to move first, with gain and cost."""
+"""``tierwise advise``, ``verify`` and ``serve``: what to move first, what came of it, and the page, live."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tierwise.advise import Advice, AdviceOptions, Terms
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
 from tierwise.advise import advise as advised
-from tierwise.cli.advise_day import show_day_advice
-from tierwise.cli.advise_emit import Emit, check_emit, emit_change
-from tierwise.cli.options import (
-    Budget,
-    Devices,
-    Fresh,
-    GoalText,
-    Grow,
-    Growth,
-    Have,
-    Headroom,
-    Instances,
-    MayLose,
-    Names,
-    PricesFile,
-    Rebuildable,
-    RecordedOn,
-    Scheduler,
-    TrustScheduler,
-    Workers,
-    Years,
-    progress_console,
-)
-from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.advise.tables import advise_tables
+from tierwise.cli import options as opt
+from tierwise.cli.output import Format, FormatOption, show, simulations, warn, write_file
 from tierwise.cli.printing import echo
-from tierwise.cli.progress import simulations
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.prices import YEARS
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.names import names_in
+from tierwise.model.placement import parse_place
+from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
-from tierwise.recording import Day
+from tierwise.predict.timeline import timeline_of
+from tierwise.predict.usability import usability
+from tierwise.recording import Day, Observation, open_source
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.day import day_advice_section
+from tierwise.report.recording.day import day_advice_document, day_advice_section
+from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.tables import tables_document
+
+if TYPE_CHECKING:
+    from tierwise.report.change import Change
+
+
+class Emit(StrEnum):
+    """Tool that an advice is written for."""
+
+    CNPG = "cnpg"
+    TERRAFORM = "terraform"
+    ANSIBLE = "ansible"
+    FIO = "fio"
+
+
+def check_emit(emit: Emit | None, recording: Path) -> None:
+    """Refuse a day, whose loads may have several advices.
+
+    Raises:
+        TierwiseError: the recording is a day.
+    """
+    if emit is not None and Day.is_at(recording):
+        raise TierwiseError(
+            f"--emit: {recording} is a day, which has an advice for each of its loads",
+            "name one of its recordings",
+        )
+
+
+def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, output: Path | None) -> None:
+    """Write what an advice changes, to standard output without a file; nothing where it changes nothing.
+
+    Raises:
+        FailedCheckError: the recording is not usable.
+        TierwiseError: the tool cannot make this change.
+    """
+    if not advice.usable:
+        reason = next(remark.reason for remark in advice.remarks if remark.blocks)
+        raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
+    from tierwise.report.change import change_of  # only an advice with --emit needs it
+
+    change = change_of(advice, terms.room)
+    if change is None:
+        echo("The advice is to leave every file where it is; there is nothing to emit.", err=True)
+        return
+    text = _text(emit, change, recording)
+    if output is None:
+        echo(text, nl=False)
+    else:
+        echo(f"{emit}: {write_file(output, text.encode())}", err=True)
+
+
+def _text(emit: Emit, change: Change, recording: Path) -> str:
+    from tierwise.recording.role_requests import role_requests
+    from tierwise.report.change import cluster_patch, fio_jobs, playbook, volumes
+
+    match emit:
+        case Emit.CNPG:
+            return cluster_patch(change)
+        case Emit.TERRAFORM:
+            return volumes(change)
+        case Emit.ANSIBLE:
+            return playbook(change)
+        case Emit.FIO:
+            source = open_source(recording)
+            if isinstance(source, Observation):
+                raise TierwiseError(
+                    "--emit fio: an observation has no requests", "record with tierwise record"
+                )
+            return fio_jobs(change, role_requests(source))
+
+
+def show_table_advice(
+    recording: Path,
+    devices: str,
+    capacity: str | None,
+    names: Path | None,
+    terms: Terms,
+    *,
+    seeds: int,
+    fresh: bool,
+    format: Format,
+) -> None:
+    """Print which tables and indexes of a recording to move to each of some devices.
+
+    Raises:
+        TierwiseError: no device; a day, or an observation; no names of tables.
+    """
+    named = names_in(devices)
+    if not named:
+        raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
+    if Day.is_at(recording):
+        raise TierwiseError(f"{recording}: a day holds several recordings", "name one of its folders")
+    size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
+    predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
+    with simulations(predictor, opt.progress_console(to_stderr=True)):
+        advice = advise_tables(predictor, named, terms, size_bytes)
+    judged = usability(predictor)
+    content = {
+        "recorded": predictor.run.model_dump(mode="json"),
+        "advice": advice.model_dump(mode="json"),
+        "usability": judged.fields.model_dump(),
+    }
+    document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
+    show(document, content, "table-advice", format)
+
+
+def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format) -> DayAdvice:
+    """Print the advice for each load of a day.
+
+    Args:
+        folder: of the day.
+        ask: gives the advice for one recording.
+        format: of the output.
+
+    Returns:
+        The advice for each load.
+    """
+    advised = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
+    show(day_advice_document(advised), {"day_advice": advised.model_dump(mode="json")}, "day-advice", format)
+    return advised
 
 
 class By(StrEnum):
@@ -57,31 +162,31 @@ class By(StrEnum):
 def advise(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote, also of a day")],
     *,
-    devices: Devices = "",
-    have: Have = "",
-    budget: Budget = None,
-    goal: GoalText = None,
-    may_lose: MayLose = None,
-    headroom: Headroom = "",
-    growth: Growth = "",
-    instance: Instances = None,
-    grow: Grow = None,
-    years: Years = YEARS,
-    prices: PricesFile = None,
-    recorded_on: RecordedOn = "",
-    rebuildable: Rebuildable = False,
+    devices: opt.Devices = "",
+    have: opt.Have = "",
+    budget: opt.Budget = None,
+    goal: opt.GoalText = None,
+    may_lose: opt.MayLose = None,
+    headroom: opt.Headroom = "",
+    growth: opt.Growth = "",
+    instance: opt.Instances = None,
+    grow: opt.Grow = None,
+    years: opt.Years = YEARS,
+    prices: opt.PricesFile = None,
+    recorded_on: opt.RecordedOn = "",
+    rebuildable: opt.Rebuildable = False,
     by: Annotated[
         By | None, typer.Option(help="table: which tables and indexes to move to each device")
     ] = None,
     capacity: Annotated[
         str | None, typer.Option(help="space for tables on the device, for example 100G; with --by table")
     ] = None,
-    names: Names = None,
-    fresh: Fresh = False,
+    names: opt.Names = None,
+    fresh: opt.Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
-    scheduler: Scheduler = None,
-    trust_scheduler: TrustScheduler = False,
-    workers: Workers = None,
+    scheduler: opt.Scheduler = None,
+    trust_scheduler: opt.TrustScheduler = False,
+    workers: opt.Workers = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -120,8 +225,6 @@ def advise(
         }
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
-        from tierwise.cli.advise_tables import show_table_advice
-
         show_table_advice(recording, devices, capacity, names, terms, seeds=seeds, fresh=fresh, format=format)
         return
     if capacity is not None:
@@ -138,7 +241,7 @@ def advise(
             if output is not None:
                 predictor.replayer.remember()  # the page needs the placements that the advice ranks
                 opened[path] = predictor
-            with simulations(predictor, progress_console(to_stderr=True)):
+            with simulations(predictor, opt.progress_console(to_stderr=True)):
                 return advised(predictor, options, tables=output is not None, named=names is not None)
 
         day: list[Block] = []
@@ -163,7 +266,88 @@ def advise(
             from tierwise.report.advice import advice_page, subject
 
             predictor = opened[recording]
-            with simulations(predictor, progress_console(to_stderr=True)):
+            with simulations(predictor, opt.progress_console(to_stderr=True)):
                 surveyed = subject(predictor, advice, terms, recording, fresh, names)
             page = write_file(output, advice_page(surveyed, day=day).encode())
             echo(f"page: {page}", err=format is not Format.TEXT)
+
+
+def verify(
+    forecast: Annotated[
+        Path, typer.Argument(metavar="ADVICE", help="file that advise or predict printed with --format json")
+    ],
+    recording: Annotated[
+        Path, typer.Argument(metavar="RECORDING-AFTER", help="recording taken after the move")
+    ],
+    *,
+    place: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=DEVICE,…",
+            help="the placement of ADVICE to verify; by default the one that fits the recorded devices, else "
+            "the recommended one",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each replay")] = SEEDS,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Compare a forecast with what came of it, and if they differ, say why.
+
+    Exit status 1 if a measured figure lies outside its interval.
+    """
+    from tierwise.advise.verification import verify as verify_forecast  # no other command needs them
+    from tierwise.report.recording.verification import verification_document
+
+    verification = verify_forecast(
+        forecast, recording, parse_place(place) if place is not None else None, seeds=seeds
+    )
+    show(
+        verification_document(verification),
+        {"verification": verification.model_dump(mode="json")},
+        "verification",
+        format,
+    )
+    if not verification.inside:
+        raise typer.Exit(1)
+
+
+def serve(
+    recordings: Annotated[list[Path], typer.Argument(help="folders that tierwise record wrote")],
+    *,
+    devices: opt.Devices = "",
+    have: opt.Have = "",
+    budget: opt.Budget = None,
+    goal: opt.GoalText = None,
+    headroom: opt.Headroom = "",
+    growth: opt.Growth = "",
+    years: opt.Years = YEARS,
+    prices: opt.PricesFile = None,
+    recorded_on: opt.RecordedOn = "",
+    fresh: opt.Fresh = False,
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
+) -> None:
+    """Serve the page of advise with sliders for clients, cores, memory, growth and arrival rate."""
+    require("serve", "serve")
+    from tierwise.serve.guard import is_loopback  # which import the extra
+    from tierwise.serve.recordings import ServedRecordings
+    from tierwise.serve.server import listen, serve
+    from tierwise.serve.simulator import Simulator
+
+    terms = Terms.parse(
+        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+    )
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
+    with listen(host, port) as listening:
+        if not is_loopback(host):
+            warn(
+                f"--host {host}: whoever reaches this machine and knows the address sees the recordings; "
+                "it travels unencrypted"
+            )
+        simulator = Simulator()
+        try:
+            server = serve(ServedRecordings(recordings, options, simulator), simulator, listening, host)
+            echo(server.url)
+            server.run()
+        finally:
+            simulator.close()

@@ -2,15 +2,162 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tierwise.cli import device_import, probe, simulate
-from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli.options import Duration, FixedSeed, OutputFile, duration_s, progress_console
+from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.printing import echo
 from tierwise.device_models import profiles, simulation
-from tierwise.report.devices import devices_document
-from tierwise.report.document import Block, Text
+from tierwise.device_models.profiles import Profile, import_drive
+from tierwise.device_models.simulation import Job, Simulation
+from tierwise.device_models.simulation import simulate as run_simulation
+from tierwise.host import clean
+from tierwise.model.extras import require
+from tierwise.model.numbers import NONE, grouped
+from tierwise.model.units import parse_size_bytes
+from tierwise.probe import SWEEP, Options
+from tierwise.probe import probe as run_probe
+from tierwise.report.devices import devices_document, imported_document, probe_document
+from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.results.measurements import Latency
+
+
+def simulate(
+    device: Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")],
+    *,
+    requests: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file with op (R, W, F or D), lbn, sectors, and optionally think_ms or arrival_us"
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="access pattern: randread-4k, randwrite-8k-qd32, log-append-8k, mixed70-4k, …"),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**9, help="number of requests of the preset", show_default="100000"),
+    ] = None,
+    duration: Duration = None,
+    depth: Annotated[int | None, typer.Option(min=1, max=65_536, help="queue depth")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="requests arrive at arrival_us")] = False,
+    precondition: Annotated[
+        str,
+        typer.Option(help="state of the device: fresh, or after writes: sequential, random or random:SHARE"),
+    ] = "fresh",
+    seed: FixedSeed = 0,
+    times: Annotated[Path | None, typer.Option(help="CSV file for the time of each request")] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Simulate a device with the requests of a file or of a preset, and say how long they take."""
+    profile = profiles.load(device)
+    job = Job(
+        requests=requests,
+        preset=preset,
+        count=count,
+        virtual_s=duration_s(duration, "--duration"),
+        depth=depth,
+        open=open_,
+        precondition=precondition,
+        seed=seed,
+        times=times,
+    )
+    simulation = run_simulation(profile, job)
+    show(_document(profile, simulation), simulation.model_dump(mode="json"), "simulation", format)
+
+
+def _document(device: Profile, simulation: Simulation) -> list[Block]:
+    """Number and service times by kind of request, then the overall figures."""
+    tenths = partial(grouped, decimals=1)
+    ops = table([""], ["count", "mean ms", "p50", "p95", "p99", "p99.9", "max", "per s", "MB/s"])
+    for name, op in simulation.ops.items():
+        ops.add(name, *_times(op), figure(op.per_second, grouped), figure(op.mb_per_s, tenths))
+    if len(simulation.ops) > 1:
+        ops.add("all", *_times(simulation), NONE, figure(simulation.mb_per_s, tenths))
+    totals = table(["figure", "value"], [])
+    for label, value in _figures(simulation):
+        totals.add(label, value)
+    return [Text(f"{device.name}: {device.summary}", Tone.HEADLINE), ops, totals]
+
+
+def _times(of: Latency) -> list[Cell]:
+    milliseconds = partial(grouped, decimals=3)
+    return [figure(of.count, grouped), *(figure(one_us / 1e3, milliseconds) for one_us in of.figures_us)]
+
+
+def _figures(simulation: Simulation) -> list[tuple[str, str]]:
+    amplification = simulation.write_amplification
+    figures = [
+        ("virtual time", f"{simulation.virtual_s:,.3f} s, {simulation.busy_share:.1%} of it busy"),
+        ("reads and writes", f"{simulation.iops:,.0f} per s"),
+        ("write amplification", NONE if amplification is None else f"{amplification:.3f}"),
+        ("erases", f"{simulation.erases:,}"),
+        ("simulated", f"{simulation.requests_per_cpu_s:,.0f} requests per CPU-second"),
+    ]
+    if simulation.compared is not None:
+        compared = simulation.compared
+        means = f"mean {compared.model_mean_us / 1e3:,.3f} ms for {compared.measured_mean_us / 1e3:,.3f} ms"
+        error = f"demerit {compared.demerit:.2%}, request by request {compared.each:.1%}"
+        figures.append(("against measured times", f"{means}, {error}"))
+    return figures
+
+
+def probe(
+    path: Annotated[Path, typer.Argument(help="directory on the device, or a block device with --destroy")],
+    *,
+    duration: Annotated[
+        str, typer.Option(metavar="TIME", help="time to measure; filling the file takes extra time")
+    ] = "60s",
+    size: Annotated[
+        str | None, typer.Option(help="size of the file, for example 4G; default 1G if there is room")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="repeats of each figure, interleaved")] = 5,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(help="further access pattern, for example mixed70-4k-qd16; may be repeated"),
+    ] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="also measure 4 KiB to 1 MiB at depths 1 to 64")
+    ] = False,
+    output: OutputFile = None,
+    destroy: Annotated[bool, typer.Option("--destroy", help="overwrite the block device PATH")] = False,
+    no_fill: Annotated[
+        bool, typer.Option("--no-fill", help="skip writing the block device before measuring")
+    ] = False,
+    engine: Annotated[
+        str | None, typer.Option(help="io_uring or threads; default: the best available")
+    ] = None,
+    seed: FixedSeed = 0,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Measure the device under PATH: rates, latencies, and whether a flush can be believed.
+
+    A file is made in PATH and removed again; no other is touched. -o writes a profile of the device.
+    """
+    require("lab", "device probe", ["numpy"])
+    clean.clean_before(warn)
+    options = Options(
+        seconds=duration_s(duration, "--duration") or 0.0,
+        size_bytes=None if size is None else parse_size_bytes(size, "--size"),
+        repeats=repeats,
+        extra=(*(pattern or ()), *(SWEEP if sweep else ())),
+        destroy=destroy,
+        fill=not no_fill,
+        fit=output is not None or format is Format.JSON,
+        engine=engine,
+        seed=seed,
+    )
+    with progress_console(to_stderr=True).status("looking", spinner="line") as status:
+        report = run_probe(path, options, status.update)
+    if output is not None and report.profile is not None:
+        echo(f"profile: {write_file(output, report.profile.encode())}", err=True)
+    show(probe_document(report), report.model_dump(mode="json"), "probe", format)
+
 
 app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and probe devices.")
 
@@ -41,6 +188,27 @@ def show_(
     show([*blocks, *devices_document(summaries)], content, "devices", format)
 
 
-app.command()(simulate.simulate)
-app.command("import")(device_import.import_)
-app.command("probe")(probe.probe)
+app.command()(simulate)
+
+
+@app.command("import")
+def import_(
+    geometry: Annotated[
+        Path, typer.Argument(help="JSON file with zones, mechanics, cache and overheads of a drive")
+    ],
+    seek: Annotated[Path, typer.Argument(help="CSV file with the columns distance_cylinders,seek_ms")],
+    output: OutputFile = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Make a profile from a measured drive's files; nothing is fitted to requests."""
+    drive = import_drive(geometry, seek)
+    if output is not None:
+        write_file(output, drive.text.encode())
+    elif format is Format.TEXT:
+        echo(drive.text, nl=False)
+        return
+    written = None if output is None else str(output)
+    show(imported_document(drive, written), drive.model_dump(mode="json"), "drive", format)
+
+
+app.command()(probe)

@@ -15,9 +15,9 @@ from tierwise.cli.printing import echo
 from tierwise.device_models import profiles
 from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import WHOLE, DiskStats, EmulatedDisk, Faults, Partition, all_disks
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_size_bytes
-from tierwise.report import numbers
 from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Cell, Text, Tone, figure, table
 
@@ -112,10 +112,7 @@ def cut(
 
 
 @app.command()
-def fail(
-    name: Name,
-    after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s",
-) -> None:
+def fail(name: Name, after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s") -> None:
     """Make a disk fail: every request gets an error until `disk down`."""
     times = _fault_times(after, "--after")
     EmulatedDisk.find(name).fail(**times)

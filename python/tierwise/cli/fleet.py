@@ -9,23 +9,9 @@ from typing import Annotated
 import typer
 
 from tierwise.advise import AdviceOptions, Terms
-from tierwise.cli.options import (
-    Devices,
-    FixedSeed,
-    Fresh,
-    Growth,
-    Headroom,
-    PricesFile,
-    RecordedOn,
-    Scheduler,
-    TrustScheduler,
-    Workers,
-    Years,
-    progress_console,
-)
-from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli import options as opt
+from tierwise.cli.output import Format, FormatOption, counted, show, write_file
 from tierwise.cli.printing import echo
-from tierwise.cli.progress import counted
 from tierwise.cluster.dask_executor import executor
 from tierwise.device_models.prices import YEARS
 from tierwise.fleet.advice import advise_fleet
@@ -34,7 +20,7 @@ from tierwise.fleet.packing import ShareLimits
 from tierwise.fleet.results import Results
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
-from tierwise.report.fleet.document import fleet_document, fleet_page
+from tierwise.report.fleet import fleet_document, fleet_page
 from tierwise.report.render import to_html_page
 
 app = typer.Typer(no_args_is_help=True, help="Advise on many databases under one budget.")
@@ -52,26 +38,25 @@ def advise(
         typer.Argument(help="folders that tierwise record wrote, globs such as 'recordings/*', or URIs"),
     ],
     *,
-    devices: Devices = "",
+    devices: opt.Devices = "",
     budget: Annotated[
         str | None,
         typer.Option("--budget", metavar="MONEY/month", help="most that all moves together may cost"),
     ] = None,
     weights: Annotated[
-        Path | None,
-        typer.Option("--weights", help="TOML file: importance, p99 and frozen of each database"),
+        Path | None, typer.Option("--weights", help="TOML file: importance, p99 and frozen of each database")
     ] = None,
-    headroom: Headroom = "",
-    growth: Growth = "",
-    years: Years = YEARS,
-    prices: PricesFile = None,
-    recorded_on: RecordedOn = "",
-    fresh: Fresh = False,
+    headroom: opt.Headroom = "",
+    growth: opt.Growth = "",
+    years: opt.Years = YEARS,
+    prices: opt.PricesFile = None,
+    recorded_on: opt.RecordedOn = "",
+    fresh: opt.Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
-    seed: FixedSeed = 0,
-    scheduler: Scheduler = None,
-    trust_scheduler: TrustScheduler = False,
-    workers: Workers = None,
+    seed: opt.FixedSeed = 0,
+    scheduler: opt.Scheduler = None,
+    trust_scheduler: opt.TrustScheduler = False,
+    workers: opt.Workers = None,
     results: Annotated[
         Path | None, typer.Option("--results", metavar="DIR", help="keep finished databases here, and resume")
     ] = None,
@@ -83,8 +68,7 @@ def advise(
         typer.Option("--share-loss", metavar="PERCENT", help="rate that a database may lose by sharing; 10%"),
     ] = "",
     share_most: Annotated[
-        int | None,
-        typer.Option("--share-most", min=2, max=64, help="most databases on one shared device; 4"),
+        int | None, typer.Option("--share-most", min=2, max=64, help="most databases on one shared device; 4")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write a page, fleet.html")] = None,
     format: FormatOption = Format.TEXT,
@@ -102,7 +86,7 @@ def advise(
     with ExitStack() as stack:
         kept = stack.enter_context(Results.opened(results)) if results else None
         engine = stack.enter_context(executor(scheduler, workers, trusted=trust_scheduler))
-        progress = stack.enter_context(counted("recordings", progress_console(to_stderr=True)))
+        progress = stack.enter_context(counted("recordings", opt.progress_console(to_stderr=True)))
         advice = advise_fleet(
             tasks,
             options,

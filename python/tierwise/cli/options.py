@@ -97,8 +97,7 @@ MayLose = Annotated[
     ),
 ]
 Headroom = Annotated[
-    str,
-    typer.Option("--headroom", metavar="PERCENT", help="free space on each new device, for example 30%"),
+    str, typer.Option("--headroom", metavar="PERCENT", help="free space on each new device, for example 30%")
 ]
 Growth = Annotated[
     str,
@@ -140,8 +139,7 @@ Instances = Annotated[
 Rebuildable = Annotated[
     bool,
     typer.Option(
-        "--rebuildable",
-        help="the database can be rebuilt, as a replica: a machine's stop may lose files",
+        "--rebuildable", help="the database can be rebuilt, as a replica: a machine's stop may lose files"
     ),
 ]
 Grow = Annotated[

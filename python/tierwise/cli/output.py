@@ -1,9 +1,10 @@
-"""Output of commands: text, JSON, CSV, Markdown, files."""
+"""Output of commands: text, JSON, CSV, Markdown, files, progress bars."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.measure import Measurement
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text as RichText
 
@@ -19,6 +21,7 @@ from tierwise.cli.options import SETTINGS
 from tierwise.model import output_files
 from tierwise.model.errors import os_errors
 from tierwise.model.output_files import SCHEMA_VERSION
+from tierwise.predict import Predictor
 from tierwise.report.document import Block, Document, Section, Text, Tone
 from tierwise.report.render import to_csv, to_markdown, to_rich
 
@@ -94,3 +97,20 @@ def write_file(path: Path, content: bytes) -> Path:
     with os_errors(path, "name a place that you may write to"):
         output_files.write_file(path, content)
     return path
+
+
+@contextmanager
+def simulations(predictor: Predictor, console: Console) -> Iterator[None]:
+    """Draw the remaining simulations of a ranking or an advice on a terminal; remove the bar at the end."""
+    with counted("simulating", console) as progress:
+        predictor.replayer.progress = progress
+        yield
+
+
+@contextmanager
+def counted(what: str, console: Console) -> Iterator[Callable[[int, int], None]]:
+    """Draw on a terminal how many of all are done, as the given function is told."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)

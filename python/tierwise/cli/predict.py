@@ -2,43 +2,108 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tierwise.advise.terms import parse_recorded_on
-from tierwise.cli.options import (
-    InstanceName,
-    Names,
-    Png,
-    RecordedOn,
-    Scheduler,
-    TrustScheduler,
-    Workers,
-    progress_console,
-)
-from tierwise.cli.output import Format, FormatOption, show, write_file
-from tierwise.cli.predict_joint import predict_joint
+from tierwise.advise.costs import parse_recorded_on
+from tierwise.cli import options as opt
+from tierwise.cli.output import Format, FormatOption, show, simulations, write_file
 from tierwise.cli.printing import echo
-from tierwise.cli.progress import simulations
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.names import names_in
+from tierwise.model.names import names_in, one_of, resolved
 from tierwise.model.placement import parse_place
 from tierwise.model.units import parse_size_bytes
-from tierwise.predict import Prediction, Predictor, Scenario, rank
+from tierwise.predict import Prediction, Predictor, Scenario, predict_together, rank
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.machine import network_volumes
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.usability import usability
+from tierwise.report.charts.look import to_png
 from tierwise.report.document import Document
 from tierwise.report.recording.decision_words import unusable_texts
-from tierwise.report.recording.prediction import prediction_document, ranking_document
-from tierwise.report.recording.prediction_words import usability_texts
+from tierwise.report.recording.prediction import (
+    answers_chart,
+    joint_document,
+    prediction_document,
+    ranking_document,
+    usability_texts,
+)
+
+_EXAMPLE = "write for example --place shop.log=nvme-dc#1,bank.log=nvme-dc#1"
+
+
+def predict_joint(
+    recordings: Sequence[Path],
+    places: Sequence[str],
+    refused: Sequence[str],
+    machine: Scenario,
+    *,
+    seeds: int,
+    fresh: bool,
+    format: Format,
+) -> None:
+    """Print what each database does while the others use the devices that they share.
+
+    Args:
+        recordings: folders, each the name of its database.
+        places: placements, each of all databases.
+        refused: options that were given and cannot be asked of several recordings.
+        machine: what holds for every database beside its placement.
+        seeds: simulation runs for each answer.
+        fresh: whether devices are in factory state.
+        format: of the output.
+    """
+    if refused:
+        raise TierwiseError(
+            f"{refused[0]} is for one recording, and {len(recordings)} are given",
+            "leave it out, or ask one by one",
+        )
+    names = _names(recordings)
+    if not places:
+        raise TierwiseError(f"{len(names)} recordings without --place share no device", _EXAMPLE)
+    asked = [_scenarios(text, list(names), machine) for text in places]
+    predictors = {name: Predictor.open(path, seeds=seeds, fresh=fresh) for name, path in names.items()}
+    answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
+    document = [block for answer in answers for block in joint_document(answer)]
+    content = [prediction.model_dump(mode="json") for answer in answers for prediction in answer]
+    show(document, {"predictions": content}, "joint-prediction", format)
+
+
+def _names(recordings: Sequence[Path]) -> dict[str, Path]:
+    """Name of each database, that of its folder."""
+    names: dict[str, Path] = {}
+    for path in recordings:
+        name = resolved(path).name
+        if name in names:
+            raise TierwiseError(
+                f"{names[name]} and {path} have one name, {name!r}",
+                "copy or link one folder under another name",
+            )
+        names[name] = path
+    return names
+
+
+def _scenarios(text: str, names: Sequence[str], machine: Scenario) -> dict[str, Scenario]:
+    """The scenario of each database from ``NAME.ROLE=DEVICE,…``."""
+    parts: dict[str, list[str]] = {name: [] for name in names}
+    for part in names_in(text):
+        database, dot, rest = part.partition("=")[0].strip().rpartition(".")
+        if not dot:
+            raise TierwiseError(f"--place: {part!r} names no database", _EXAMPLE)
+        if database not in parts:
+            raise TierwiseError(f"--place: no recording is named {database!r}", one_of(database, names))
+        parts[database].append(f"{rest}={part.partition('=')[2]}")
+    return {
+        name: machine.changed(placement=parse_place(",".join(own)) if own else {})
+        for name, own in parts.items()
+    }
 
 
 def predict(
@@ -99,24 +164,23 @@ def predict(
         ),
     ] = None,
     growth: Annotated[
-        float | None,
-        typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow"),
+        float | None, typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow")
     ] = None,
-    instance: InstanceName = None,
-    recorded_on: RecordedOn = "",
+    instance: opt.InstanceName = None,
+    recorded_on: opt.RecordedOn = "",
     emulated: Annotated[
         bool, typer.Option(help="predict emulated disks, which are no faster than their path")
     ] = False,
     unit: Annotated[str | None, typer.Option(help="unit of rates: transactions or requests")] = None,
-    names: Names = None,
+    names: opt.Names = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
     ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
-    scheduler: Scheduler = None,
-    trust_scheduler: TrustScheduler = False,
-    workers: Workers = None,
-    png: Png = None,
+    scheduler: opt.Scheduler = None,
+    trust_scheduler: opt.TrustScheduler = False,
+    workers: opt.Workers = None,
+    png: opt.Png = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Predict the recorded work on another machine, with intervals and warnings.
@@ -184,7 +248,7 @@ _Answered = tuple[list[Prediction], Document, dict[str, Any]]
 
 def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Answered:
     """Predictions of the best placements, then the ranking as a document and in fields."""
-    with simulations(predictor, progress_console(to_stderr=True)):
+    with simulations(predictor, opt.progress_console(to_stderr=True)):
         ranking = rank(predictor, devices, machine)
     document = ranking_document(predictor.run, predictor.as_recorded, ranking)
     return ranking.closer, document, {"ranking": ranking.model_dump(mode="json")}
@@ -199,8 +263,5 @@ def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: 
 
 
 def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
-    from tierwise.report.charts.look import to_png
-    from tierwise.report.charts.prediction import answers_chart  # slow to import
-
     chart = to_png(answers_chart(predictor.as_recorded, answers))
     echo(f"chart: {write_file(png, chart)}", err=True)

@@ -14,6 +14,7 @@ from tierwise.cli.output import Format, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.numbers import size
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.savings import Savings, savings, savings_by_relation
@@ -22,15 +23,13 @@ from tierwise.predict.usability import Usability, not_replayed, usability
 from tierwise.recording import Day, Observation, Recording, open_source
 from tierwise.recording.breakdown import Breakdown
 from tierwise.report.charts.look import to_png
-from tierwise.report.charts.profile import profile_chart
 from tierwise.report.document import Block, Text
-from tierwise.report.numbers import size
 from tierwise.report.recording.day import day_document, day_page
 from tierwise.report.recording.openmetrics import openmetrics
-from tierwise.report.recording.prediction_words import usability_texts
-from tierwise.report.recording.profile import profile_document, profile_page
+from tierwise.report.recording.prediction import usability_texts
+from tierwise.report.recording.profile import profile_chart, profile_document, profile_page
 from tierwise.report.recording.recorded import extent, observation_document
-from tierwise.report.recording.relations import relation_fields, relations_document
+from tierwise.report.recording.tables import relation_fields, relations_document
 from tierwise.report.render import to_html_page
 
 

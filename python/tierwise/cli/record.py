@@ -1,27 +1,101 @@
-"""``tierwise record``."""
+"""``tierwise record``: one recording, or a day of them."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from tierwise.capture import sql_session as data_sources
+from tierwise.capture.day import DayRecorder
 from tierwise.capture.record import Enough, record_command, record_running
-from tierwise.capture.schedule import DEFAULT_DUTY, DayPlan, Schedule, parse_duty
+from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
+from tierwise.cli import printing
 from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import complain
-from tierwise.cli.record_day import record_day
 from tierwise.host import clean
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.units import parse_duration_s
+from tierwise.predict.timeline import timeline_of
 from tierwise.predict.usability import usability_of
-from tierwise.recording import Recording
+from tierwise.recording import Day, Recording, remove_recording
+from tierwise.report.recording.day import day_document
 from tierwise.report.recording.recorded import Recorded, recorded_document
+
+
+def record_day(
+    pid: int,
+    find: Callable[[int], Target],
+    out: Path,
+    plan: DayPlan,
+    dsn: data_sources.Dsn | None,
+    format: Format,
+) -> None:
+    """Record by the plan, and print a line for each recording, gap and change of the schedule.
+
+    In another format than text, these lines go to stderr, and stdout gets the timeline of the day.
+
+    Raises:
+        TierwiseError: if the first recording cannot be taken.
+        FailedCheckError: if there is no recording in the end.
+    """
+    console = printing.console(stderr=format is not Format.TEXT)
+    with progress_console(to_stderr=True).status("attaching", spinner="line") as status:
+        day = DayRecorder(
+            pid,
+            find,
+            out,
+            plan,
+            progress=status.update,
+            note=lambda line: _print_line(console, line),
+            dsn=dsn,
+        )
+        try:
+            day.run()
+        finally:
+            if not any(out.iterdir()):
+                remove_recording(out)
+    if not day.taken:
+        raise FailedCheckError("nothing was recorded", "let it run until the first recording has ended")
+    for line in _summary(day.taken, day.elapsed_s):
+        _print_line(console, line)
+    if format is Format.TEXT:
+        printing.echo(f"day: {out}")
+        return
+    timeline = timeline_of(Day.open(out))
+    show(day_document(timeline), {"day": timeline.model_dump(mode="json")}, "day", format)
+
+
+def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
+    """Size and cost of a day, with the arithmetic of the cost."""
+    cost = BurstCost.of(taken)
+    recorded_share = sum(recording.recorded_s for recording in taken) / elapsed_s
+    cpu_share = sum(recording.cpu_s for recording in taken) / elapsed_s / (os.cpu_count() or 1)
+    size_bytes = sum(recording.size_bytes for recording in taken)
+    measured = sum(recording.rate_ratio is not None for recording in taken)
+    ends = (
+        f" (95 %: {100 * cost.low:.1f} to {100 * cost.high:.1f} %, {measured} recordings)"
+        if cost.low is not None and cost.high is not None
+        else f" (measured in {measured} of {len(taken)} recordings)"
+    )
+    return [
+        f"{len(taken)} recordings in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",
+        f"cost: {100 * recorded_share * cost.share:.2f} % of the day's throughput: bursts, "
+        f"{100 * recorded_share:.2f} % of the time, lost {100 * cost.share:.1f} % of the rate{ends}",
+        f"the recorder used {100 * cpu_share:.2f} % of the processors",
+    ]
+
+
+def _print_line(console: Console, line: str) -> None:
+    console.print(line, highlight=False, soft_wrap=True)
+
 
 Out = Annotated[Path, typer.Option("-o", "--output", help="new directory for the recording")]
 Pid = Annotated[int | None, typer.Option(help="PID of the server's first process; also in a container")]
@@ -49,8 +123,7 @@ Time = Annotated[
 Every = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME",
-        help="record a day: one short recording in each period, such as 10min, for --duration",
+        metavar="TIME", help="record a day: one short recording in each period, such as 10min, for --duration"
     ),
 ]
 Each = Annotated[
@@ -170,12 +243,7 @@ def _schedule(
 
 
 def _day(
-    duration: str | None,
-    every: str,
-    each: str | None,
-    duty: str | None,
-    burst: str | None,
-    limit_mb: int,
+    duration: str | None, every: str, each: str | None, duty: str | None, burst: str | None, limit_mb: int
 ) -> DayPlan:
     every_s = parse_duration_s(every, "--every")
     each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")

@@ -10,8 +10,8 @@ import typer
 from tierwise import recording
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.printing import echo
+from tierwise.model import numbers
 from tierwise.recording import ABOUT_FILE, About, Recording, clients_sentence
-from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.profile import device_lines

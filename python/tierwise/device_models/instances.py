@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tierwise.device_models.prices import Date
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_json, parse_toml, read_text, validation_errors
+from tierwise.model.input_files import DATA, first_problem, parse_json, parse_toml, read_text
 from tierwise.model.names import one_of
 from tierwise.results.measurements import Record
 
@@ -205,18 +205,16 @@ def _all_shipped() -> dict[str, Instance]:
 
 def _read(file: Path) -> list[Instance]:
     text = read_text(file, _READABLE)
-    with validation_errors(file, _FIX):
+    try:
         if file.suffix == ".json":
-            machines = [
-                machine.instance(file) for machine in _described(parse_json(text, str(file), _READABLE))
-            ]
-        else:
-            content = InstanceFile.model_validate(parse_toml(text, str(file)))
-            machines = [
-                Instance(name=name, currency=content.currency, **dict(figures))
-                for name, figures in content.instances.items()
-            ]
-    return machines
+            return [machine.instance(file) for machine in _described(parse_json(text, str(file), _READABLE))]
+        file_content = InstanceFile.model_validate(parse_toml(text, str(file)))
+        return [
+            Instance(name=name, currency=file_content.currency, **dict(figures))
+            for name, figures in file_content.instances.items()
+        ]
+    except ValidationError as error:
+        raise TierwiseError(f"{file}: {first_problem(error)}", _FIX) from None
 
 
 def _described(answer: Any) -> list[_InstanceType]:

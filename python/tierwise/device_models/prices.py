@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from tierwise.device_models.profiles import Profile, full_name, names
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, first_problem, parse_toml, read_text, validation_errors
+from tierwise.model.input_files import DATA, first_problem, parse_toml, read_text, validated
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "prices.toml"
@@ -240,8 +240,8 @@ def _own_price(profile: Profile) -> Price:
             "per_mib_per_s_month": given.get("usd_per_mb_per_s_month", 0.0) * _MB_PER_MIB,
             "included_mib_per_s": given.get("included_mb_per_s", 0.0) / _MB_PER_MIB,
         }
-    with validation_errors(f"{profile.file}: [price]", _FIX):
-        return Price.model_validate({name: value for name, value in changed.items() if value is not None})
+    known = {name: value for name, value in changed.items() if value is not None}
+    return validated(Price, known, f"{profile.file}: [price]", _FIX)
 
 
 def _times(value: float | None, factor: float) -> float | None:

@@ -26,7 +26,7 @@ from tierwise.cluster import remote
 from tierwise.cluster.remote import fingerprint
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.executor import Threads
-from tierwise.model.input_files import STRICT, parse_toml, read_text, validation_errors
+from tierwise.model.input_files import STRICT, parse_toml, read_text, validated
 from tierwise.model.names import did_you_mean, printable
 from tierwise.model.units import parse_duration_s
 from tierwise.results.measurements import Record
@@ -188,8 +188,7 @@ class Weights:
             TierwiseError: naming the file and the field that is not valid.
         """
         raw = parse_toml(read_text(file, "give a readable TOML file"), str(file))
-        with validation_errors(file, _WEIGHTS_FIX):
-            databases = WeightsFile.model_validate(raw).databases
+        databases = validated(WeightsFile, raw, str(file), _WEIGHTS_FIX).databases
         for name, weight in databases.items():
             if weight.p99 is not None:
                 parse_duration_s(weight.p99, f"{file}: databases.{name}.p99")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from tierwise.advise import Costs, Terms
-from tierwise.advise.terms import parse_share
+from tierwise.advise.costs import parse_share
 from tierwise.cluster.remote import opened
 from tierwise.device_models.profiles import Profile
 from tierwise.fleet.catalogue import RecordingAt

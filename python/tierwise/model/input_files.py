@@ -11,12 +11,11 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tierwise.model.errors import TierwiseError, os_errors
 
@@ -28,15 +27,8 @@ STRICT = ConfigDict(
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """Letters, digits and ``_``, not a digit first."""
 
-
-def first_problem(error: ValidationError) -> str:
-    """The first thing wrong with given data: the field's place, if it has one, and what is wrong with it."""
-    first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{field}: {message}" if field else message
-
-
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+_LONGEST_FIELD = 80
 _MOST_BYTES = 16 << 20
 _MOST_TOML = 1 << 20
 _MOST_FIGURE = 1e30
@@ -46,21 +38,35 @@ _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 """A key of more than 64 parts."""
 
 
-@contextmanager
-def validation_errors(where: object, fix: str) -> Iterator[None]:
-    """Turn the first thing wrong with given data into an error.
+def validated(
+    model: type[_ModelT], content: object, where: str, fix: str, *, strict: bool | None = None
+) -> _ModelT:
+    """Data that others wrote, as a model. A text is JSON.
 
     Args:
-        where: the file, for the message.
-        fix: what to do about it.
+        model: what it must be.
+        content: of a file, a request or an option.
+        where: file, line or option, for the message; may be empty.
+        fix: of the error.
+        strict: overrides the model's own strictness.
 
     Raises:
-        TierwiseError: naming file and field.
+        TierwiseError: naming the place, the first field that is not valid, and what is wrong with it.
     """
     try:
-        yield
+        if isinstance(content, str | bytes):
+            return model.model_validate_json(content, strict=strict)
+        return model.model_validate(content, strict=strict)
     except ValidationError as error:
-        raise TierwiseError(f"{where}: {first_problem(error)}", fix) from None
+        raise TierwiseError(f"{where}: {first_problem(error)}".removeprefix(": "), fix) from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing wrong with given data: the field's place, if it has one, and what is wrong with it."""
+    first = error.errors()[0]
+    field = ".".join(str(part)[:_LONGEST_FIELD] for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message
 
 
 def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False) -> str:

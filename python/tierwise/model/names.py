@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +40,11 @@ def printable(text: str, keep: str = "") -> str:
 def capitalized(sentence: str) -> str:
     """The sentence with a capital first letter, and all others as they are."""
     return sentence[:1].upper() + sentence[1:]
+
+
+def join(parts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _is_harmful(character: str) -> bool:

@@ -41,6 +41,18 @@ class Role(StrEnum):
 
 ROLES_OF_FILES = tuple(role for role in Role if role is not Role.SELECTED)
 """Those that files of a database can have."""
+ROLE_NAMES = {
+    Role.LOG: "the log",
+    Role.DOUBLEWRITE: "the doublewrite area",
+    Role.DATA: "the data",
+    Role.INDEX: "the indexes",
+    Role.SELECTED: "the selected tables",
+    Role.UNDO: "the undo",
+    Role.TEMP: "the temporary files",
+    Role.SYSTEM: "the system files",
+    Role.ARCHIVE: "the archive",
+}
+"""Each role in a sentence."""
 SYNONYMS: dict[str, str] = {
     **dict.fromkeys(("wal", "pg_wal", "pg_xlog", "xlog", "redo", "journal", "logs", "iblog"), Role.LOG.value),
     **dict.fromkeys(("binlog", "archives", "archivelog"), Role.ARCHIVE.value),

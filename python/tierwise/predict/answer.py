@@ -61,7 +61,6 @@ class Answers:
         warnings: Sequence[str],
         fresh: bool,
     ) -> None:
-        """Find the error of the reproduced run."""
         self._run, self._work, self._error = run, work, model_error
         self._warnings, self._fresh = warnings, fresh
         self._together = together(run.engine, work.footprints)

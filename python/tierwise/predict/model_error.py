@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tierwise.model.input_files import DATA, parse_toml, read_text, validation_errors
+from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "model_error.toml"
@@ -78,8 +78,7 @@ class ModelError(Record):
             file = own_file() if own_file().exists() else SHIPPED
         if not file.exists():
             return cls()
-        with validation_errors(file, _FIX):
-            return cls.model_validate(parse_toml(read_text(file, _FIX), str(file)))
+        return validated(cls, parse_toml(read_text(file, _FIX), str(file)), str(file), _FIX)
 
     def find(self, engine: str, path: str, what: What) -> CalibratedError | None:
         """The calibrated error of exactly this engine and path, if there is one."""

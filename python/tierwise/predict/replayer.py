@@ -247,7 +247,7 @@ class Replayer:
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
             "enough": asked.enough,
             "seed": asked.seed,
-            "live": {} if scenario.emulated else None,
+            "emulated": scenario.emulated,
             "worn": not (self.fresh or scenario.emulated),
             **({"commits": set_} if set_ else {}),
             **({"instance": instance} if instance else {}),

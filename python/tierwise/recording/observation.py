@@ -10,10 +10,10 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tierwise.model.errors import TierwiseError, os_errors
-from tierwise.model.input_files import first_problem, parse_json, read_text
+from tierwise.model.input_files import parse_json, read_text, validated
 from tierwise.model.output_files import open_file
 from tierwise.model.placement import Role
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
@@ -152,17 +152,14 @@ class Observation(Record):
         """
         file = path / OBSERVATION_FILE
         text = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
-        try:
-            content = parse_json(text, str(file), _FIX)
-            version = content.get("schema_version") if isinstance(content, dict) else None
-            if isinstance(version, int) and version > VERSION:
-                raise TierwiseError(
-                    f"{file} has schema_version {version}, this tierwise reads up to {VERSION}",
-                    "use a newer tierwise",
-                )
-            return cls.model_validate(content)
-        except ValidationError as error:
-            raise TierwiseError(f"{file}: {first_problem(error)}", "observe again") from None
+        content = parse_json(text, str(file), _FIX)
+        version = content.get("schema_version") if isinstance(content, dict) else None
+        if isinstance(version, int) and version > VERSION:
+            raise TierwiseError(
+                f"{file} has schema_version {version}, this tierwise reads up to {VERSION}",
+                "use a newer tierwise",
+            )
+        return validated(cls, content, str(file), "observe again")
 
     def sessions_in(self, *classes: WaitClass, role: Role | None = None) -> float:
         """Mean number of sessions in some classes, of one role if it is given."""

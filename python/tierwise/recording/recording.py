@@ -135,6 +135,8 @@ class Device(Foreign):
     """TOML, if the device was an emulated one."""
     path_us: float | None = None
     """Latency of the path to an emulated device that its server compensates; ``None`` in older recordings."""
+    path_added_us: list[tuple[int, float]] = []
+    """By how much longer that path is with more requests outstanding, by their number; empty if unknown."""
     write_cache: bool
     chain: list[ChainLink] = []
     """The file system and the devices below it; empty in older recordings."""

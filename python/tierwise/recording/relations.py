@@ -16,10 +16,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import first_problem, read_text
+from tierwise.model.input_files import read_text, validated
 from tierwise.model.names import did_you_mean
 from tierwise.recording.breakdown import FileTraffic
 from tierwise.results.measurements import Record
@@ -228,11 +228,7 @@ def read_names(file: Path) -> list[Relation]:
         named = []
         for row in reader:
             known = {name: value for name, value in row.items() if name in _COLUMNS and value}
-            try:
-                named.append(Relation.model_validate(known))
-            except ValidationError as error:
-                message = f"{file}, line {reader.line_num}: {first_problem(error)}"
-                raise TierwiseError(message, fix) from None
+            named.append(validated(Relation, known, f"{file}, line {reader.line_num}", fix))
     except csv.Error as error:
         raise TierwiseError(f"{file}, line {reader.line_num}: {error}", fix) from None
     return named

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from tierwise.device_models.profiles import ImportedDrive
 from tierwise.device_models.simulation import DeviceSummary
+from tierwise.model import numbers
+from tierwise.model.numbers import grouped
 from tierwise.model.statistics import median_interval
 from tierwise.probe import ProbeReport, middle
 from tierwise.probe.samples import CRYSTALDISKMARK
-from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
-from tierwise.report.numbers import grouped
-from tierwise.results import AttainableRate, DeviceInfo, RunResult
+from tierwise.results import AttainableRate
 from tierwise.results.measurements import FlushCheck, Latency
 
 _GB = 1e9
@@ -151,7 +151,6 @@ def _flush(flush: FlushCheck) -> list[Text]:
     ]
 
 
-_NOTABLE_SHARE = 0.1
 _DECIDES = "Where a run needs more than that, the emulation decides its result, not the device."
 
 
@@ -187,23 +186,3 @@ def _slower(op: str, rates: Sequence[AttainableRate]) -> str:
 
 
 _MOST_DEPTHS = 3
-
-
-def path_caveats(runs: Sequence[RunResult]) -> list[str]:
-    """For each emulated device: the placements in which its path took over a tenth of its requests' time."""
-    slowed: dict[str, list[tuple[str, DeviceInfo]]] = {}
-    for run in runs:
-        for device in run.devices:
-            if device.profile and device.path_share is not None and device.path_share > _NOTABLE_SHARE:
-                slowed.setdefault(device.profile, []).append((run.placement, device))
-    return [_path_caveat(profile, devices) for profile, devices in slowed.items()]
-
-
-def _path_caveat(profile: str, devices: Sequence[tuple[str, DeviceInfo]]) -> str:
-    placements = ", ".join(dict.fromkeys(placement for placement, _ in devices))
-    share = numbers.percent(max(device.path_share or 0 for _, device in devices))
-    return (
-        f"Under {placements} up to {share} of the time of the requests to {profile} was the path of the "
-        f"emulation, so that the device itself is faster than shown. "
-        + (shortfall(profile, devices[-1][1].attainable) or "")
-    ).strip()

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from tierwise.model import numbers
 from tierwise.model.statistics import Interval
 from tierwise.predict import Estimate
-from tierwise.report import numbers
 
 if TYPE_CHECKING:
     import altair as alt
@@ -182,10 +182,17 @@ def texts(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> list[Block]:
     return [Text(line, tone) for line in lines if line]
 
 
-def table(words: Iterable[str], figures: Iterable[str], title: str = "", names: Iterable[str] = ()) -> Table:
-    """An empty table with columns of names, then of words, then of figures."""
-    kinds = ((ColumnKind.NAME, names), (ColumnKind.WORDS, words), (ColumnKind.FIGURE, figures))
-    return Table([Column(name, kind) for kind, headings in kinds for name in headings], title=title)
+def table(
+    words: Iterable[str],
+    figures: Iterable[str],
+    title: str = "",
+    names: Iterable[str] = (),
+    after: Iterable[str] = (),
+) -> Table:
+    """An empty table with columns of names, then of words, then of figures, then of further words."""
+    headings = {ColumnKind.NAME: names, ColumnKind.WORDS: words, ColumnKind.FIGURE: figures}
+    columns = [Column(name, kind) for kind, several in headings.items() for name in several]
+    return Table([*columns, *(Column(name, ColumnKind.WORDS) for name in after)], title=title)
 
 
 def figure(value: float | None, shown: Callable[[float], str]) -> Cell:

@@ -8,10 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from tierwise.model.errors import TierwiseError, os_errors
-from tierwise.model.input_files import first_problem, parse_json, read_lines, read_text
+from tierwise.model.input_files import parse_json, read_lines, read_text, validated
 from tierwise.model.output_files import append_line, open_file, require_own_directory
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
@@ -130,7 +128,4 @@ def read_records(model: type[_RecordT], path: Path, fix: str, *, in_folder: bool
 def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:
     fix = f"read it with the tierwise that wrote it, or run it again (schema {SCHEMA_VERSION})"
     parse_json(text, where, fix)  # refuses numbers beyond all measure
-    try:
-        return model.model_validate_json(text, strict=True)
-    except ValidationError as error:
-        raise TierwiseError(f"{where}: {first_problem(error)}", fix) from error
+    return validated(model, text, where, fix, strict=True)

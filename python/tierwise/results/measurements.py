@@ -20,12 +20,13 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     def changed(self, **fields: Any) -> Self:
-        """The same with other values of some fields, which are validated, unlike those of ``model_copy``.
+        """A copy with other values of some fields, which are validated, unlike those of ``model_copy``.
 
         Raises:
             ValidationError: a field that it does not have, or a value that it may not have.
         """
-        return type(self).model_validate({**dict(self), **fields})
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self).model_validate({**given, **fields})
 
 
 class Foreign(BaseModel):

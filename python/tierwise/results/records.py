@@ -10,14 +10,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from tierwise.model.placement import Role
-from tierwise.results.conditions import (
-    ColdStart,
-    DeviceInfo,
-    EngineInfo,
-    Machine,
-    StudyHost,
-    WorkloadInfo,
-)
+from tierwise.results.conditions import ColdStart, DeviceInfo, EngineInfo, Machine, StudyHost, WorkloadInfo
 from tierwise.results.faults import DeviceDeaths, PowerCuts
 from tierwise.results.measurements import (
     Counters,

@@ -7,10 +7,10 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import STRICT
+from tierwise.model.input_files import STRICT, validated
 from tierwise.predict import RECORDED, Predictor, Scenario, growth
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
@@ -24,6 +24,7 @@ ONCE_S = 0.5
 _TRIES = 10
 MOST_RATE_PER_S = 1e6
 """Most arrivals a second that a page may ask for: so many take up to 1 s of one core."""
+_MEND = "correct that field"
 _CLI = "ask `tierwise predict` on the command line"
 
 
@@ -59,11 +60,10 @@ def read(body: bytes) -> Question:
         RequestError: no JSON, or not a question.
     """
     try:
-        return Question.model_validate(json.loads(body))
-    except ValidationError as error:
-        raise _problem(error) from None
+        content = json.loads(body)
     except (ValueError, RecursionError):
         raise RequestError(400, "the body is not JSON", "send `client` and `scenario`") from None
+    return validated(Question, content, "", _MEND)
 
 
 def scenario_of(question: Question, devices: Collection[str], predictor: Predictor, most: int) -> Scenario:
@@ -85,10 +85,7 @@ def scenario_of(question: Question, devices: Collection[str], predictor: Predict
             raise TierwiseError(
                 f"placement: {str(device)[:80]!r} is not on this page", f"name one of {', '.join(devices)}"
             )
-    try:
-        scenario = Scenario.model_validate(question.scenario)
-    except ValidationError as error:
-        raise _problem(error) from None
+    scenario = validated(Scenario, question.scenario, "", _MEND)
     if scenario.memory_bytes is not None and scenario.memory_bytes < LEAST_MEMORY_BYTES:
         raise TierwiseError(
             f"memory_bytes: {scenario.memory_bytes:,} is less than any machine has", "give it in bytes"
@@ -128,13 +125,6 @@ def _require_short(scenario: Scenario, most: int) -> None:
             f"rate_per_s: {scenario.rate_per_s:,.0f} is more than the {MOST_RATE_PER_S:,.0f} of a live page",
             _CLI,
         )
-
-
-def _problem(error: ValidationError) -> TierwiseError:
-    first = error.errors()[0]
-    field = ".".join(str(part)[:80] for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return TierwiseError(f"{field}: {message}" if field else message, "correct that field")
 
 
 Slider = dict[str, Any]

@@ -64,7 +64,6 @@ class Refinement:
     """
 
     def __init__(self, predictor: Predictor, scenario: Scenario) -> None:
-        """Plan the first simulations."""
         self._predictor, self._scenario = predictor, scenario
         short = SimulationRequest(scenario, 0, FIRST_SPAN_S, enough=FIRST_ENOUGH)
         # Work that is done once has no short form.

@@ -101,7 +101,7 @@ def in_mariadb(_: Path) -> Iterator[tuple[Program, Execute]]:
     except TierwiseError as error:
         pytest.skip(str(error))
     resolved = program("mysql")
-    with loaded(engine, resolved), engine._known_server().connect() as connection:
+    with loaded(engine, resolved), engine._known_process().connect() as connection:
         connection.select_db(DATABASE)
 
         def execute(sql: str) -> list[Any]:

@@ -23,7 +23,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range
 @pytest.fixture
 def adapter(tmp_path: Path) -> Iterator[DuckAdapter]:
     made = opened(tmp_path)
-    made.execute(Role.DATA, ITEM)
+    made.execute(ITEM)
     yield made
     made.close()
 
@@ -118,7 +118,7 @@ def test_files_are_loaded(adapter: DuckAdapter, session: DuckSession, tmp_path: 
     session.run(
         f"COPY (SELECT 3 AS id, 'd' AS body, 2.5 AS weight) TO '{str(parquet).replace(chr(39), chr(39) * 2)}'"
     )
-    assert adapter.special["load_files"](table="item", paths=[str(text), str(parquet)]) == 3
+    assert adapter.load_files(table="item", paths=[str(text), str(parquet)]) == 3
     assert run(session, "SELECT id FROM item WHERE body LIKE '%\"quoted\"%'", column="id") == (1, 1)
     assert run(session, "SELECT id FROM item", column="id") == (3, 6)
 
@@ -147,7 +147,7 @@ def test_files_are_told_by_name_also_those_that_spill(tmp_path: Path) -> None:
     engine = DuckEngine("duckdb")
     adapter = opened(tmp_path, limits=Limits(memory_bytes=100 << 20, parallelism=1))
     adapter.execute(
-        Role.DATA, "CREATE TABLE t AS SELECT random() AS r, repeat('x', 50) || range AS t FROM range(1000000)"
+        "CREATE TABLE t AS SELECT random() AS r, repeat('x', 50) || range AS t FROM range(1000000)"
     )
     seen = set[Path]()
     cursor = adapter._connection.cursor()
@@ -163,7 +163,7 @@ def test_files_are_told_by_name_also_those_that_spill(tmp_path: Path) -> None:
 
 def test_counters_tell_commits_and_space_tells_blocks(adapter: DuckAdapter, session: DuckSession) -> None:
     before = adapter.counters()
-    adapter.execute(Role.DATA, "CREATE TABLE t AS SELECT random() AS r FROM range(1000000)")
+    adapter.execute("CREATE TABLE t AS SELECT random() AS r FROM range(1000000)")
     adapter.checkpoint()
     session.begin()
     run(session, INSERT, 1, "a")
@@ -183,7 +183,7 @@ sys.path.insert(0, {str(TESTS)!r})
 from support.duckdb_items import INSERT, ITEM, opened
 from tierwise.model.placement import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
-adapter.execute(Role.DATA, ITEM)
+adapter.execute(ITEM)
 session = adapter.connect()
 session.prepare(INSERT, ["id", "body"])
 for key in range(100_000):

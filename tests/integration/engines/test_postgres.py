@@ -52,6 +52,10 @@ def test_the_log_is_behind_pg_wal(engine: PostgresEngine) -> None:
     assert [file for file in files_under(engine.directories[Role.LOG]) if len(file.name) == 24]
 
 
+def test_the_check_is_amcheck_where_the_server_has_it(engine: PostgresEngine) -> None:
+    assert engine.check().name == "amcheck, data checksums on"
+
+
 def test_tables_and_indexes_are_in_their_tablespaces(engine: PostgresEngine) -> None:
     engine.execute_schema(
         [

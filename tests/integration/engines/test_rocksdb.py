@@ -27,7 +27,7 @@ from tierwise.model.placement import Role
 @pytest.fixture
 def adapter(tmp_path: Path) -> Iterator[RocksAdapter]:
     made = opened(tmp_path)
-    made.execute(Role.DATA, PILOT)
+    made.execute(PILOT)
     yield made
     made.close()
 
@@ -185,7 +185,7 @@ def test_a_failed_flush_is_told_to_its_own_client_alone() -> None:
 
 def test_each_role_has_its_files_and_they_are_told_by_name(tmp_path: Path) -> None:
     adapter = opened(tmp_path)
-    adapter.execute(Role.DATA, PILOT)
+    adapter.execute(PILOT)
     adapter.connect().append("pilot", ["id", "name", "points"], [(key, "x", 1) for key in range(1_000)])
     adapter.checkpoint()
     for role in (Role.LOG, Role.DATA, Role.SYSTEM):
@@ -252,7 +252,7 @@ sys.path.insert(0, {str(TESTS)!r})
 from support.rocksdb_pilots import INSERT, PILOT, opened
 from tierwise.model.placement import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
-adapter.execute(Role.DATA, PILOT)
+adapter.execute(PILOT)
 client = adapter.connect()
 client.prepare(INSERT, ["id", "name", "points"])
 for key in range(100_000):

@@ -5,46 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from support.study_texts import BENCHMARK, PATTERNS, finished
 from tierwise.lab import studies as study
+from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.analysis.benchmark import title_of
-from tierwise.lab.cli.progress import StudyProgress
-from tierwise.lab.cli.report import read_answer, write_report
+from tierwise.lab.cli.report import read_study, write_report
 from tierwise.lab.report.study.document import benchmark_table
-from tierwise.lab.studies import runner
 from tierwise.results import RunResult
-from tierwise.results.files import read_results
-
-PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
-TEXT = f"""
-name = "small-benchmark"
-question = "What does it give?"
-engines = ["file"]
-workload = "patterns"
-clients = 1
-seconds = 1.5
-warmup_transactions = 0
-repeats = 2
-baseline = "one"
-patterns = {PATTERNS}
-[sizes]
-data = "64M"
-[devices.one]
-profile = "ssd-nvme-dc"
-[devices.two]
-profile = "hdd-7k2"
-[placements.one]
-default = "one"
-[placements.two]
-default = "two"
-"""
-
-
-def finished(chosen: study.Study, out: Path) -> tuple[Path, list[RunResult]]:
-    with StudyProgress(Console(quiet=True)) as progress:
-        directory = runner.run_study(chosen, out, progress, seed=3)
-    return directory, read_results(directory / runner.RESULTS_FILE)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +21,7 @@ def on_own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunResu
     (directory / "device").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tierwise.lab.studies.runner.pattern_run.FILE_BYTES", 32 << 20)
-        on_own = finished(study.parse(TEXT, "s.toml").on_own_storage(directory / "device"), directory)
+        on_own = finished(study.parse(BENCHMARK, "s.toml").on_own_storage(directory / "device"), directory)
     assert list((directory / "device").iterdir()) == []
     return on_own
 
@@ -71,11 +39,12 @@ def test_own_storage_is_one_device(on_own: tuple[Path, list[RunResult]]) -> None
 
 def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> None:
     directory, _ = on_own
-    page = write_report(directory).read_text("utf-8")
+    answer = build_answer(*read_study(directory))
+    page = write_report(answer, directory / "report.html").read_text("utf-8")
     for pattern in PATTERNS:
         assert title_of(pattern) in page
     assert "Does a flush reach the medium?" in page and "Log wait" not in page
-    (comparison,) = read_answer(directory).comparisons
+    (comparison,) = answer.comparisons
     assert comparison.benchmark is not None
     assert len(benchmark_table(comparison.benchmark, comparison.colours).rows) == len(PATTERNS)
     assert comparison.words.finding.startswith("own-storage: ")
@@ -84,6 +53,6 @@ def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> Non
 
 def test_an_unknown_pattern_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.lab.studies.runner.pattern_run.FILE_BYTES", 16 << 20)
-    text = TEXT.replace("'mixed70-4k-qd4'", "'sideways-4k'").replace("repeats = 2", "repeats = 1")
+    text = BENCHMARK.replace("'mixed70-4k-qd4'", "'sideways-4k'").replace("repeats = 2", "repeats = 1")
     _, results = finished(study.parse(text, "s.toml").on_own_storage(tmp_path), tmp_path)
     assert results[0].status == "failed" and "sideways-4k" in results[0].problems[0]

@@ -10,7 +10,7 @@ from support.paths import RECORDINGS
 from tierwise.advise import AdviceOptions, advise
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording
-from tierwise.report.recording.advice_words import first_sentence
+from tierwise.report.recording.advice import first_sentence
 
 FOLDER = RECORDINGS
 RECORDINGS = sorted(file.parent for file in FOLDER.glob("*/about.json"))

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from support.results_factory import Make
+from support.results_factory import run as a_run
 from support.tiny_study import tiny_study
 from tierwise.lab import engines
 from tierwise.lab.engines import Engine
-from tierwise.lab.studies.runner.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
-from tierwise.lab.studies.runner.record import of_laps
+from tierwise.lab.studies.runner.lap_run import Bench, LapRunner, LapsMeasured, tables_of_laps, with_tables
+from tierwise.lab.studies.runner.record import with_laps
 from tierwise.lab.studies.runner.run import execute
 from tierwise.lab.studies.runner.storage import open_storage
 from tierwise.lab.studies.study import plan_runs
@@ -47,6 +49,7 @@ JSON = {
 SCHEMA = [(Role.DATA, "CREATE TABLE t (a integer)"), (Role.DATA, "CREATE TABLE u (a integer)")]
 INDEX = (Role.DATA, "CREATE INDEX u_a ON u (a)")
 
+_PREPARED = a_run(Make("all-hdd", 1.0))
 Run = Callable[..., LapsMeasured]
 
 
@@ -64,7 +67,7 @@ def run(own: Path) -> Run:
             storage = open_storage(chosen, plan, engine.roles, undo)
             undo.enter_context(engine)
             load(engine, program, storage.places)
-            return LapRunner(engine, storage, program, chosen, plan, lambda _: None).run()
+            return LapRunner(Bench(chosen, plan, engine, storage, program, lambda _: None)).run()
 
     return run_laps
 
@@ -101,7 +104,7 @@ def test_a_wrong_checksum_ends_the_run_and_names_the_lap(run: Run) -> None:
     measured = run([Lap("sum", transaction="add", checksum=1), Lap("never", transaction="add")])
     assert measured.problems == ["lap sum: checksum 5050 in place of 1"]
     assert [lap.name for lap in measured.laps] == ["sum"]
-    assert of_laps(measured, {})["status"] == "failed"
+    assert with_laps(_PREPARED, measured, {}).status == "failed"
 
 
 def test_a_statement_that_fails_ends_the_run_and_names_the_lap(run: Run) -> None:
@@ -115,10 +118,10 @@ def test_a_capped_lap_is_marked_and_the_run_goes_on(run: Run) -> None:
     slow, added = measured.laps
     assert slow.status == "capped" and 0.2 < slow.elapsed_s < 20
     assert added.status == "ok"
-    fields = of_laps(measured, {})
-    assert fields["status"] in ("ok", "invalid")
-    assert fields["elapsed_s"] is None and fields["rate_per_s"] is None
-    assert fields["elapsed_at_least_s"] == pytest.approx(slow.elapsed_s + added.elapsed_s)
+    record = with_laps(_PREPARED, measured, {})
+    assert record.status in ("ok", "invalid")
+    assert record.elapsed_s is None and record.rate_per_s is None
+    assert record.elapsed_at_least_s == pytest.approx(slow.elapsed_s + added.elapsed_s)
 
 
 def test_streams_run_side_by_side_and_are_counted_together(run: Run) -> None:

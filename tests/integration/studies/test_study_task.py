@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.lab import studies as study
+from support.tiny_study import hosted_study
 from tierwise.lab.studies.runner.hosts import RunTask
 from tierwise.lab.studies.runner.hosts.task import run_here
 from tierwise.lab.studies.study import plan_runs
@@ -15,35 +15,11 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA
 from tierwise.results import RunResult, StudyHost
 
-STUDY = """
-name = "hosted"
-question = "?"
-engines = ["sqlite"]
-workload = "{workload}"
-transactions = {transactions}
-repeats = {repeats}
-baseline = "one"
-[devices.own]
-path = "{path}"
-[devices.other]
-path = "{path}"
-[placements.one]
-default = "own"
-[placements.two]
-log = "other"
-default = "own"
-"""
-
-
-def tiny(path: Path, repeats: int, transactions: int = 300, workload: str = "single_commit") -> study.Study:
-    text = STUDY.format(path=path, repeats=repeats, transactions=transactions, workload=workload)
-    return study.parse(text, "hosted.toml")
-
 
 def test_a_task_brings_the_users_own_files(own: Path, tmp_path: Path, run_dir: Path) -> None:
     folder = tmp_path / "mine"
     shutil.copytree(DATA / "workloads" / "single_commit", folder)
-    planned = tiny(own, 1, 20, str(folder))
+    planned = hosted_study(own, 1, 20, str(folder))
     task = RunTask.of(planned, 1)
     shutil.rmtree(folder)  # as on another host
     (plan, _) = plan_runs(planned, 1)

@@ -31,6 +31,7 @@ from tierwise.lab.engines.postgres.binaries import Binaries, embedded
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.validation import clients, servers
 from tierwise.lab.validation.clients import go_tpc
+from tierwise.lab.validation.servers.base import Server
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -107,7 +108,7 @@ def test_a_module_that_a_workload_writes_is_not_imported_by_the_next_cold_start(
 def test_a_module_in_a_directory_of_the_database_is_not_imported(planted: Planted) -> None:
     with started("duckdb") as engine:
         assert isinstance(engine, DuckEngine)
-        places = {*engine.directories.values(), engine._known_worker().home}
+        places = {*engine.directories.values(), engine._known_process().home}
         for place in places:
             copy = COPY.format(code=planted.python, file=place / "argparse.py")
             engine.execute_schema([(Role.DATA, copy)])
@@ -144,7 +145,7 @@ def test_a_copied_program_belongs_to_root_and_is_run_by_the_account(planted: Pla
             "os.chmod(sys.argv[1], 0o755)"
         )
         account = as_account(replace, program, planted.marker)
-        assert engine._known_server()._binaries.version == engine.version()
+        assert engine._known_process()._binaries.version == engine.version()
         assert planted.users() == set()
         assert "PermissionError" in account
 
@@ -237,13 +238,13 @@ def test_no_variable_of_the_caller_reaches_a_program(
 
 
 @pytest.fixture(params=["postgres", "mariadb"])
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.Server]:
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is not started."""
     if why := servers.missing(request.param):
         pytest.skip(why)
     made = servers.create(request.param, request.param, {})
-    assert isinstance(made, servers.Server)
-    monkeypatch.setattr(made, "_execute", lambda *_: None)
+    assert isinstance(made, Server)
+    monkeypatch.setattr(made, "query", lambda *_: None)
     yield made
     made.remove()
 
@@ -254,7 +255,7 @@ SHOWS_ITSELF = "#!/bin/sh\nid -u >&2; tr '\\0' ' ' </proc/$$/cmdline >&2; exit 1
 @needs_root
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)  # of MariaDB, it makes the schema first
 def test_go_tpc_runs_as_the_account_without_a_password_on_its_command_line(
-    server: servers.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "go-tpc"
     program.write_text(SHOWS_ITSELF)

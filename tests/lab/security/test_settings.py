@@ -226,7 +226,7 @@ def test_postgresqls_list_has_no_paths_names_or_commands(engine: str) -> None:
         assert isinstance(server, PostgresEngine)
         server.init({Role.SYSTEM: directory})
         server.start()
-        rows: list[Any] = server._known_server().query(
+        rows: list[Any] = server._known_process().query(
             "SELECT name, vartype FROM pg_catalog.pg_settings WHERE context <> 'internal'"
         )
     texts = {name for name, kind in rows if kind == "string"}

@@ -25,12 +25,12 @@ from tierwise.lab.engines.base import Engine, Limits
 from tierwise.lab.engines.documented import Salvage
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
+from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.engines.sqlite.adapter import SqliteAdapter
 from tierwise.lab.engines.sqlite.engine import SqliteEngine
 from tierwise.lab.validation import servers
 from tierwise.lab.validation.clients.base import command
-from tierwise.lab.validation.clients.mariadb_jobs import MariadbJob
-from tierwise.lab.validation.clients.postgres_jobs import PostgresJob
+from tierwise.lab.validation.clients.server_jobs import MariadbJob, PostgresJob
 from tierwise.lab.validation.servers.mariadb import MariadbServer
 from tierwise.lab.validation.servers.postgres import PostgresServer
 from tierwise.model.errors import TierwiseError
@@ -214,7 +214,7 @@ def test_a_superusers_session_looks_names_up_in_the_catalogue_alone(postgres: Po
         connection.execute("ALTER DATABASE template1 SET search_path = public")
         connection.execute("ALTER ROLE tierwise SET search_path = public")
     postgres.restart_cold()
-    server = postgres._known_server()
+    server = postgres._known_process()
     assert server.query("SHOW search_path") == [("pg_catalog",)]
 
 
@@ -388,7 +388,7 @@ def test_the_loads_account_is_what_runs_each_phase_in_mariadb(mariadb: MariadbEn
 
 
 def test_root_of_mariadb_has_a_password_of_its_own(mariadb: MariadbEngine) -> None:
-    words = dict(word.split("=", 1) for word in mariadb._known_server().address.split())
+    words = dict(word.split("=", 1) for word in mariadb._known_process().address.split())
     with pytest.raises(pymysql.OperationalError, match=r"(?i)denied"):
         pymysql.connect(unix_socket=words["socket"], user="root", password=words["password"])
 
@@ -431,7 +431,7 @@ def test_sqlite_itself_refuses_another_vfs(tmp_path: Path, way: str, statement: 
     sql = statement.format(uri=f"file:{tmp_path}/planted{parameters}")
     with pytest.raises(Exception, match="unable to open"):
         if way == "schema":
-            adapter.execute(Role.DATA, sql)
+            adapter.execute(sql)
         else:
             _core.Clients(*adapter.driver(), program(sql), 1, 1).run(transactions=1)
     adapter.close()
@@ -455,18 +455,8 @@ def test_a_client_program_is_no_superuser_of_postgresql(planted: Path, tmp_path:
         with pytest.raises(TierwiseError, match=r"permission denied|must be superuser"):
             job._psql(server, [f"COPY (SELECT 1) TO PROGRAM 'touch {planted}'"])
         with pytest.raises(TierwiseError, match=r"(?i)authentication failed|no pg_hba"):
-            login = [
-                "-h",
-                server.home,
-                "-p",
-                str(server.port),
-                "-U",
-                "postgres",
-                "-c",
-                "SELECT 1",
-                "postgres",
-            ]
-            command("psql", [server.programs / "psql", *login], server)
+            login = ["-h", server.home, "-p", str(PORT), "-U", "postgres", "-c", "SELECT 1", "postgres"]
+            command("psql", [server.bin / "psql", *login], server)
         job.prepare(server)
 
     try:

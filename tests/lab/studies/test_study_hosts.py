@@ -17,29 +17,11 @@ import pytest
 from typer.testing import CliRunner
 
 from support.lab_hosts import lab
+from support.tiny_study import HOSTED
 from tierwise.cli import app
 from tierwise.host import clean, ledger
 from tierwise.lab.studies import runner
 from tierwise.results import RunResult
-
-STUDY = """
-name = "hosted"
-question = "?"
-engines = ["sqlite"]
-workload = "{workload}"
-transactions = {transactions}
-repeats = {repeats}
-baseline = "one"
-[devices.own]
-path = "{path}"
-[devices.other]
-path = "{path}"
-[placements.one]
-default = "own"
-[placements.two]
-log = "other"
-default = "own"
-"""
 
 
 def hosts_of(results: list[RunResult]) -> dict[int, list[str]]:
@@ -73,7 +55,7 @@ def test_two_studies_on_two_hosts_and_a_death(
 ) -> None:
     """As network namespaces. In the second study one worker is killed in its second run."""
     toml = tmp_path / "hosted.toml"
-    toml.write_text(STUDY.format(path=own, repeats=4, transactions=300, workload="single_commit"))
+    toml.write_text(HOSTED.format(path=own, repeats=4, transactions=300, workload="single_commit"))
     with lab(tmp_path, two_run_dirs) as hosts:
         command = ["study", "run", str(toml), "--hosts", hosts.address, "--output"]
         result = CliRunner().invoke(app, [*command, str(tmp_path / "first")])

@@ -10,45 +10,13 @@ from typing import Any
 
 import pytest
 
+from support.client_cases import CASES, spec_of
 from support.validation_factory import Watcher
 from tierwise.host import cpu, ledger
 from tierwise.lab import validation as validate
 from tierwise.lab.validation.rows import recording_of
-from tierwise.lab.validation.servers import Server
+from tierwise.lab.validation.servers.base import Server
 from tierwise.recording import Recording
-
-HEAD = """
-slot_s = 1
-fewest_blocks = 2
-most_blocks = 2
-recorded_s = 2
-warm_up_s = 1
-[devices]
-ram = "ram"
-own = "own"
-nvme = "ssd-nvme-dc"
-[placements]
-fast = { all = "nvme" }
-log-apart = { log = "nvme", all = "ram" }
-own = { all = "own" }
-other = { all = "ram" }
-[sizes]
-log = "1G"
-data = "512M"
-temp = "64M"
-[settings.postgres]
-max_wal_size = "256MB"
-[settings.mariadb]
-innodb-log-file-size = "16M"
-"""
-CASES = {
-    "pgbench": ("postgres", 'mode = "tpcb", scale = 1', "log-apart"),
-    "sysbench": ("mariadb", 'script = "oltp_read_write", scale = 1', "log-apart"),
-    "db_bench": (None, "scale = 10", "log-apart"),
-    "sqlite-shell": (None, "scale = 1", "fast"),
-    "postgres-jobs": ("postgres", 'job = "restore", scale = 1', "own"),
-    "mariadb-jobs": ("mariadb", 'job = "load_data", scale = 1', "fast"),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -58,26 +26,10 @@ def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.lab.validation.slots._MOST_WAIT_S", 0.0)
 
 
-def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:
-    server, options, placement = CASES[client]
-    lines = [
-        f'client = "{client}"',
-        f"options = {{ {options} }}",
-        f'recorded = ["{placement}"]',
-        'load = "mixed"',
-        "duty = 0.6",
-        *more,
-    ]
-    lines += [f'server = "{server}"'] if server else []
-    file = directory / "cases.toml"
-    file.write_text(HEAD + "[[cases]]\nclients = [2]\n" + "\n".join(lines) + "\n", "utf-8")
-    return validate.load(file)
-
-
 @pytest.mark.parametrize("client", CASES)
 def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir: Path) -> None:
     more = ['placements = ["other"]'] if client in {"pgbench", "sqlite-shell"} else []
-    spec = _spec(open_path, client, *more)
+    spec = spec_of(open_path, client, *more)
     cases, left_out = validate.cases_of(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
@@ -105,7 +57,7 @@ def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir
 def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says(
     open_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = _spec(open_path, "pgbench", 'memory = "256M"')
+    spec = spec_of(open_path, "pgbench", 'memory = "256M"')
     cases, left_out = validate.cases_of(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
@@ -113,7 +65,7 @@ def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says
     stop = Server.stop
 
     def looks(self: Server) -> None:
-        if self.places and self._process is not None:
+        if self.places and self.pid is not None:
             log = (self.data / "pg_wal").resolve()
             groups = {Path(f"/proc/{pid}/cgroup").read_text("ascii") for pid in cpu.tree(self.pid)}
             seen["limited"] = all("memory-" in group for group in groups)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from support.fake_replay import GB, FakeReplay, about
 from tierwise.advise import Terms
-from tierwise.advise.costs import Costs
-from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
+from tierwise.advise.costs import Costs, RecordedVolume, recorded_volumes
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Price, Prices, billed_gib, cost_per_month
 from tierwise.model.errors import TierwiseError

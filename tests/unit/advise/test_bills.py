@@ -19,7 +19,7 @@ from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import subject
 from tierwise.report.advice.data import page_data
-from tierwise.report.recording.money_words import bill_table
+from tierwise.report.recording.decision_words import bill_table
 
 PRICES = Prices.read()
 GIB = 1 << 30

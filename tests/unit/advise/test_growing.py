@@ -21,8 +21,7 @@ from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import About
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.machine import growing_sentences
+from tierwise.report.recording.advice import advice_document, growing_sentences
 
 CAPACITY = {
     "recorded": 2.0,

@@ -18,8 +18,7 @@ from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import advice_page, decision, subject
 from tierwise.report.document import Bullets, Table
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.advice_words import further_sentences
+from tierwise.report.recording.advice import advice_document, further_sentences
 from tierwise.report.recording.decision_words import headline
 
 OFF = "synchronous_commit=off"

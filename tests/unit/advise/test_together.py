@@ -27,7 +27,7 @@ from tierwise.predict.replayer import Replayer
 from tierwise.predict.together import moves_of, parted, together, units
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.advice.data import page_data
-from tierwise.report.recording.advice_words import further_sentences
+from tierwise.report.recording.advice import further_sentences
 from tierwise.report.recording.decision_words import headline
 from tierwise.report.steps import guide
 

@@ -96,7 +96,7 @@ def test_a_file_of_a_user_is_read(tmp_path: Path) -> None:
         ("own.toml", OWN.replace("big.one", "\\u001b[2J"), "instances"),
         ("own.toml", "[", "own.toml"),
         ("own.json", "{", "no JSON"),
-        ("own.json", "3", "own.json: Input should be"),
+        ("own.json", "3", "valid dictionary"),
         ("own.json", json.dumps({"InstanceTypes": []}), "InstanceTypes"),
         (
             "own.json",

@@ -8,7 +8,7 @@ import pytest
 
 from tierwise.lab.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.lab.engines.mariadb.server import grave_lines
-from tierwise.lab.engines.mariadb.session import fix_for
+from tierwise.lab.engines.server_engine import fix_for
 from tierwise.model.placement import Role
 
 
@@ -54,5 +54,5 @@ def test_logs_become_one_line() -> None:
         "x [ERROR] /usr/sbin/mariadbd: The table 'item' is full\nx [ERROR] Aborting\n"
     )
     assert grave_lines(log)[1] == "The table 'item' is full"
-    assert "space" in fix_for("The table 'item' is full")
-    assert "mend" in fix_for("something odd")
+    assert "space" in fix_for("The table 'item' is full", "innodb_buffer_pool_size")
+    assert "mend" in fix_for("something odd", "innodb_buffer_pool_size")

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.lab.engines.postgres.binaries import system
-from tierwise.lab.engines.postgres.session import explain
+from tierwise.lab.engines.postgres.binaries import explain, system
 
 
 def test_the_newest_system_server_is_taken(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.report.fleet.document import fleet_document, fleet_page
-from tierwise.report.fleet.words import headline
+from tierwise.report.fleet import fleet_document, fleet_page, headline
 from tierwise.report.render import to_html_page, to_markdown
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -24,8 +24,7 @@ from tierwise.fleet.records import FleetAdvice, FleetDatabase, SharedDatabase
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate
-from tierwise.report.fleet.document import answer_texts
-from tierwise.report.fleet.words import sharing_blocks
+from tierwise.report.fleet import answer_texts, sharing_blocks
 from tierwise.report.render import to_markdown
 
 pytest.importorskip("scipy", reason="scipy of the extra cluster is not installed")

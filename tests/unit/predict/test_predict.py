@@ -16,7 +16,7 @@ from tierwise.predict.estimates import estimate
 from tierwise.predict.model_error import ANY
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.replayer import Replayer
-from tierwise.report.recording.prediction_words import scenario_parts
+from tierwise.report.recording.prediction import scenario_parts
 
 LEARNT = ModelError.model_validate(
     {

@@ -10,7 +10,7 @@ import pytest
 from support.fake_replay import CPU_US, GB, REQUESTS, SERVICE_US, FakeReplay, predictor
 from tierwise.predict import ModelError, Prediction, Scenario, bounds, mean_value, rank
 from tierwise.predict.replayed import Outcome, WorkSummary
-from tierwise.report.recording.prediction_words import answer_sentence
+from tierwise.report.recording.prediction import answer_sentence
 
 RECORDED_US = {role: count * SERVICE_US["recorded"] for role, count in REQUESTS.items()}
 DEMANDS: dict[str, Any] = {

@@ -18,8 +18,8 @@ from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.report.advice import Subject, advice_page, decision, subject
+from tierwise.report.advice.decision import risk
 from tierwise.report.advice.page import page_chart
-from tierwise.report.advice.risks import risk
 from tierwise.report.charts.look import PAGE_WIDE, finish, plot
 from tierwise.report.document import Text
 from tierwise.report.steps import FOLDER, guide

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 from support.fake_memory import with_memory
 from support.fake_replay import predictor
 from tierwise.advise import AdviceOptions, Terms, advise
+from tierwise.model import numbers
 from tierwise.predict import Estimate
-from tierwise.report import numbers
 from tierwise.report.advice import advice_page, subject
-from tierwise.report.advice.memory import Point, memory_curve
+from tierwise.report.advice.page import Point, memory_curve
 
 
 def points(*gib: int) -> list[Point]:

@@ -20,7 +20,7 @@ from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.document import Section, Text
 from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.prediction_words import MOST_IN_SIGHT
+from tierwise.report.recording.prediction import MOST_IN_SIGHT
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 OWN = [f"the recording has flaw {number}" for number in range(1, 6)]

@@ -19,7 +19,7 @@ from support.paths import RECORDINGS, TESTS
 from support.recording_factory import ONE_COMMIT, write_recording
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.cli import app
-from tierwise.cli.advise_emit import Emit, emit_change
+from tierwise.cli.advise import Emit, emit_change
 from tierwise.device_models import profiles
 from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.placement import Role

@@ -5,19 +5,20 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-
-from support.lap_results import lap_runs, sweep_runs
-from support.paths import ROOT
-from tierwise.lab import studies as study
-from tierwise.lab.analysis.findings import (
+from paper_findings import (
     Check,
     Finding,
     Outcome,
     Point,
     PredictedPaper,
     judge,
+    predicted_to_markdown,
+    to_markdown,
 )
-from tierwise.lab.report.papers.page import predicted_to_markdown, to_markdown
+
+from support.lap_results import lap_runs, sweep_runs
+from support.paths import ROOT
+from tierwise.lab import studies as study
 from tierwise.predict import Estimate, Scenario
 from tierwise.results import RunResult
 

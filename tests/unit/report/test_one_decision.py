@@ -20,10 +20,9 @@ from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.data import page_data
 from tierwise.report.document import Text
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.advice_words import further_sentences
+from tierwise.report.recording.advice import advice_document, further_sentences
 from tierwise.report.recording.decision_words import headline, volatile_sentence
-from tierwise.report.recording.prediction_words import moving
+from tierwise.report.recording.prediction import moving
 from tierwise.serve.recordings import make_page
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"

@@ -20,11 +20,9 @@ from tierwise.predict import ModelError, Predictor, Scenario, rank
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
 from tierwise.report.charts.look import to_png
-from tierwise.report.charts.prediction import answers_chart
 from tierwise.report.document import Document
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.advice_words import first_sentence, further_sentences
-from tierwise.report.recording.prediction import prediction_document, ranking_document
+from tierwise.report.recording.advice import advice_document, first_sentence, further_sentences
+from tierwise.report.recording.prediction import answers_chart, prediction_document, ranking_document
 
 RUNNER = CliRunner()
 REC = "rec"

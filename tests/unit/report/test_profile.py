@@ -21,9 +21,13 @@ from tierwise.predict.replayer import Replayer
 from tierwise.predict.savings import Savings, savings
 from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.report.charts.look import to_png
-from tierwise.report.charts.profile import described_profile, profile_chart
-from tierwise.report.recording.profile import profile_document, profile_page
-from tierwise.report.recording.profile_tables import common_directory
+from tierwise.report.recording.profile import (
+    common_directory,
+    described_profile,
+    profile_chart,
+    profile_document,
+    profile_page,
+)
 from tierwise.report.render import to_html_page
 
 RUNNER = CliRunner()

@@ -220,7 +220,8 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
     assert report.studies_in(latest) == []
 
     missing = tmp_path / "melbourne" / "latest"
-    out = report.write_combined_report([latest, failed, empty, missing], tmp_path, {"dss-load": "no room"})
+    chapters = [report.chapter_of(directory) for directory in (latest, failed, empty, missing)]
+    out = report.write_combined_report([*chapters, Chapter("dss-load", problem="no room")], tmp_path)
     assert out == tmp_path / "report.html"
     page = Page(out.read_text("utf-8"))
     assert len(page.all("article")) == 5

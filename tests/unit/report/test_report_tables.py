@@ -73,13 +73,14 @@ def test_command_prints_the_answer_and_writes_page_and_pictures(results_dir: Pat
 
 def test_missing_results_are_an_error_with_a_fix(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=r"study\.json"):
-        report.write_report(tmp_path)
+        report.read_study(tmp_path)
     write_study_info(tmp_path / report.STUDY_FILE, INFO)
     with pytest.raises(TierwiseError, match=r"results\.jsonl"):
-        report.write_report(tmp_path)
+        report.read_study(tmp_path)
 
 
 def test_page_that_cannot_be_written_is_an_error(results_dir: Path) -> None:
     (results_dir / report.REPORT_FILE).mkdir()
     with pytest.raises(TierwiseError, match=r"report\.html"):
-        report.write_report(results_dir)
+        answer = build_answer(*report.read_study(results_dir))
+        report.write_report(answer, results_dir / report.REPORT_FILE)

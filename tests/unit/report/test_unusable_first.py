@@ -22,7 +22,7 @@ from tierwise.predict.usability import usability
 from tierwise.recording import Recording
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.document import Text
-from tierwise.report.fleet.document import fleet_document, fleet_page
+from tierwise.report.fleet import fleet_document, fleet_page
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.render import to_html_page
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from unittest.mock import Mock
-
+from support.results_factory import Make, run
 from tierwise.lab.studies.runner.pattern_run import PatternsMeasured
-from tierwise.results.measurements import PatternResult
+from tierwise.lab.studies.runner.storage import Counted
+from tierwise.results.measurements import FlushCheck, PatternResult
 
 READS = PatternResult(requests=3000, bytes=12_000_000, elapsed_s=1.5)
 WRITES = PatternResult(requests=500, bytes=1_000_000, elapsed_s=0.5)
@@ -17,6 +17,7 @@ def test_rates_are_per_second() -> None:
 
 
 def test_patterns_add_up() -> None:
-    measured = PatternsMeasured({"reads": READS, "writes": WRITES}, Mock(), Mock(problems=[]))
+    flush = FlushCheck.model_construct()
+    measured = PatternsMeasured({"reads": READS, "writes": WRITES}, flush, Counted({}, [], None, []))
     assert (measured.requests, measured.elapsed_s) == (3500, 2.0)
-    assert measured.fields()["rate_per_s"] == 1750
+    assert measured.record(run(Make())).rate_per_s == 1750

@@ -6,37 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from support.study_texts import BENCHMARK, PATTERNS
 from tierwise.lab import studies as study
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 
-PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
-TEXT = f"""
-name = "small-benchmark"
-question = "What does it give?"
-engines = ["file"]
-workload = "patterns"
-clients = 1
-seconds = 1.5
-warmup_transactions = 0
-repeats = 2
-baseline = "one"
-patterns = {PATTERNS}
-[sizes]
-data = "64M"
-[devices.one]
-profile = "ssd-nvme-dc"
-[devices.two]
-profile = "hdd-7k2"
-[placements.one]
-default = "one"
-[placements.two]
-default = "two"
-"""
-
 
 def test_order_is_planned_like_any_other(tmp_path: Path) -> None:
-    runs = plan_runs(study.parse(TEXT, "s.toml"), 1)
+    runs = plan_runs(study.parse(BENCHMARK, "s.toml"), 1)
     assert {run.run_id for run in runs} == {f"file/{p}/{r}" for p in ("one", "two") for r in (0, 1)}
 
 
@@ -50,4 +27,4 @@ def test_order_is_planned_like_any_other(tmp_path: Path) -> None:
 )
 def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
     with pytest.raises(TierwiseError, match=f"s.toml: .*{named}|s.toml: {named}"):
-        study.parse(TEXT.replace(old, new), "s.toml")
+        study.parse(BENCHMARK.replace(old, new), "s.toml")

@@ -10,7 +10,7 @@ from tierwise.advise.durability import DeathCounts, ShownDeaths
 from tierwise.device_models import profiles
 from tierwise.lab import studies
 from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.analysis.fault_words import death_sentence
+from tierwise.lab.analysis.faults import death_sentence
 from tierwise.lab.engines.documented import Salvage
 from tierwise.lab.report.study.page import answer_page
 from tierwise.lab.studies import runner
@@ -18,7 +18,7 @@ from tierwise.lab.studies.runner.faults import Attempt, Books, Load, described
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.report.advice.risks import risk
+from tierwise.report.advice.decision import risk
 from tierwise.report.render import to_html_page
 from tierwise.results import DeviceDeath, DeviceDeaths, DeviceInfo, IntegrityCheck, RunResult, StudyInfo
 

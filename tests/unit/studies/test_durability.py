@@ -10,7 +10,7 @@ from support.results_factory import MACHINE, Make, run
 from tierwise.advise import durability as advised
 from tierwise.lab import studies
 from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.analysis.fault_words import sentence
+from tierwise.lab.analysis.faults import sentence
 from tierwise.lab.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of
 from tierwise.lab.report.study.page import answer_page
 from tierwise.lab.studies import runner

@@ -10,38 +10,13 @@ from pathlib import Path
 import pytest
 
 from support.results_factory import INFO, Make, run, study_runs
-from tierwise.lab import studies as study
+from support.tiny_study import hosted_study
 from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.report.study.document import answer_document
-from tierwise.lab.report.study.evidence_tables import host_table
+from tierwise.lab.report.study.document import answer_document, host_table
 from tierwise.lab.studies.runner.hosts import RunTask, coordinator, run_blocks
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult, StudyHost
-
-STUDY = """
-name = "hosted"
-question = "?"
-engines = ["sqlite"]
-workload = "{workload}"
-transactions = {transactions}
-repeats = {repeats}
-baseline = "one"
-[devices.own]
-path = "{path}"
-[devices.other]
-path = "{path}"
-[placements.one]
-default = "own"
-[placements.two]
-log = "other"
-default = "own"
-"""
-
-
-def tiny(path: Path, repeats: int, transactions: int = 300, workload: str = "single_commit") -> study.Study:
-    text = STUDY.format(path=path, repeats=repeats, transactions=transactions, workload=workload)
-    return study.parse(text, "hosted.toml")
 
 
 @dataclass
@@ -91,7 +66,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def run_on(hosts: Pretended, repeats: int, before: list[RunResult] | None = None) -> list[RunResult]:
     completed = list(before or [])
     run_blocks(
-        tiny(Path("/"), repeats),
+        hosted_study(Path("/"), repeats),
         1,
         list(completed),
         hosts,
@@ -116,7 +91,7 @@ def test_a_block_stays_on_one_host_in_the_order_of_the_plan() -> None:
     assert sorted(blocks) == [0, 1, 2, 3, 4]
     assert all(len(names) == 2 and len(set(names)) == 1 for names in blocks.values())
     assert {names[0] for names in blocks.values()} == {"a", "b"}
-    planned = [plan.run_id for plan in plan_runs(tiny(Path("/"), 5), 1)]
+    planned = [plan.run_id for plan in plan_runs(hosted_study(Path("/"), 5), 1)]
     own = [run_id for host, run_id in hosts.begun if host == "a"]
     assert own == [run_id for run_id in planned if run_id in own]
 
@@ -154,7 +129,7 @@ def test_a_study_without_a_host_ends_and_resumes() -> None:
     kept: list[RunResult] = []
     with pytest.raises(TierwiseError, match="no host is left"):
         run_blocks(
-            tiny(Path("/"), 2), 1, [], Pretended({"a": "1"}, change), lambda *_: None,
+            hosted_study(Path("/"), 2), 1, [], Pretended({"a": "1"}, change), lambda *_: None,
             lambda _, result: kept.append(result),
         )  # fmt: skip
     assert len(kept) == 1

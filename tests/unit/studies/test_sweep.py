@@ -6,54 +6,17 @@ from collections import Counter
 
 import pytest
 
+from support.study_texts import SWEPT
 from tierwise.lab import studies as study
 from tierwise.lab.studies.runner.compatibility import restrict_to_supported
 from tierwise.lab.studies.study import Overrides, Study, Sweep, at, plan_runs, points, values
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
-TEXT = """
-name = "s"
-question = "?"
-engines = ["postgres", "sqlite"]
-workload = "crud"
-memory = "64M"
-constants.size = 100
-transactions = 10
-repeats = 2
-baseline = "a"
-[devices.d]
-profile = "ram"
-[devices.e]
-profile = "zero"
-[placements.a]
-default = "d"
-[placements.b]
-log = "e"
-default = "d"
-[settings.postgres]
-work_mem = "4MB"
-[sweep]
-memory = ["64M", "1G"]
-constants.n = [100, 2000]
-variant = ["plain", "odd"]
-[variants.plain]
-[variants.odd]
-settings.postgres.log_members = "2"
-constants.size = 7
-[quick]
-scale = 0.5
-seconds = 3
-repeats = 1
-placements = ["b"]
-sweep = { memory = ["32M"] }
-sizes.log = "16M"
-"""
-
 
 @pytest.fixture
 def chosen() -> Study:
-    return study.parse(TEXT, "s.toml")
+    return study.parse(SWEPT, "s.toml")
 
 
 def test_every_point_runs_once_in_each_block(chosen: Study) -> None:
@@ -118,7 +81,7 @@ def test_scales_that_are_not_used_do_not_hinder_resuming(chosen: Study) -> None:
 )  # fmt: skip
 def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
     with pytest.raises(TierwiseError) as caught:
-        study.parse(TEXT.replace(old, new), "s.toml")
+        study.parse(SWEPT.replace(old, new), "s.toml")
     assert "s.toml" in str(caught.value)
     assert named in str(caught.value)
 

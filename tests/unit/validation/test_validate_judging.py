@@ -14,13 +14,11 @@ from support.fake_replay import FakeReplay, about, service_us
 from support.paths import RECORDINGS
 from support.validation_factory import TOML, measured, pair, row
 from tierwise.lab import validation as validate
-from tierwise.lab.report.accuracy.page import accuracy_page, summary_rows
-from tierwise.lab.report.charts.accuracy import accuracy_chart
+from tierwise.lab.report.accuracy import accuracy_chart, accuracy_page, summary_rows
 from tierwise.lab.validation import truth
-from tierwise.lab.validation.accuracy import Recorded, verdicts
+from tierwise.lab.validation.accuracy import Recorded, interval_score, verdicts
 from tierwise.lab.validation.answers import ANSWERS_FILE
 from tierwise.lab.validation.rows import append_row, recording_of
-from tierwise.lab.validation.scores import interval_score
 from tierwise.predict import Estimate, ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.charts import WIDE, to_svg

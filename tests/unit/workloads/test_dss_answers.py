@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from tierwise.lab.workloads.dss import answers
+import dss_expected as answers
 
 
 def test_a_wrong_answer_is_told_from_the_published_one() -> None:

@@ -29,14 +29,6 @@ pub enum Mode {
     Once,
 }
 
-/// The path to an emulated live disk, for predictions that are compared with runs on one.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct EmulatedPath {
-    /// Path latency that the emulation subtracts from a request's device time, in nanoseconds. A request with
-    /// a longer device time takes the device's time. None for that of the recorded disks.
-    pub path_ns: Option<u64>,
-}
-
 /// How reads count if the recording does not tell whether another size of memory would answer them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -88,8 +80,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether recorded devices take their observed times instead of their profiles'.
     pub empirical_devices: bool,
-    /// The path to emulated live disks, if runs on such disks are predicted.
-    pub live: Option<EmulatedPath>,
+    /// Whether runs on emulated live disks are predicted, which answer no faster than their path.
+    pub emulated: bool,
     /// Whether devices that were not recorded are in the state of long use: SSDs overwritten at random, volumes and
     /// their machine out of credit. Recorded ones are as they were emulated.
     pub worn: bool,
@@ -117,7 +109,7 @@ impl Scenario {
             enough: None,
             seed,
             empirical_devices: false,
-            live: None,
+            emulated: false,
             worn: false,
         }
     }
@@ -130,7 +122,7 @@ impl Scenario {
         let exact = emulated && program.work.foreign_cpu_share <= MAX_FOREIGN_SHARE;
         Self {
             empirical_devices: !exact,
-            live: exact.then(EmulatedPath::default),
+            emulated: exact,
             ..Self::recorded(
                 program.work.devices.len(),
                 program.work.cores.max(1),

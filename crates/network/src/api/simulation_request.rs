@@ -9,7 +9,7 @@ use tierwise_recording::{Role, UserError};
 
 use crate::api::commit_settings::CommitSettings;
 use crate::api::parallel::on_threads;
-use crate::api::scenario::{EmulatedPath, Instance, MissAssumption, Mode, Outcome, Scenario};
+use crate::api::scenario::{Instance, MissAssumption, Mode, Outcome, Scenario};
 use crate::kernel::run::run_together;
 use crate::program::Program;
 
@@ -34,15 +34,6 @@ pub enum RunLength {
     Once,
     /// For this many seconds of work that repeats.
     SteadyS(f64),
-}
-
-/// Options of an emulated live disk; see [`EmulatedPath`].
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EmulationOptions {
-    /// Path latency that the emulation subtracts from device time, in microseconds; none for the default.
-    #[serde(default)]
-    pub path_us: Option<f64>,
 }
 
 /// One scenario to simulate with one seed.
@@ -86,9 +77,9 @@ pub struct SimulationRequest {
     pub enough: Option<u64>,
     /// Seed of the random number generator.
     pub seed: u64,
-    /// Emulated live disks, if runs on such disks are predicted.
+    /// Whether runs on emulated live disks are predicted, which answer no faster than their path.
     #[serde(default)]
-    pub live: Option<EmulationOptions>,
+    pub emulated: bool,
     /// Whether devices that were not recorded are in the state of long use.
     #[serde(default)]
     pub worn: bool,
@@ -144,7 +135,7 @@ impl SimulationRequest {
             enough: self.enough,
             seed: self.seed,
             empirical_devices: false,
-            live: self.live.map(EmulationOptions::path).transpose()?,
+            emulated: self.emulated,
             worn: self.worn,
         })
     }
@@ -158,17 +149,6 @@ impl RunLength {
                 span_ns: nanos(seconds, 1e9, "steady_s")?,
             }),
         }
-    }
-}
-
-impl EmulationOptions {
-    fn path(self) -> Result<EmulatedPath, UserError> {
-        Ok(EmulatedPath {
-            path_ns: self
-                .path_us
-                .map(|path_us| nanos(path_us, 1e3, "path_us"))
-                .transpose()?,
-        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! The devices of a scenario: from profiles, from recorded times, or shared with other databases; and the path to those
 //! that are emulated.
 //!
-//! Models: a request to an emulated disk takes the path's latency, or the device's time if that is longer. Source:
+//! Models: a request to an emulated disk takes the path's latency, or the device's time if that is longer, and what the
+//! path takes longer with the requests outstanding, as measured when the disk was made. Source:
 //! crates/disk/src/pacer.rs: the emulation completes a request earlier by its path's latency, but never before the
 //! request arrived. So the model's clock runs ahead of virtual time by at most that latency, and only to a due event.
 //! Reads and writes of network volumes pass the gate of their machine first, all in one queue; what waits there is not at
@@ -16,9 +17,9 @@ use tierwise_device::random::SplitMix;
 use tierwise_device::volume::InstanceGate;
 use tierwise_device::{Completion, Device, Nanos, Op, Precondition, Profile, Request};
 use tierwise_work::constants::PATH_NS;
-use tierwise_work::{Mechanism, RecordedDevice};
+use tierwise_work::{EmulatedPath, Mechanism, RecordedDevice};
 
-use crate::api::scenario::{EmulatedPath, Scenario};
+use crate::api::scenario::Scenario;
 use crate::block::empirical_device::EmpiricalDevice;
 use crate::kernel::clock::RequestId;
 use crate::program::Program;
@@ -59,14 +60,34 @@ pub(crate) struct DeviceQueue {
     held: VecDeque<Held>,
     clock: Nanos,
     next: Nanos,
-    /// Latency of the path to an emulated disk; 0 for other devices.
-    pub(crate) path_ns: Nanos,
+    /// The path to an emulated disk; none for other devices.
+    path: Option<EmulatedPath>,
+    /// Requests on that path and at the device.
+    outstanding: u32,
 }
 
 impl DeviceQueue {
     /// Time of the device's next event.
     pub(crate) fn next(&self) -> Nanos {
         self.next
+    }
+
+    /// A request is sent; how long it is on the way, in nanoseconds.
+    pub(crate) fn send(&mut self) -> Nanos {
+        self.outstanding += 1;
+        let path = self.path.as_ref();
+        path.map_or(0, |path| path.latency_ns + path.added_ns(self.outstanding))
+    }
+
+    /// The answer to a request has arrived.
+    pub(crate) fn receive(&mut self) {
+        debug_assert!(self.outstanding > 0);
+        self.outstanding -= 1;
+    }
+
+    /// What the server of an emulated disk compensates.
+    fn compensated_ns(&self) -> Nanos {
+        self.path.as_ref().map_or(0, |path| path.latency_ns)
     }
 
     /// Submits a request that has arrived; `log`: for a file of the log.
@@ -101,7 +122,7 @@ impl DeviceQueue {
 
     /// Completes requests that are due.
     pub(crate) fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
-        let until = now + self.path_ns;
+        let until = now + self.compensated_ns();
         while let Some(event) = self.next_event().filter(|event| *event <= until) {
             self.clock = self.clock.max(event);
             if self.device_event().is_none_or(|at| at > event) {
@@ -129,7 +150,7 @@ impl DeviceQueue {
     /// Updates the time of the device's next event.
     fn look(&mut self) {
         let event = self.next_event();
-        self.next = event.map_or(Nanos::MAX, |at| at.saturating_sub(self.path_ns));
+        self.next = event.map_or(Nanos::MAX, |at| at.saturating_sub(self.compensated_ns()));
     }
 
     /// Time of the next event of the device, or of a request that passes the gate.
@@ -187,7 +208,8 @@ pub(crate) fn scenario_devices(
             held: VecDeque::new(),
             clock: 0,
             next: Nanos::MAX,
-            path_ns: path_ns(program, scenario, index),
+            path: path(program, scenario, index),
+            outstanding: 0,
         }
     };
     let devices = scenario.devices.iter().enumerate();
@@ -205,27 +227,26 @@ fn is_behind_gate(program: &Program, scenario: &Scenario, index: usize) -> bool 
             .is_some_and(|instance| instance.recorded.contains(&index))
 }
 
-/// Latency of the path to the device with this index: roles that stay on their emulated disk keep its path, even if
+/// The path to the device with this index: roles that stay on their emulated disk keep its path, even if
 /// others move to real devices. Observed times contain it.
-fn path_ns(program: &Program, scenario: &Scenario, index: usize) -> Nanos {
+fn path(program: &Program, scenario: &Scenario, index: usize) -> Option<EmulatedPath> {
     let emulated = match scenario.devices.get(index) {
-        Some(Some(_)) => scenario.live.is_some(),
+        Some(Some(_)) => scenario.emulated,
         _ => matches!(program.profiles.get(index), Some(Some(_))),
     };
     let off = scenario.empirical_devices || program.is_off(Mechanism::EmulatedPath);
     if off || !emulated {
-        return 0;
+        return None;
     }
     // A disk of which none was recorded has the path that takes longest here.
     let recorded = &program.work.devices;
-    let own = recorded.get(index).and_then(|device| device.path_ns);
-    let longest = recorded.iter().filter_map(|device| device.path_ns).max();
-    match scenario.live {
-        Some(EmulatedPath {
-            path_ns: Some(path_ns),
-        }) => path_ns,
-        _ => own.or(longest).unwrap_or(PATH_NS.get()),
-    }
+    let own = recorded.get(index).and_then(|device| device.path.clone());
+    let paths = recorded.iter().filter_map(|device| device.path.as_ref());
+    let longest = || paths.max_by_key(|path| path.latency_ns).cloned();
+    Some(own.or_else(longest).unwrap_or_else(|| EmulatedPath {
+        latency_ns: PATH_NS.get(),
+        added_ns: Vec::new(),
+    }))
 }
 
 /// A device that was not recorded; `worn`: in the state of long use.

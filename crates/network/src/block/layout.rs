@@ -74,7 +74,7 @@ impl Layout {
                 first_sector: layout.ends[device],
                 sectors,
                 // A loop device passes flushes on to whatever is behind it.
-                write_cache: scenario.live.is_some() || write_cache(program, scenario, device),
+                write_cache: scenario.emulated || write_cache(program, scenario, device),
                 recorded_cache: recorded.is_some_and(|area| area.recorded_cache),
             };
             layout.ends[device] += sectors;

@@ -132,7 +132,7 @@ impl Storage {
                 RequestId(self.requests.len() as u32 - 1)
             }
         };
-        match self.queues[self.layout.device(role)].path_ns {
+        match self.queues[self.layout.device(role)].send() {
             0 => self.arrive(clock.now(), id),
             path_ns => clock.add(clock.now() + path_ns, Event::Arrival(id)),
         }
@@ -167,6 +167,7 @@ impl Storage {
                 request,
             } = self.requests[id.0 as usize];
             self.free.push(id);
+            self.queues[self.layout.device(role)].receive();
             self.traffic[role as usize].note_completed(now, request.op);
             completed.push(owner);
         }

@@ -1,8 +1,8 @@
 //! What no client waits for, and what it costs them.
 
-use tierwise_network::{EmulatedPath, Mode, Outcome, Scenario, replay};
+use tierwise_network::{Mode, Outcome, Scenario, replay};
 use tierwise_recording::{Role, ThreadClass};
-use tierwise_work::{Delay, Grouping, Pace, Session, Step, SyncScript, Work};
+use tierwise_work::{Delay, EmulatedPath, Grouping, Pace, Session, Step, SyncScript, Work};
 
 use crate::support::{MS, SECOND, all_on, cpu, memory, session, shipped, update, work};
 
@@ -133,17 +133,52 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
         sector: 0,
         sectors: 8,
     }];
-    let work = work(1, &steps, Grouping::Alone);
+    let mut work = work(1, &steps, Grouping::Alone);
+    work.devices[0].path = Some(EmulatedPath {
+        latency_ns: 8000,
+        added_ns: Vec::new(),
+    });
     let mut scenario = all_on(memory(2.0), 10 * MS, 1);
     let read_us = |scenario: &Scenario| {
         let outcome = answer(&work, scenario);
         outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
     assert!((read_us(&scenario) - 2.0).abs() < 0.1);
-    scenario.live = Some(EmulatedPath {
-        path_ns: Some(8000),
-    });
+    scenario.emulated = true;
     assert!((read_us(&scenario) - 8.0).abs() < 0.1);
+}
+
+#[test]
+fn a_path_takes_longer_with_more_requests_outstanding() {
+    let steps = [Step::Read {
+        role: Role::Data,
+        sector: 0,
+        sectors: 8,
+    }];
+    let rate = |clients: u32, emulated: bool| {
+        let mut work = work(clients, &steps, Grouping::Alone);
+        work.devices[0].path = Some(EmulatedPath {
+            latency_ns: 20_000,
+            added_ns: vec![(1, 0), (3, 60_000)],
+        });
+        let mut scenario = all_on(memory(100.0), 100 * MS, 1);
+        scenario.emulated = emulated;
+        let outcome = answer(&work, &scenario);
+        outcome.turns as f64 / outcome.elapsed_s
+    };
+    for (clients, time_us) in [(1, 100.0), (2, 130.0), (3, 160.0), (4, 160.0)] {
+        let expected = f64::from(clients) * 1e6 / time_us;
+        let live = rate(clients, true);
+        assert!(
+            (live / expected - 1.0).abs() < 0.02,
+            "{clients}: {live} for {expected}"
+        );
+        let real = rate(clients, false);
+        assert!(
+            (real / (f64::from(clients) * 1e4) - 1.0).abs() < 0.02,
+            "{clients}: {real}"
+        );
+    }
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub struct EmulatedPartition {
     /// Latency of the path to the disk that its server compensates, in microseconds.
     #[serde(default)]
     pub path_us: Option<f64>,
+    /// Microseconds by which the path is longer with more requests outstanding, by their number.
+    #[serde(default)]
+    pub path_added_us: Vec<(u32, f64)>,
     /// Process that serves the disk.
     pub server_pid: Option<i32>,
 }

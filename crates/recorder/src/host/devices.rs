@@ -241,6 +241,8 @@ impl Devices {
             sectors: sizes.sum(),
             profile: emulated.map(|emulated| emulated.profile.clone()),
             path_us: emulated.and_then(|emulated| emulated.path_us),
+            path_added_us: emulated
+                .map_or_else(Vec::new, |emulated| emulated.path_added_us.clone()),
             write_cache: cache == "write back",
             chain: self.layer.chain(base),
             ..Device::default()

@@ -261,6 +261,7 @@ fn partitions_of_an_emulated_disk_share_it() {
         first_sector,
         profile: "name = 'x'".to_owned(),
         path_us: Some(20.0),
+        path_added_us: vec![(4, 30.0)],
         server_pid: Some(77),
     };
     for (name, number) in [("loop0", "7:0"), ("loop1", "7:1")] {

@@ -153,13 +153,42 @@ pub struct RecordedRequest {
     pub log: bool,
 }
 
+/// The path of requests to an emulated disk, through the kernel to its server and back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EmulatedPath {
+    /// Latency that the server compensates, in nanoseconds: a request with a longer device time takes that time.
+    pub latency_ns: u64,
+    /// What more requests outstanding add, which is not compensated: their number, ascending, and nanoseconds.
+    pub added_ns: Vec<(u32, u64)>,
+}
+
+impl EmulatedPath {
+    /// What the path adds to a request with this many outstanding, itself included, in nanoseconds. Between the
+    /// measured numbers it grows evenly, and beyond them not at all: the path's rate is not known there.
+    #[must_use]
+    pub fn added_ns(&self, outstanding: u32) -> u64 {
+        let after = self.added_ns.partition_point(|point| point.0 < outstanding);
+        match (
+            self.added_ns.get(after.wrapping_sub(1)),
+            self.added_ns.get(after),
+        ) {
+            (Some(&(few, low_ns)), Some(&(many, high_ns))) => {
+                let part = f64::from(outstanding - few) / f64::from(many - few);
+                (low_ns as f64 + part * (high_ns as f64 - low_ns as f64)) as u64
+            }
+            (None, Some(&(_, ns))) | (Some(&(_, ns)), None) => ns,
+            (None, None) => 0,
+        }
+    }
+}
+
 /// A device of the recording, with its recorded times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedDevice {
     /// Its profile as TOML, if it was an emulated device.
     pub profile: Option<String>,
-    /// Latency of the path to it that its server compensated, if it was an emulated device, in nanoseconds.
-    pub path_ns: Option<u64>,
+    /// The path to it, if it was an emulated device and its path was measured.
+    pub path: Option<EmulatedPath>,
     /// Recorded reads.
     pub reads: Vec<RecordedRequest>,
     /// Recorded writes.

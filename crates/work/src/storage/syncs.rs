@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use tierwise_recording::{
-    Block, BlockOp, Call, PAGE_BYTES, PAGE_SECTORS, Role, Thread, ThreadClass, UNKNOWN,
+    Block, BlockOp, Call, Device, PAGE_BYTES, PAGE_SECTORS, Role, Thread, ThreadClass, UNKNOWN,
 };
 
 use crate::page_cache::dirty_pages::DirtyPages;
 use crate::rows::Rows;
 use crate::view::View;
-use crate::{RecordedDevice, RecordedRequest, Step, SyncScript};
+use crate::{EmulatedPath, RecordedDevice, RecordedRequest, Step, SyncScript};
 
 /// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
 /// pages anyway.
@@ -288,13 +288,28 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
     let emulated = first.filter(|_| !roles.is_empty());
     RecordedDevice {
         profile: emulated.and_then(|partition| partition.profile.clone()),
-        path_ns: emulated.and_then(|partition| Some((partition.path_us? * 1e3) as u64)),
+        path: emulated.and_then(path),
         reads: of(BlockOp::Read),
         writes: of(BlockOp::Write),
         flushes: of(BlockOp::Flush),
         roles,
         write_cache: first.is_some_and(|partition| partition.write_cache),
     }
+}
+
+/// The path to an emulated disk, if it was measured.
+fn path(partition: &Device) -> Option<EmulatedPath> {
+    let ns = |us: f64| (us * 1e3) as u64;
+    let mut added_ns: Vec<(u32, u64)> = Vec::new();
+    for &(outstanding, us) in &partition.path_added_us {
+        if added_ns.last().is_none_or(|last| last.0 < outstanding) {
+            added_ns.push((outstanding, ns(us)));
+        }
+    }
+    Some(EmulatedPath {
+        latency_ns: ns(partition.path_us?),
+        added_ns,
+    })
 }
 
 /// A device for the roles on no known device, one after the other; none if there are no such roles.

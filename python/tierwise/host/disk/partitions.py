@@ -18,6 +18,7 @@ from tierwise.host.disk import teardown
 from tierwise.host.disk.config import Partition
 from tierwise.host.disk.teardown import fuse_directory
 from tierwise.model.units import SECTOR_BYTES
+from tierwise.results import AttainableRate
 
 
 def emulated_partitions() -> list[dict[str, Any]]:
@@ -37,11 +38,18 @@ def emulated_partitions() -> list[dict[str, Any]]:
                     "first_sector": first,
                     "profile": profile,
                     "path_us": entry.facts.get("path_us"),
+                    "path_added_us": _added_us(entry.facts.get("attainable", [])),
                     "server_pid": server and server["pid"],
                 }
             )
             first += part["size_bytes"] // SECTOR_BYTES
     return found
+
+
+def _added_us(attainable: list[dict[str, Any]]) -> list[tuple[int, float]]:
+    """Time that reads take longer than by the device's model, by depth."""
+    rates = [AttainableRate.model_validate(rate) for rate in attainable]
+    return [(rate.depth, round(rate.longer_us, 1)) for rate in rates if rate.op == "read"]
 
 
 def place(home: Path, part: Partition, point: Path, rotational: bool) -> dict[str, Any]:

@@ -11,22 +11,28 @@ from tierwise.lab.analysis.conditions import (
     conditions_of,
     host_caveats,
     host_rows,
+    path_caveats,
     warm_caveats,
     write_through_caveats,
 )
-from tierwise.lab.analysis.fault_words import death_headline, headline
-from tierwise.lab.analysis.faults import CutRow, DeathRow, build_deaths, build_frontier
-from tierwise.lab.analysis.lap_sentences import lap_sentences
-from tierwise.lab.analysis.laps import LapRow, lap_rows
+from tierwise.lab.analysis.faults import (
+    CutRow,
+    DeathRow,
+    build_deaths,
+    build_frontier,
+    death_headline,
+    headline,
+)
+from tierwise.lab.analysis.laps import LapRow, lap_rows, lap_sentences
 from tierwise.lab.analysis.paper import Figures, PaperRow, paper_rows
 from tierwise.lab.analysis.rows import Measure, Row, build_rows, measure_of
-from tierwise.lab.analysis.sentences import Facts, Words, put_into_words
+from tierwise.lab.analysis.sentences import Facts, PlacementPhraser, Words, put_into_words
 from tierwise.lab.analysis.sweeps import SweepResult, setting_words, sweeps_of
 from tierwise.lab.analysis.validity import Validity, validity_of
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import join
+from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict.together import parted, together
-from tierwise.report.devices import path_caveats
-from tierwise.report.moves import ROLE_NAMES, PlacementPhraser, join
 from tierwise.report.palette import placement_names
 from tierwise.results import Record, RunResult, StudyInfo
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from tierwise.lab.analysis.sentences import Words
+from tierwise.model import numbers
 from tierwise.model.statistics import ENOUGH_REPEATS, Interval, median_interval
-from tierwise.report import numbers
 from tierwise.results import Latency, PatternResult, Record, RunResult
 
 _KINDS = ("read", "write")

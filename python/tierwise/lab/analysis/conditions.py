@@ -14,8 +14,9 @@ from statistics import fmean
 
 from tierwise.lab.analysis.host_blocks import differing_hosts
 from tierwise.lab.analysis.rows import Measure, Row, Runs, costs_of
+from tierwise.model import numbers
 from tierwise.model.placement import Role
-from tierwise.report import numbers
+from tierwise.report.devices import shortfall
 from tierwise.results import ColdStart, DeviceInfo, Record, RunResult, StudyInfo
 
 
@@ -115,6 +116,29 @@ def write_through_caveats(runs: Sequence[RunResult]) -> list[str]:
         "its place, so that a device that honours FUA is faster than shown."
         for setting in sorted(texts)
     ]
+
+
+_NOTABLE_SHARE = 0.1
+
+
+def path_caveats(runs: Sequence[RunResult]) -> list[str]:
+    """For each emulated device: the placements in which its path took over a tenth of its requests' time."""
+    slowed: dict[str, list[tuple[str, DeviceInfo]]] = {}
+    for run in runs:
+        for device in run.devices:
+            if device.profile and device.path_share is not None and device.path_share > _NOTABLE_SHARE:
+                slowed.setdefault(device.profile, []).append((run.placement, device))
+    return [_path_caveat(profile, devices) for profile, devices in slowed.items()]
+
+
+def _path_caveat(profile: str, devices: Sequence[tuple[str, DeviceInfo]]) -> str:
+    placements = ", ".join(dict.fromkeys(placement for placement, _ in devices))
+    share = numbers.percent(max(device.path_share or 0 for _, device in devices))
+    return (
+        f"Under {placements} up to {share} of the time of the requests to {profile} was the path of the "
+        f"emulation, so that the device itself is faster than shown. "
+        + (shortfall(profile, devices[-1][1].attainable) or "")
+    ).strip()
 
 
 _MOST_NAMED = 3

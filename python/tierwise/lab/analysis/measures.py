@@ -8,16 +8,7 @@ from statistics import fmean, median
 from typing import Literal
 
 from tierwise.model.placement import Role
-from tierwise.results import (
-    Counters,
-    LapResult,
-    Latency,
-    RoleIo,
-    RunResult,
-    SpaceUse,
-    WaitClass,
-    WaitProfile,
-)
+from tierwise.results import Counters, LapResult, Latency, RoleIo, RunResult, SpaceUse, WaitClass, WaitProfile
 
 LOG_WAITS: tuple[WaitClass, ...] = ("log_sync", "log_lock")
 _NO_WAITS = frozenset[WaitClass]({"cpu", "client"})

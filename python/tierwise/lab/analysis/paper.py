@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tierwise.lab.analysis.laps import LapRow
-from tierwise.lab.analysis.measures import MEASURES, Kind, kind_of
+from tierwise.lab.analysis.measures import Kind, kind_of
 from tierwise.lab.analysis.rows import Measure, Row
 from tierwise.lab.analysis.sweeps import SweepResult, plain
 from tierwise.model.statistics import Bound, Interval
@@ -13,8 +13,6 @@ from tierwise.results import PaperValue, Record, StudyInfo
 
 SPEEDUP = "speedup"
 """A paper's figure that is itself a ratio: how many times faster than the baseline."""
-COMPARABLE = [*MEASURES, SPEEDUP]
-"""Names allowed in ``paper.what``, besides the workload's scores."""
 
 _UNITS: dict[Kind, dict[str, float]] = {
     "seconds": {"s": 1.0, "ms": 1e3, "min": 1 / 60, "h": 1 / 3600},

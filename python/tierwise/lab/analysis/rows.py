@@ -9,10 +9,17 @@ from typing import Literal
 
 from tierwise.lab.analysis.host_blocks import HostedRatio, hosted_ratio
 from tierwise.lab.analysis.measures import run_part
-from tierwise.lab.analysis.summary import Summary, cost_per_month, is_in_memory, summarise
+from tierwise.lab.analysis.summary import (
+    Moved,
+    Summary,
+    cost_per_month,
+    is_in_memory,
+    moved_roles,
+    roles_of,
+    summarise,
+)
 from tierwise.model.placement import price_order, recommended
 from tierwise.model.statistics import Bound, Interval, Verdict, ratio_interval
-from tierwise.report.moves import Moved, moved_roles, roles_of
 from tierwise.results import Record, RunResult
 
 Measure = Literal["elapsed", "rate"]

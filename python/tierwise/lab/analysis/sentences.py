@@ -2,15 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tierwise.lab.analysis.rows import First, Measure, Row
-from tierwise.model.placement import Role
+from tierwise.lab.analysis.summary import Moved, roles_of
+from tierwise.model import numbers
+from tierwise.model.names import join
+from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
-from tierwise.report import numbers
-from tierwise.report.moves import PlacementPhraser, join, roles_of
-from tierwise.results import Record, WaitClass
+from tierwise.results import DeviceInfo, Record, WaitClass
+
+_KIND_NAMES = {
+    "hdd": "a hard disk",
+    "ssd": "an SSD",
+    "ram": "RAM",
+    "array": "an array",
+    "volume": "a cloud volume",
+    "real": "the device",
+}
+_SSD_NAMES = {
+    "nvme": "an NVMe SSD",
+    "optane": "an Optane SSD",
+    "pcie": "a PCIe SSD",
+    "sata": "a SATA SSD",
+    "dram": "a DRAM SSD",
+}
+"""Word in the name of an SSD's profile -> what it is."""
+
+
+class PlacementPhraser:
+    """Describes placements of one comparison in words.
+
+    Args:
+        devices: every device in the comparison.
+        all_roles: every role that the engine placed.
+    """
+
+    def __init__(self, devices: Iterable[DeviceInfo], all_roles: set[Role]) -> None:
+        self._devices = {device.name: device for device in devices}
+        self._all = all_roles
+
+    def what(self, moved: Moved) -> str:
+        """The files that moved: ``the log``, ``everything``."""
+        roles = roles_of(moved)
+        if len(roles) > 1 and roles == self._all:
+            return "everything"
+        return join([ROLE_NAMES[role] for role in Role if role in roles])
+
+    def rest(self, moved: Moved, more: set[Role]) -> str:
+        """The remaining roles after some roles of ``moved``: ``everything else``, ``the data``."""
+        if roles_of(moved) == self._all:
+            return "everything else"
+        return join([ROLE_NAMES[role] for role in Role if role in more])
+
+    def moving(self, placement: str, moved: Moved, targets: bool = True) -> str:
+        """``moving the log to an SSD (ssd-nvme-dc)``; the placement's name where nothing moved."""
+        if not moved:
+            return f"placement {placement}"
+        if not targets or (len(moved) > 1 and roles_of(moved) == self._all):
+            return f"moving {self.what(moved)}"
+        return "moving " + join(
+            [f"{self.what({device: roles})} to {self._device(device)}" for device, roles in moved.items()]
+        )
+
+    def _device(self, name: str) -> str:
+        """What the device is, and its profile or directory."""
+        device = self._devices.get(name)
+        if device is None or device.kind not in _KIND_NAMES:
+            return name
+        model = device.profile or device.path or ""
+        kind, *words = model.split("-")
+        ssd = next((_SSD_NAMES[word] for word in words if kind == "ssd" and word in _SSD_NAMES), None)
+        return (ssd or _KIND_NAMES[device.kind]) + (f" ({model})" if model else "")
 
 
 @dataclass(frozen=True)

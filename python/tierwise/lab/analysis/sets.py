@@ -11,6 +11,7 @@ from tierwise.lab.analysis.laps import LapKey, labels_of
 from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
 from tierwise.lab.analysis.rows import Measure, measure_of
 from tierwise.lab.analysis.sweeps import setting_words
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.statistics import (
@@ -21,7 +22,6 @@ from tierwise.model.statistics import (
     median_interval,
     ratio_interval,
 )
-from tierwise.report import numbers
 from tierwise.results import Record, RoleIo, RunResult
 
 _EXPECTED = {"Seed"}

@@ -7,8 +7,8 @@ from functools import partial
 
 from tierwise.lab.analysis.laps import LapKey, labels_of, times_of
 from tierwise.lab.analysis.rows import Runs, Times, costs_of, measure_of, speedup_of
+from tierwise.model import numbers
 from tierwise.model.statistics import Interval, Verdict, median_interval
-from tierwise.report import numbers
 from tierwise.results import Record, RunResult, StudyInfo
 
 _NO_RESOURCES = ("clients", "constants.", "variant")

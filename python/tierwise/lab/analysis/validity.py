@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
-from tierwise.lab.analysis.io_by_role import middle
 from tierwise.lab.analysis.rows import Measure, Runs
+from tierwise.lab.analysis.summary import middle
 from tierwise.model.placement import Role
 from tierwise.model.statistics import coefficient_of_variation, median_absolute_deviation
 from tierwise.results import DeadlineOverrun, Record, RunResult

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
+from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
-from tierwise.lab.report.durability.document import frontier_charts
+from tierwise.lab.report.durability import frontier_charts
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
 from tierwise.lab.studies.runner import RESULTS_FILE, STUDY_FILE
@@ -21,6 +21,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.report.charts import WIDE, to_png
 from tierwise.report.render import to_html_page
+from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import latest_in, read_results, read_study_info
 
 REPORT_FILE = "report.html"
@@ -44,19 +45,18 @@ def report(
     For a directory of many studies: one report with a section for each.
     """
     require("report", "report")
+    file = output or results_dir / REPORT_FILE
     studies = studies_in(results_dir)
     if studies:
-        page = write_combined_report(studies, output or results_dir / REPORT_FILE)
+        page = write_combined_report([chapter_of(directory) for directory in studies], file)
         echo(f"report: {page}", err=format is not Format.TEXT)
         return
-    answer = read_answer(results_dir)
+    answer = build_answer(*read_study(results_dir))
     show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
-    content = to_html_page(answer_page(answer)).encode()
-    page = write_file(output or results_dir / REPORT_FILE, content)
-    echo(f"report: {page}", err=format is not Format.TEXT)
+    echo(f"report: {write_report(answer, file)}", err=format is not Format.TEXT)
     if png is not None:
-        for file in write_pngs(answer, png):
-            echo(f"chart: {file}", err=format is not Format.TEXT)
+        for chart in write_pngs(answer, png):
+            echo(f"chart: {chart}", err=format is not Format.TEXT)
 
 
 def studies_in(directory: Path) -> list[Path]:
@@ -68,31 +68,15 @@ def studies_in(directory: Path) -> list[Path]:
     return [path for path in latest if os.path.lexists(path / STUDY_FILE)]
 
 
-def write_combined_report(
-    directories: Sequence[Path], out: Path, not_run: Mapping[str, str] | None = None
-) -> Path:
-    """Write one page with a section for each study and return its path.
-
-    Args:
-        directories: directories of results; if one is unreadable or has no valid run, its section says why.
-        out: file to write, or a directory, which gets ``report.html``.
-        not_run: reasons why studies have no directory, by name.
-    """
-    chapters = [_chapter(directory) for directory in directories]
-    chapters += [Chapter(name, "", None, reason) for name, reason in (not_run or {}).items()]
+def write_combined_report(chapters: Sequence[Chapter], out: Path) -> Path:
+    """Write one page with a section for each study to a file, or as ``report.html`` into a directory."""
     file = out if out.suffix and not out.is_dir() else out / REPORT_FILE
     return write_file(file, to_html_page(combined_page(chapters)).encode())
 
 
-def print_answer(results_dir: Path) -> None:
-    """Print the answer of the study whose results are in ``results_dir``."""
-    print_document(answer_document(read_answer(results_dir)))
-
-
-def write_report(results_dir: Path) -> Path:
-    """Write ``report.html`` beside the results and return its path."""
-    content = to_html_page(answer_page(read_answer(results_dir))).encode()
-    return write_file(results_dir / REPORT_FILE, content)
+def write_report(answer: Answer, file: Path) -> Path:
+    """Write the page of a study and return its path."""
+    return write_file(file, to_html_page(answer_page(answer)).encode())
 
 
 def write_pngs(answer: Answer, directory: Path) -> list[Path]:
@@ -112,21 +96,23 @@ def write_pngs(answer: Answer, directory: Path) -> list[Path]:
     return [write_file(directory / f"{name}.png", to_png(chart.draw(WIDE))) for name, chart in charts.items()]
 
 
-def read_answer(results_dir: Path) -> Answer:
-    """Compute the answer from the files of ``results_dir``.
+def read_study(results_dir: Path) -> tuple[list[RunResult], StudyInfo]:
+    """The runs of a study and what a report needs besides.
 
     Raises:
-        TierwiseError: if the files are missing or malformed.
+        TierwiseError: if a file is missing or malformed.
     """
     info = read_study_info(results_dir / STUDY_FILE)
-    return build_answer(read_results(results_dir / RESULTS_FILE), info)
+    return read_results(results_dir / RESULTS_FILE), info
 
 
-def _chapter(directory: Path) -> Chapter:
+def chapter_of(directory: Path) -> Chapter:
+    """The section of a study; if its results are unreadable or have no run, it says why."""
     name = directory.parent.name if latest_in(directory.parent) == directory else directory.name
     try:
         info = read_study_info(directory / STUDY_FILE)
         name = info.name
-        return Chapter(name, info.question, read_answer(directory), "")
+        answer = build_answer(read_results(directory / RESULTS_FILE), info)
+        return Chapter(name, info.question, answer)
     except TierwiseError as error:
-        return Chapter(name, "", None, str(error))
+        return Chapter(name, problem=str(error))

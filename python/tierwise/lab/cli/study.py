@@ -10,30 +10,25 @@ from typing import Annotated, Any
 import typer
 
 from tierwise.capture.schedule import DEFAULT_DUTY, parse_duty
-from tierwise.cli.options import (
-    DropCaches,
-    Duration,
-    Output,
-    Seed,
-    TrustScheduler,
-    duration_s,
-    progress_console,
-)
-from tierwise.cli.output import Format, FormatOption, show, warn
+from tierwise.cli import options as opt
+from tierwise.cli.output import Format, FormatOption, print_document, show, warn
 from tierwise.cli.printing import echo
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
 from tierwise.lab import studies
+from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.lab.cli.progress import StudyProgress
-from tierwise.lab.cli.report import print_answer, write_combined_report, write_report
+from tierwise.lab.cli.report import REPORT_FILE, read_study, write_combined_report, write_report
+from tierwise.lab.report.study.document import answer_document
+from tierwise.lab.report.study.page import Chapter
 from tierwise.lab.studies import runner
 from tierwise.lab.studies.options import StudyOptions
 from tierwise.lab.studies.runner.hosts import dask_hosts
 from tierwise.lab.studies.study import plan_runs, points
+from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 from tierwise.model.names import names_in
 from tierwise.model.output_files import own_folder
-from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
 
 DEMO = ["commit-rate", "redo-placement"]
@@ -117,7 +112,7 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
 def run(
     study: Annotated[str, typer.Argument(help='name, path of a TOML file, or "all"')],
     *,
-    output: Output = RESULTS,
+    output: opt.Output = RESULTS,
     engine: Annotated[str | None, typer.Option(help="engine; default: the first of the study")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="smaller run, at most 3 minutes for a study")
@@ -126,13 +121,13 @@ def run(
         str | None, typer.Option(help='scale factor, or "paper" for the size in the paper')
     ] = None,
     clients: Annotated[int | None, typer.Option(min=1, max=100_000, help="number of clients")] = None,
-    duration: Duration = None,
+    duration: opt.Duration = None,
     set_: Settings = None,
     device: Devices = None,
     place: Place = None,
     placements: Placements = None,
     only: Annotated[bool, typer.Option("--only", help="leave out the baseline")] = False,
-    seed: Seed = None,
+    seed: opt.Seed = None,
     repeats: Repeats = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="start again instead of resuming")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="also repeat failed runs")] = False,
@@ -147,8 +142,8 @@ def run(
             metavar="ADDRESS", help="run on the lab workers of this Dask scheduler, tls://HOST:PORT"
         ),
     ] = None,
-    drop_caches: DropCaches = False,
-    trust_scheduler: TrustScheduler = False,
+    drop_caches: opt.DropCaches = False,
+    trust_scheduler: opt.TrustScheduler = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="check the study and list its runs without running them")
     ] = False,
@@ -165,7 +160,7 @@ def run(
         scale=scale,
         set=set_ or [],
         clients=clients,
-        duration_s=duration_s(duration, "--duration"),
+        duration_s=opt.duration_s(duration, "--duration"),
         repeats=repeats,
         devices=device or [],
         place=place or [],
@@ -200,7 +195,7 @@ def run(
         )
 
 
-def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
+def demo(output: opt.Output = RESULTS, seed: opt.Seed = None, repeats: Repeats = None) -> None:
     """Answer the main question here and now: does the log deserve the fast device?
 
     If devices cannot be emulated, the same studies run on this machine's own storage.
@@ -217,40 +212,39 @@ def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -
         _run(options.applied_to(studies.load(name)), output, seed)
 
 
-def _run(
-    chosen: studies.Study,
-    output: Path,
-    seed: int | None,
-    **begun: Any,
-) -> Path:
+def _run(chosen: studies.Study, output: Path, seed: int | None, **begun: Any) -> Answer:
     """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.run_study`."""
     for line in clean.clean_before(warn):
         echo(f"cleaned up: {line}")
-    with StudyProgress(progress_console()) as progress:
+    with StudyProgress(opt.progress_console()) as progress:
         directory = runner.run_study(chosen, output, progress, seed, **begun)
-    print_answer(directory)
-    _report(lambda: write_report(directory))
-    if not any(result.status == "ok" for result in runner.results_in(directory)):
+    results, info = read_study(directory)
+    answer = build_answer(results, info)
+    print_document(answer_document(answer))
+    _report(lambda: write_report(answer, directory / REPORT_FILE))
+    if not any(result.status == "ok" for result in results):
         raise FailedCheckError(
             f"study {chosen.name}: no run is valid", "see the problems above, then --resume"
         )
-    return directory
+    return answer
 
 
 def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mapping[str, Any]) -> None:
-    directories: list[Path] = []
+    chapters: list[Chapter] = []
     failures: dict[str, str] = {}
     for name in studies.names():
         study = studies.load(name)
         if study.source is None:
             continue
         try:
-            directories.append(_run(options.applied_to(study), output, seed, **begun))
+            answer = _run(options.applied_to(study), output, seed, **begun)
+            chapters.append(Chapter(answer.study.name, answer.study.question, answer))
         # No error in one study may lose the results of the others or stop them.
         except Exception as error:
             failures[name] = str(error) or type(error).__name__
             echo(f"study {name}: {failures[name]}")
-    _report(lambda: write_combined_report(directories, output, failures), "report of all")
+    chapters += [Chapter(name, problem=reason) for name, reason in failures.items()]
+    _report(lambda: write_combined_report(chapters, output), "report of all")
     for name, reason in failures.items():
         echo(f"not run: {name}: {reason}", err=True)
     if failures:

@@ -17,8 +17,7 @@ from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
 from tierwise.lab import validation as validate
 from tierwise.lab.cli.progress import ConsoleProgress
-from tierwise.lab.report.accuracy.page import COLUMNS, accuracy_page, summary_rows
-from tierwise.lab.report.charts.accuracy import accuracy_chart
+from tierwise.lab.report.accuracy import COLUMNS, accuracy_chart, accuracy_page, summary_rows
 from tierwise.lab.validation import Case, Row
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require

@@ -37,9 +37,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
 
 
 @app.command()
-def new(
-    folder: Annotated[Path, typer.Argument(help="new folder; its name is the workload's name")],
-) -> None:
+def new(folder: Annotated[Path, typer.Argument(help="new folder; its name is the workload's name")]) -> None:
     """Write a small workload with comments as a start for your own."""
     for file in write(folder):
         echo(f"wrote {file}")

@@ -1,110 +1,199 @@
-"""Engines with a server of their own: its process, its home, the directories of its placed roles."""
+"""Database servers, which are reached over a Unix socket: their process, their sessions, their engines."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import subprocess
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import psutil
 
-from tierwise.host import ledger, page_cache, processes, programs, users
+from tierwise import _core
+from tierwise.host import page_cache, processes, programs
 from tierwise.host.cpu import tree_cpu_s
-from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser
 from tierwise.lab.engines import commits
-from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.documented import Salvage
+from tierwise.lab.engines.base import Clients
+from tierwise.lab.engines.process_engine import EngineProcess, ProcessEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
+_FIXES: Sequence[tuple[str, str]] = (
+    (
+        r"No space left on device|[dD]isk full|is full|errno: 28\b|Error number 28",
+        "give the device of that role more space, or load less",
+    ),
+    (r"Address already in use|could not create any", "stop the other server, or choose another port"),
+    (r'lock file "[^"]*" already exists', "stop the server that uses it, or choose another port"),
+    (
+        r"Permission denied|not permitted|errno: 13\b",
+        "let the user of the server enter the directory: chmod o+x",
+    ),
+    (r"shared memory|Cannot allocate memory|out of memory", "ask for less memory, as {}"),
+)
+"""Fixes by a pattern of the message; the first match counts."""
 
-class ServerDirectories:
-    """New directories under the places of the roles, owned by the server's user, entered in the ledger."""
 
-    def __init__(self, prefix: str, user: users.ServerUser | None) -> None:
-        """Make nothing yet.
+def fix_for(message: str, memory_setting: str) -> str:
+    """The user's fix for a message of a server, whose setting ``memory_setting`` takes most memory."""
+    fixes = (fix.format(memory_setting) for pattern, fix in _FIXES if re.search(pattern, message))
+    return next(fixes, "mend what the message names")
 
-        Args:
-            prefix: begins the name of each directory.
-            user: the server's account; ``None`` for the caller.
-        """
-        self._prefix = prefix
-        self._user = user
-        self._made: dict[Role, ledger.Directory] = {}
-        self._beside: list[tuple[Role, ledger.Directory]] = []
 
-    @property
-    def paths(self) -> Mapping[Role, Path]:
-        """The directory of each role that has one."""
-        return {role: made.path for role, made in self._made.items()}
+class SqlSession:
+    """A connection on which each statement commits by itself."""
 
-    @property
-    def owned(self) -> Iterator[tuple[Role, Path]]:
-        """Every directory, also those beside a role's own, with the role whose place it is in."""
-        for role, made in (*self._made.items(), *self._beside):
-            yield role, made.path
+    def __init__(self, server: ServerProcess, connection: Any) -> None:
+        """Take over a connection of the server's driver, in autocommit."""
+        self._server, self.connection = server, connection
 
-    def make(self, places: Mapping[Role, Path]) -> None:
-        """Make one directory for each role.
+    def query(self, sql: str) -> list[Any]:
+        """Run one statement and give its rows.
 
         Raises:
-            TierwiseError: naming the role and the directory, if the user may not enter a place.
+            TierwiseError: with the server's message; with the last severe line of its log if it is gone.
         """
-        for role, place in places.items():
-            self._made[role] = self._make(role, place)
+        return self._rows(sql)[1]
 
-    def make_beside(self, role: Role, label: str) -> Path:
-        """Make one more directory in the place of a role, or in the system's place if the role has none."""
-        beside = role if role in self._made else Role.SYSTEM
-        made = self._make(label, self._made[beside].path.parent)
-        self._beside.append((beside, made))
-        return made.path
+    def ask(self, sql: str) -> list[dict[str, Any]]:
+        """Run one query and give its rows by column."""
+        columns, rows = self._rows(sql)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def remove(self) -> None:
-        """Delete the directories with all their files."""
-        for made in (*self._made.values(), *(made for _, made in self._beside)):
-            made.remove()
-        self._made.clear()
-        self._beside.clear()
+    def close(self) -> None:
+        """End the session. No error if the server has ended it."""
+        with contextlib.suppress(*self._server.driver_errors()):
+            self.connection.close()
 
-    def _make(self, label: str, place: Path) -> ledger.Directory:
-        users.require_reachable(label, place, self._user)
-        return ledger.directory(f"{self._prefix}-{label}", parent=place, owner=users.ids(self._user))
-
-
-_CRASH_TIMEOUT_S = 10
+    def _rows(self, sql: str) -> tuple[list[str], list[Any]]:
+        try:
+            with self.connection.cursor() as cursor:
+                cursor.execute(sql)
+                if cursor.description is None:
+                    return [], []
+                return [column[0] for column in cursor.description], list(cursor.fetchall())
+        except self._server.driver_errors() as error:
+            raise self._server.refused(error, lost=self._server.is_lost(self.connection)) from error
 
 
-class ServerProcess(ABC):
+class ServerProcess(EngineProcess):
     """Starts and ends a server and its tools as its user; a subclass implements the connection."""
 
+    memory_setting: ClassVar[str]
+    """The setting that takes most of the server's memory."""
     _stop_signal = signal.SIGTERM
-    _crash_signal = signal.SIGKILL
 
     def __init__(self, name: str, prefix: str, user: ServerUser | None) -> None:
-        """Make the home.
-
-        Args:
-            name: of the engine, for messages.
-            prefix: begins the home's name.
-            user: the server's account; ``None`` for the caller.
-        """
-        self._name = name
-        self._user = user
-        self._home = Home(f"{prefix}-home", user)
+        """Make the home; the arguments are the base class's."""
+        super().__init__(name, prefix, user)
         self._log_from_bytes = 0
-        self._process: processes.Process | None = None
+        self._control: SqlSession | None = None
+        self._client: SqlSession | None = None
+        self._has_client = False
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Address of the load's sessions as keywords and values, as the clients read it."""
 
     @abstractmethod
-    def start(
-        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
+    def command(self, data: Path, settings: Mapping[str, str]) -> list[str | Path]:
+        """The server's command on a data directory."""
+
+    @abstractmethod
+    def make_client(self) -> None:
+        """Make the account and the database of the load, once, in a new database that runs."""
+
+    @abstractmethod
+    def connect(self) -> Any:
+        """Open a connection of the superuser, where the load's statements do not reach."""
+
+    @abstractmethod
+    def connect_client(self) -> Any:
+        """Open a connection of the load's account in the load's database."""
+
+    @abstractmethod
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        """Errors that the driver raises."""
+
+    @abstractmethod
+    def is_lost(self, connection: Any) -> bool:
+        """Whether a connection has ended."""
+
+    @abstractmethod
+    def grave_lines(self, log: str) -> list[str]:
+        """Messages of a log that report a loss, oldest first."""
+
+    @abstractmethod
+    def explain(self, what: str) -> TierwiseError:
+        """Build the error for a failed action from the severe log line since the last start."""
+
+    def is_ours(self, control: SqlSession, data: Path) -> bool:  # noqa: ARG002  (of subclasses)
+        """Whether our server answers, not another server that has the socket while ours fails to start."""
+        return True
+
+    def failure(self) -> str | None:
+        """The last severe line of the log since the last start, if any."""
+        return next(reversed(self.grave_lines(self._recent_log())), None)
+
+    @property
+    def killed(self) -> bool:
+        """Whether SIGKILL from outside tierwise ended it, as the kernel's OOM killer does."""
+        return self._process is not None and self._process.popen.poll() == -signal.SIGKILL
+
+    @property
+    def control(self) -> SqlSession:
+        """tierwise's own session of the superuser.
+
+        Raises:
+            TierwiseError: if the server is down.
+        """
+        return self._up(self._control)
+
+    @property
+    def client(self) -> SqlSession:
+        """tierwise's own session of the load's account, for all that concerns the load's database.
+
+        Raises:
+            TierwiseError: if the server is down.
+        """
+        return self._up(self._client)
+
+    def query(self, sql: str) -> list[Any]:
+        """Run one statement of tierwise's own as the superuser and give its rows."""
+        return self.control.query(sql)
+
+    def session(self, connect: Callable[[], Any]) -> SqlSession:
+        """Open a session.
+
+        Raises:
+            TierwiseError: with the server's message.
+        """
+        try:
+            return SqlSession(self, connect())
+        except self.driver_errors() as error:
+            raise self.refused(error, lost=True) from error
+
+    def refused(self, error: Exception, *, lost: bool) -> TierwiseError:
+        """The error to raise for one of the driver; ``lost``: the log may tell why there is no connection."""
+        first = next(iter(str(error.args[-1] if error.args else error).splitlines()), type(error).__name__)
+        message = (lost and self.failure()) or first
+        return TierwiseError(f"engine {self._name}: {message}", fix_for(message, self.memory_setting))
+
+    def serve(
+        self,
+        data: Path,
+        settings: Mapping[str, str],
+        timeout_s: float,
+        began: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start the server on a data directory and wait until it answers.
+        """Start the server on a data directory, its settings on the command line; wait until it answers.
 
         Args:
             began: called as soon as the process exists, before it has done much.
@@ -112,37 +201,16 @@ class ServerProcess(ABC):
         Raises:
             TierwiseError: naming the setting, or with the last severe line of its log.
         """
-
-    @abstractmethod
-    def query(self, sql: str) -> list[Any]:
-        """Run one statement over the control connection and give its rows."""
-
-    @abstractmethod
-    def explain(self, what: str) -> TierwiseError:
-        """Build the error for a failed action from the severe log line since the last start."""
-
-    @abstractmethod
-    def failure(self) -> str | None:
-        """The last severe line of the log since the last start, if any."""
-
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Close the control connection if there is one."""
-
-    @property
-    def home(self) -> Path:
-        """The server's home directory, for files without a role."""
-        return self._home.own
-
-    @property
-    def pid(self) -> int | None:
-        """Pid of the server's first process, while it runs."""
-        return self._process.pid if self._process is not None and self._process.running else None
-
-    @property
-    def killed(self) -> bool:
-        """Whether SIGKILL from outside tierwise ended it, as the kernel's OOM killer does."""
-        return self._process is not None and self._process.popen.poll() == -signal.SIGKILL
+        program, *arguments = self.command(data, settings)
+        self._process = self.launch(program, arguments)
+        try:
+            began()
+            self._control = self._await_control(data, timeout_s)
+            if self._has_client:
+                self._client = self.session(self.connect_client)
+        except BaseException:
+            self.crash_stop()
+            raise
 
     def pids(self) -> list[int]:
         """Pids of the server and its children; none while it is down."""
@@ -157,7 +225,10 @@ class ServerProcess(ABC):
         return None if self._process is None else tree_cpu_s(self._process.pid)
 
     def launch(
-        self, program: Path, arguments: Sequence[str | Path], secrets: Mapping[str, str] | None = None
+        self,
+        program: str | Path,
+        arguments: Sequence[str | Path],
+        secrets: Mapping[str, str] | None = None,
     ) -> processes.Process:
         """Start a program as the server's user, with its messages in the server's log.
 
@@ -201,8 +272,8 @@ class ServerProcess(ABC):
             )
         return self.explain(what)
 
-    def stop(self, timeout_s: float) -> None:
-        """Stop cleanly: end sessions, write all data."""
+    def end(self, timeout_s: float) -> None:
+        """Stop cleanly: end sessions, write all data. No error if it is down."""
         process = self._leave()
         if process is None:
             return
@@ -213,124 +284,120 @@ class ServerProcess(ABC):
                 "see what its device does, or allow more time",
             )
 
-    def crash_stop(self) -> None:
-        """End it without further writes; SIGKILL if that takes long."""
-        process = self._leave()
-        if process is None:
-            return
-        process.signal(self._crash_signal)
-        process.wait_or_kill(_CRASH_TIMEOUT_S)
+    def _await_control(self, data: Path, timeout_s: float) -> SqlSession:
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
+            if self.pid is None:
+                raise self.error("cannot start")
+            with contextlib.suppress(TierwiseError):
+                control = self.session(self.connect)
+                if self.is_ours(control, data):
+                    return control
+                control.close()
+            time.sleep(0.01)
+        raise self.error(f"took no connection within {timeout_s:g} s")
 
-    def remove(self) -> None:
-        """End the process if it runs and delete the home."""
-        self.crash_stop()
-        self._home.remove()
+    def _disconnect(self) -> None:
+        for session in (self._client, self._control):
+            if session is not None:
+                session.close()
+        self._client = self._control = None
 
-    def _leave(self) -> processes.Process | None:
-        """Disconnect and give the process to the caller, which ends it."""
-        self._disconnect()
-        process, self._process = self._process, None
-        return process
+    def _up(self, session: SqlSession | None) -> SqlSession:
+        if session is None:
+            raise self._down()
+        return session
 
     def _recent_log(self) -> str:
         return self._home.read_log(self._log_from_bytes)
-
-    def _down(self) -> TierwiseError:
-        return TierwiseError(f"engine {self._name} does not run", "start it first")
 
 
 ServerT = TypeVar("ServerT", bound=ServerProcess)
 
 
-class ServerEngine(Engine, Generic[ServerT]):
-    """A database server that is reached only over a Unix socket.
+class Installation(Protocol):
+    """A server's programs."""
 
-    Called by root, it runs as tierwise's own account; called by a user, as that user.
-    """
+    @property
+    def version(self) -> str:
+        """Version of the server, such as ``10.11.14``."""
 
-    def __init__(self, name: str, kind: str, timeout_s: float) -> None:
+    def check(self, engine: str, settings: Mapping[str, str]) -> None:
+        """Check settings with the server's own parser, without starting it.
+
+        Raises:
+            TierwiseError: naming the first setting that is unknown or has a value that the server refuses.
+        """
+
+
+class ServerEngine(ProcessEngine[ServerT]):
+    """A database server that is reached only over a Unix socket."""
+
+    driver: ClassVar[str]
+    """Name of the driver of its clients, which also begins the names of its directories."""
+    checkpoint_statement: ClassVar[str]
+
+    def __init__(
+        self,
+        name: str,
+        installation: Installation,
+        settings: Mapping[str, str] | None = None,
+        *,
+        timeout_s: float = 600,
+    ) -> None:
         """Prepare; nothing is made or started yet.
 
         Args:
             name: the engine's name, for messages and results.
-            kind: begins the names of its directories.
+            installation: the programs to use.
+            settings: server settings by name, as in the server's own file of settings.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
-        self.name = name
-        self._timeout_s = timeout_s
-        self._user = users.server_user()
-        self._made = ServerDirectories(kind, self._user)
-        self._server: ServerT | None = None
+        super().__init__(name, self.driver, settings, timeout_s)
+        self._installation = installation
+        self._version = installation.version
 
-    @abstractmethod
-    def _make_server(self) -> ServerT:
-        """Make a server with its home; do not start it."""
+    def check_settings(self) -> None:
+        """Ask the server's own parser."""
+        self._installation.check(self.name, self._given)
 
-    @abstractmethod
-    def _make_database(self, server: ServerT) -> None:
-        """Make an empty database in the directories, and leave the server down."""
+    def version(self) -> str:
+        """Version of the server's program."""
+        return self._version
+
+    def checkpoint(self) -> None:
+        """Run the server's checkpoint, then write the kernel's dirty pages."""
+        self._known_process().query(self.checkpoint_statement)
+        page_cache.write_out(self.directories.values())
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Clients over the Unix socket, on threads of this process."""
+        return _core.Clients(self.driver, self._known_process().address, program_json, clients, seed)
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """Fill the tables over several connections."""
+        address = self._known_process().address
+        return _core.load_tables(self.driver, address, program_json, seed, progress=self.on_loaded)
 
     @abstractmethod
     def _all_settings(self) -> dict[str, str]:
         """All settings for the server's start."""
 
-    def init(self, places: Mapping[Role, Path]) -> None:
-        """Make the directories, then the database in them."""
-        self.require_placeable(places)
-        try:
-            self._made.make(places)
-            self._server = self._make_server()
-            self._make_database(self._server)
-        except BaseException:
-            self.close()
-            raise
-        page_cache.write_out(self.directories.values())
-
-    def start(self) -> None:
-        """Start the server and wait until it answers."""
-        if not self.running:
-            self._start_with({})
-
-    def start_salvaged(self, step: Salvage) -> None:
-        """Start with the settings of a step, then run its statements as the load's account."""
-        self._start_with(step.settings)
-        self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
-
     def _start_with(self, changes: Mapping[str, str]) -> None:
-        server, settings = self._known_server(), {**self._all_settings(), **changes}
+        server, settings = self._known_process(), {**self._all_settings(), **changes}
         server.crash_stop()  # a server that ended unexpectedly may have left children
-        server.start(self.directories[Role.SYSTEM], settings, self._timeout_s, began=self._confine)
+        server.serve(self.directories[Role.SYSTEM], settings, self._timeout_s, began=self._confine)
 
     def stop(self) -> None:
         """Stop cleanly: end sessions and write a checkpoint."""
-        if self._server is not None:
-            self._server.stop(self._timeout_s)
-
-    def crash_stop(self) -> None:
-        """Stop without a checkpoint."""
-        if self._server is not None:
-            self._server.crash_stop()
-
-    def close(self) -> None:
-        """Kill the server if it runs and delete its directories."""
-        if self._server is not None:
-            self._server.remove()
-            self._server = None
-        self._made.remove()
-
-    @abstractmethod
-    def commit_session(self) -> commits.CommitSession:
-        """Open a session of the load's account for commits, without a time limit."""
+        if self._process is not None:
+            self._process.end(self._timeout_s)
 
     def make_commit_tables(self, clients: int) -> None:
         """Make the tables of the load of commits."""
         self.execute_schema(commits.SQL_SCHEMA)
         with contextlib.closing(self.commit_session()) as session:
             commits.fill(session, clients)
-
-    def commit_ledger(self, clients: int) -> commits.CommitLedger:
-        """An empty ledger in the server's home."""
-        return commits.CommitLedger.make(self._known_server().home / "commits", clients, self._user)
 
     def commit_until_it_fails(self, ledger: commits.CommitLedger, client: int, first: int) -> None:
         """Commit on the caller's thread."""
@@ -342,32 +409,18 @@ class ServerEngine(Engine, Generic[ServerT]):
         with contextlib.closing(self.commit_session()) as session:
             return commits.read(session)
 
+    def commit_session(self) -> commits.CommitSession:
+        """A session of the load's account for commits, without a time limit."""
+        server = self._known_process()
+        session = server.session(server.connect_client)
+        return commits.SqlCommitSession(session.query, session.close)
+
     def processes(self) -> list[int]:
         """The server's first process and its children."""
-        return [] if self._server is None else self._server.pids()
+        return [] if self._process is None else self._process.pids()
 
     def failure(self) -> str | None:
         """A line that the server was killed, or the last severe line of its log."""
-        if self._server is not None and self._server.killed:
+        if self._process is not None and self._process.killed:
             return "the server was killed, as the kernel does when memory runs out"
-        return None if self._server is None else self._server.failure()
-
-    @property
-    def server_pid(self) -> int | None:
-        """Pid of the server's first process while it runs."""
-        return None if self._server is None else self._server.pid
-
-    @property
-    def directories(self) -> Mapping[Role, Path]:
-        """One directory for each placed role."""
-        return self._made.paths
-
-    @property
-    def owned_directories(self) -> Iterable[tuple[Role, Path]]:
-        """These and, of some servers, one more beside a role's own."""
-        return self._made.owned
-
-    def _known_server(self) -> ServerT:
-        if self._server is None:
-            raise TierwiseError(f"engine {self.name} has no database", "init it first")
-        return self._server
+        return None if self._process is None else self._process.failure()

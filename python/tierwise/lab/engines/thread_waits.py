@@ -33,50 +33,46 @@ class Call(Enum):
     POLL = auto()
 
 
-_X86_64: dict[Call, dict[str, int]] = {
-    Call.READ: {"read": 0, "pread64": 17, "readv": 19, "preadv": 295, "preadv2": 327},
-    Call.WRITE: {
-        "write": 1,
-        "pwrite64": 18,
-        "writev": 20,
-        "pwritev": 296,
-        "pwritev2": 328,
-        "truncate": 76,
-        "ftruncate": 77,
-        "fallocate": 285,
+_PROCESSORS = ("x86_64", "aarch64")
+_SYSTEM_CALLS: Mapping[Call, Mapping[str, tuple[int, int | None]]] = {
+    Call.READ: {
+        "read": (0, 63),
+        "pread64": (17, 67),
+        "readv": (19, 65),
+        "preadv": (295, 69),
+        "preadv2": (327, 286),
     },
-    Call.SYNC: {"fsync": 74, "fdatasync": 75, "sync_file_range": 277},
-    Call.LOCK: {"fcntl": 72, "flock": 73},
-    Call.FUTEX: {"futex": 202},
-    Call.SLEEP: {"nanosleep": 35, "clock_nanosleep": 230},
+    Call.WRITE: {
+        "write": (1, 64),
+        "pwrite64": (18, 68),
+        "writev": (20, 66),
+        "pwritev": (296, 70),
+        "pwritev2": (328, 287),
+        "truncate": (76, 45),
+        "ftruncate": (77, 46),
+        "fallocate": (285, 47),
+    },
+    Call.SYNC: {"fsync": (74, 82), "fdatasync": (75, 83), "sync_file_range": (277, 84)},
+    Call.LOCK: {"fcntl": (72, 25), "flock": (73, 32)},
+    Call.FUTEX: {"futex": (202, 98)},
+    Call.SLEEP: {"nanosleep": (35, 101), "clock_nanosleep": (230, 115)},
     Call.POLL: {
-        "poll": 7,
-        "select": 23,
-        "pselect6": 270,
-        "ppoll": 271,
-        "epoll_wait": 232,
-        "epoll_pwait": 281,
+        "poll": (7, None),
+        "select": (23, None),
+        "pselect6": (270, 72),
+        "ppoll": (271, 73),
+        "epoll_wait": (232, None),
+        "epoll_pwait": (281, 22),
     },
 }
-_AARCH64: dict[Call, dict[str, int]] = {
-    Call.READ: {"read": 63, "pread64": 67, "readv": 65, "preadv": 69, "preadv2": 286},
-    Call.WRITE: {
-        "write": 64,
-        "pwrite64": 68,
-        "writev": 66,
-        "pwritev": 70,
-        "pwritev2": 287,
-        "truncate": 45,
-        "ftruncate": 46,
-        "fallocate": 47,
-    },
-    Call.SYNC: {"fsync": 82, "fdatasync": 83, "sync_file_range": 84},
-    Call.LOCK: {"fcntl": 25, "flock": 32},
-    Call.FUTEX: {"futex": 98},
-    Call.SLEEP: {"nanosleep": 101, "clock_nanosleep": 115},
-    Call.POLL: {"pselect6": 72, "ppoll": 73, "epoll_pwait": 22},
+"""Number of each call on these processors; ``None`` on one that has no such call."""
+NUMBERS: Mapping[str, Mapping[Call, Mapping[str, int]]] = {
+    processor: {
+        call: {name: number for name, numbers in named.items() if (number := numbers[at]) is not None}
+        for call, named in _SYSTEM_CALLS.items()
+    }
+    for at, processor in enumerate(_PROCESSORS)
 }
-NUMBERS: Mapping[str, Mapping[Call, Mapping[str, int]]] = {"x86_64": _X86_64, "aarch64": _AARCH64}
 """By processor, as ``uname -m`` names it. A test compares them with the kernel's headers."""
 
 _HERE = NUMBERS.get(platform.machine(), {})

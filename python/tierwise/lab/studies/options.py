@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tierwise.lab.studies.study import Overrides, Study
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import validated
 from tierwise.model.names import one_of
 from tierwise.model.placement import EVERYTHING, DeviceSpec, Placement, Role, parse_place
 
@@ -134,12 +133,8 @@ def _set(text: str) -> Overrides:
     nested: Any = value
     for part in reversed(key.split(".")):
         nested = {part: nested}
-    try:
-        return Overrides.model_validate(nested)
-    except ValidationError as error:
-        known = sorted(set(Overrides.model_fields) - {"placements", "sweep", "estimate_s"})
-        problem = error.errors()[0]["msg"]
-        raise TierwiseError(f"--set {text}: {problem}", f"keys are {', '.join(known)}") from None
+    known = sorted(set(Overrides.model_fields) - {"placements", "sweep", "estimate_s"})
+    return validated(Overrides, nested, f"--set {text}", f"keys are {', '.join(known)}")
 
 
 def _number(text: str) -> float:

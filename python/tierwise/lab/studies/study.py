@@ -18,13 +18,12 @@ from pydantic import (
     Field,
     PositiveFloat,
     PositiveInt,
-    ValidationError,
     WithJsonSchema,
     field_validator,
 )
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, first_problem, parse_toml, read_text
+from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName, names_in, one_of
 from tierwise.model.placement import DeviceSpec, Placement, Role
 from tierwise.model.units import parse_size_bytes
@@ -280,11 +279,7 @@ def parse(text: str, file: str) -> Study:
     Raises:
         TierwiseError: naming ``file`` and the field.
     """
-    raw = parse_toml(text, file)
-    try:
-        study = Study.model_validate(_with_names(raw))
-    except ValidationError as error:
-        raise TierwiseError(f"{file}: {first_problem(error)}", "mend that field") from error
+    study = validated(Study, _with_names(parse_toml(text, file)), file, "mend that field")
     _require_consistent(study, file)
     return study
 

@@ -5,9 +5,7 @@ Not here: predicting; see ``predict``.
 
 from tierwise.lab.validation.accuracy import (
     Accuracy,
-    Figure,
     Pair,
-    Recorded,
     Summary,
     by,
     regrets,
@@ -15,30 +13,25 @@ from tierwise.lab.validation.accuracy import (
     summary,
     verdicts,
 )
-from tierwise.lab.validation.calibration import calibrate, calibrate_without, to_toml
+from tierwise.lab.validation.calibration import calibrate, to_toml
 from tierwise.lab.validation.case import Case, cases_of
-from tierwise.lab.validation.judging import RoundData, judge, rounds_in
+from tierwise.lab.validation.judging import judge, rounds_in
 from tierwise.lab.validation.publish import publish
 from tierwise.lab.validation.rows import Row, read_rows
-from tierwise.lab.validation.runner import Observer, estimate_s, most_telling, run
+from tierwise.lab.validation.runner import estimate_s, most_telling, run
 from tierwise.lab.validation.spec import ValidationSpec, load
 from tierwise.lab.validation.truth import Measured
 
 __all__ = [
     "Accuracy",
     "Case",
-    "Figure",
     "Measured",
-    "Observer",
     "Pair",
-    "Recorded",
-    "RoundData",
     "Row",
     "Summary",
     "ValidationSpec",
     "by",
     "calibrate",
-    "calibrate_without",
     "cases_of",
     "estimate_s",
     "judge",

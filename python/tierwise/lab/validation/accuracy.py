@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import Literal
 
 from tierwise.lab.validation.rows import Round
-from tierwise.lab.validation.scores import interval_score
 from tierwise.lab.validation.truth import Measured
 from tierwise.model.extras import np
 from tierwise.predict import Estimate
@@ -355,3 +354,18 @@ def _same_order(a: Pair, b: Pair) -> bool:
     assert a.predicted is not None
     assert b.predicted is not None
     return (a.predicted.value > b.predicted.value) == (a.measured.value > b.measured.value)
+
+
+_LEVEL = 0.95
+
+
+def interval_score(predicted: Estimate, measured: float) -> float:
+    """Width of the 95 % interval plus 40 times the distance of a measurement outside it; lower is better.
+
+    It rewards narrow and correct intervals. Of logarithms, so it reads as a share. Gneiting and Raftery,
+    "Strictly Proper Scoring Rules, Prediction, and Estimation", Journal of the American Statistical
+    Association 102(477), 2007: section 6.2.
+    """
+    low, high, value = (math.log(end) for end in (predicted.low, predicted.high, measured))
+    outside = max(low - value, 0.0) + max(value - high, 0.0)
+    return high - low + 2 / (1 - _LEVEL) * outside

@@ -100,7 +100,7 @@ class OpenedRecording:
                 for placement, prediction in zip(scenarios, answers, strict=True)
             },
         }
-        return unanswered(self._row, None).model_copy(update=fields)
+        return unanswered(self._row, None).changed(**fields)
 
 
 def unanswered(row: Row, problem: str | None) -> Answered:

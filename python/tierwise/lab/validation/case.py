@@ -130,7 +130,7 @@ def _name(case: CaseSpec, count: int) -> str:
 
 
 def _engine(case: CaseSpec) -> str:
-    return case.server or clients.engine_of(case.client)
+    return case.server or clients.named(case.client).engine
 
 
 def _fits(case: Case, name: str) -> bool:
@@ -141,10 +141,10 @@ def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
     name = _name(case, count)
     return Case(
         name=name,
-        family=clients.family_of(case.client),
+        family=clients.named(case.client).family,
         spec=case,
         study=_study(spec, case, name, count),
-        laps=clients.laps_of(case.client),
+        laps=clients.named(case.client).laps,
         slot_s=case.slot_s or spec.slot_s,
         recorded_s=case.recorded_s or spec.recorded_s,
         warm_up_s=case.warm_up_s or spec.warm_up_s,

@@ -343,18 +343,8 @@ def _recordings(answers: Sequence[Answered], round: RoundData) -> Iterator[Recor
     rows = {(row.case, row.placement, row.block): row for row in round.recorded}
     for answer in answers:
         row = rows[answer.case, answer.recorded, answer.block]
-        yield Recorded(
-            case=answer.case,
-            recorded=answer.recorded,
-            block=answer.block,
-            round=answer.round,
-            rate_per_s=row.rate_per_s,
-            beside_per_s=round.beside_per_s(row),
-            error=answer.error,
-            usable=answer.usable,
-            reasons=answer.reasons,
-            problem=answer.problem,
-        )
+        same = answer.model_dump(include=Recorded.model_fields.keys() - {"rate_per_s"})
+        yield Recorded(**same, rate_per_s=row.rate_per_s, beside_per_s=round.beside_per_s(row))
 
 
 def _names(rounds: Sequence[RoundData]) -> list[Round]:

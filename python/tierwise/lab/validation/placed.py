@@ -64,7 +64,7 @@ class Placed:
             if self.case.spec.caches == "cold" or self.limit is not None:
                 self.cold = page_cache.make_cold(self.storage.places.items(), drop_caches=self.drop_caches)
             self.database.start()
-            if self.limit is not None and isinstance(self.database, servers.Server):
+            if self.limit is not None and self.database.pid is not None:
                 self.limit.confine(self.database.pid)
 
     def warm_up(self) -> None:

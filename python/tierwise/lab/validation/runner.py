@@ -238,7 +238,7 @@ def _started(folder: Path, spec: ValidationSpec, wanted: Started) -> Started:
     if before:
         cases = list(dict.fromkeys([*before.cases, *wanted.cases]))
         kept = {"seed": before.seed, "cases": cases, "left_out": before.left_out | wanted.left_out}
-        started = wanted.model_copy(update=kept)
+        started = wanted.changed(**kept)
     with os_errors(folder, "give --output a folder that you may write"):
         own_folder(folder / "own", 0o755)
         write_file(folder / SPEC_FILE, spec.model_dump_json(indent=1) + "\n")

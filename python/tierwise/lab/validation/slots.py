@@ -106,7 +106,7 @@ class CaseInSlots:
             for number in range(block, block + self.spec.blocks_up):
                 if is_done(case, self.spec, known):
                     return
-                base = self.base.model_copy(update={**began, "block": number})
+                base = self.base.changed(**began, block=number)
                 for name, kind in self._order(number, known):
                     yield self._slot(up[name], kind, base)
 
@@ -130,7 +130,7 @@ class CaseInSlots:
         self.progress(f"{kind} on {placed.placement}")
         began_s = time.monotonic()
         where = {"placement": placed.placement, "storage": self.spec.kind_of(placed.placement)}
-        row = base.model_copy(update={**where, "kind": kind})
+        row = base.changed(**where, kind=kind)
         out = recording_of(self.folder, row) if kind == "recorded" else None
         placed.prepare()
         idle = _idle_cpu_share()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt, StringConstraints, ValidationError, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, StringConstraints, model_validator
 
 from tierwise.lab.studies.study import Caches, Size
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
@@ -163,13 +161,4 @@ def load(file: Path | None = None) -> ValidationSpec:
     """
     name = SHIPPED if file is None else str(file)
     text = (DATA / SHIPPED).read_text("utf-8") if file is None else read_text(file, "name a readable file")
-    try:
-        return ValidationSpec.model_validate(parse_toml(text, name))
-    except ValidationError as error:
-        raise TierwiseError(f"{name}: {'; '.join(_problems(error))}", "mend that field") from error
-
-
-def _problems(error: ValidationError) -> Iterator[str]:
-    for problem in error.errors()[:1]:
-        field = ".".join(str(part) for part in problem["loc"])
-        yield f"{field}: {problem['msg']}" if field else str(problem["msg"])
+    return validated(ValidationSpec, parse_toml(text, name), name, "mend that field")

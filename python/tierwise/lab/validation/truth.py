@@ -38,7 +38,7 @@ class Measured(Record):
     def times(self, factor: float) -> Measured:
         """The same, multiplied."""
         changed = {name: getattr(self, name) * factor for name in ("value", "low", "high")}
-        return self.model_copy(update=changed)
+        return self.changed(**changed)
 
     def held_by(self, predicted: Estimate) -> bool:
         """Whether the value lies in a predicted interval."""

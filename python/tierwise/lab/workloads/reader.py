@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tierwise import _core
 from tierwise.lab.workloads import pgbench
 from tierwise.lab.workloads.object_operations import ObjectKind
@@ -17,7 +15,7 @@ from tierwise.lab.workloads.program import RoleSql
 from tierwise.lab.workloads.spec import Step, WorkloadSpec
 from tierwise.model import input_files
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, first_problem, parse_toml
+from tierwise.model.input_files import DATA, parse_toml, validated
 from tierwise.model.names import file_below, nearest
 from tierwise.model.output_files import new_folder, require_own_parents, write_file
 from tierwise.model.placement import ROLES_OF_FILES, Role
@@ -48,13 +46,10 @@ def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
         TierwiseError: naming the file and field that is not valid.
     """
     raw, folders = _merged(layers), [layer.folder for layer in layers]
-    try:
-        if raw.get("pgbench"):
-            raw = _with_scripts(WorkloadSpec.model_validate(raw), raw, folders)
-        spec = WorkloadSpec.model_validate(raw)
-    except ValidationError as error:
-        fix = "mend that field; see docs/reference/workloads.md"
-        raise TierwiseError(f"{file}: {first_problem(error)}", fix) from error
+    fix = "mend that field; see docs/reference/workloads.md"
+    if raw.get("pgbench"):
+        raw = _with_scripts(validated(WorkloadSpec, raw, file, fix), raw, folders)
+    spec = validated(WorkloadSpec, raw, file, fix)
     spec = _with_sql_inline(file, spec, folders)
     for problem, fix in spec.contradictions():
         raise TierwiseError(f"{file}: {problem}", fix)

@@ -8,15 +8,14 @@ from typing import Any
 
 from tierwise.advise import Wear
 from tierwise.advise.alternatives import SettingMove
+from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.predict.together import Unit
-from tierwise.report import numbers
-from tierwise.report.advice.choices import choices_of
+from tierwise.report.advice.decision import STATES, choices_of, risk
 from tierwise.report.advice.join import Subject
-from tierwise.report.advice.risks import STATES, risk
 from tierwise.report.palette import DARK, LIGHT, ROLE_COLOURS
-from tierwise.report.recording.money_words import part_words
+from tierwise.report.recording.decision_words import part_words
 from tierwise.report.recording.tables import listed
 
 _FIGURES = 4
@@ -29,7 +28,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
 
     Columns of ``figures`` have an entry for each placement, by its number (:meth:`Survey.number`); ``null``
     where there is no answer. Rates are per second, latencies in µs, costs per month, wear in months.
-    ``choices`` are the answers beside placements (``report/advice/choices.py``), ``choice_figures`` theirs.
+    ``choices`` are the answers beside placements (``report/advice/decision.py``), ``choice_figures`` theirs.
     ``billed`` has for each placement the indexes of the ``bills`` of its devices, whose sum, less the rent
     that ends, is its cost.
 
@@ -52,11 +51,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
     bills, billed = _bills(subject)
     needed = {space.role: space.size_bytes for space in subject.advice.spaces}
     data = {
-        "recording": {
-            "name": subject.recording.name,
-            "unit": run.unit,
-            "once": run.once,
-        },
+        "recording": {"name": subject.recording.name, "unit": run.unit, "once": run.once},
         "currency": subject.currency,
         "budget": subject.advice.budget_per_month,
         "margin": subject.margin,

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
+from typing import Any, Literal
 
 from tierwise.advise import Advice, Option, Wear
-from tierwise.model.names import capitalized
+from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability, lost_at_stop
+from tierwise.model import numbers
+from tierwise.model.names import capitalized, join
 from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Estimate
-from tierwise.report import numbers
+from tierwise.predict import RECORDED, Estimate, Prediction, resolve
+from tierwise.report import document as doc
 from tierwise.report.advice.join import Subject
-from tierwise.report.advice.risks import risk
-from tierwise.report.document import (
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    ColumnKind,
-    Facts,
-    Table,
-    Text,
-    Tone,
-    figure,
-    table,
-)
-from tierwise.report.moves import join
 from tierwise.report.recording import decision_words
-from tierwise.report.recording.advice_words import (
-    fastest_sentence,
-    left_out_sentences,
-    simpler_sentence,
+from tierwise.report.recording.advice import fastest_sentence, left_out_sentences, simpler_sentence
+from tierwise.report.recording.decision_words import (
+    LONG_MONTHS,
+    bill_table,
+    goal_sentence,
+    months,
+    space_sentences,
+    stale_sentence,
 )
-from tierwise.report.recording.decision_words import goal_sentence, space_sentences
-from tierwise.report.recording.money_words import LONG_MONTHS, bill_table, months, stale_sentence
-from tierwise.report.recording.prediction_words import (
+from tierwise.report.recording.prediction import (
     advice_cautions,
     bound_sentence,
     moving,
@@ -42,6 +34,135 @@ from tierwise.report.recording.prediction_words import (
     recorded_sentence,
     signed_percent,
 )
+from tierwise.report.recording.tables import listed, page_sets, set_title
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One simulated answer; no other combination has one.
+
+    Attributes:
+        fields: for the scripts of the page: ``number`` of the placement that it was simulated with;
+            ``settings``, indexes of the settings that are changed; of tables, ``title``, ``device``,
+            ``rows``, indexes of the listed tables that move, and ``command`` that predicts it.
+        prediction: its answer.
+        cost_per_month: more than is paid now.
+        wear: of the new devices.
+    """
+
+    fields: dict[str, Any]
+    prediction: Prediction
+    cost_per_month: float
+    wear: Sequence[Wear]
+
+
+def choices_of(subject: Subject) -> list[Choice]:
+    """The settings with the recorded and with the advised placement, then the sets of tables."""
+    return [*_settings(subject), *_tables(subject)]
+
+
+def _settings(subject: Subject) -> Iterator[Choice]:
+    advised = subject.survey.number(subject.placement)
+    for place, move in enumerate(subject.advice.settings):
+        for number, answer in ((0, move.prediction), (advised, move.with_move)):
+            if number is not None and answer is not None and answer.rate_per_s is not None:
+                fields = {"number": number, "settings": [place]}
+                yield Choice(fields, answer, subject.cost_per_month(answer), subject.wear(answer))
+
+
+def _tables(subject: Subject) -> Iterator[Choice]:
+    """In the order of the page's table of sets; one without an answer has dashes there and is no choice."""
+    advice = subject.advice.tables
+    if advice is None:
+        return
+    names = f" --names {shlex.quote(str(subject.names))}" if subject.names else ""
+    places = {row.name: place for place, row in enumerate(listed(advice))}
+    for row, (device, page_set) in enumerate(page_sets(advice)):
+        if page_set.prediction.rate_per_s is None:
+            continue
+        placed = ",".join(f"{pattern}={device}" for pattern in page_set.patterns)
+        fields = {
+            "number": 0,
+            "settings": [],
+            "row": row,
+            "title": set_title(page_set),
+            "device": device,
+            "rows": [places[name] for name in page_set.names if name in places],
+            "command": f"{subject.command} --place {shlex.quote(placed)}{names}",
+        }
+        yield Choice(
+            fields, page_set.prediction, page_set.bill.per_month, [page_set.wear] if page_set.wear else []
+        )
+
+
+State = Literal["kept", "flush", "lost", "unknown"]
+"""What a power cut leaves of completed writes: all, those that were flushed, nothing, or not known."""
+STATES: dict[State, str] = {
+    "kept": "keeps completed writes",
+    "flush": "keeps flushed writes",
+    "lost": "loses everything",
+    "unknown": "not known",
+}
+_MIRRORED = {"raid1", "raid10", "raid5"}
+
+
+@dataclass(frozen=True)
+class Risk:
+    """The risks of one device.
+
+    Attributes:
+        state: what a power cut leaves.
+        power_cut: the same as a sentence, with its basis.
+        tested: what studies of power cuts have shown, in a few words.
+        death: what the death of one drive takes with it, and what studies have shown of it.
+        alone: whether one drive is a single point of failure.
+    """
+
+    state: State
+    power_cut: str
+    tested: str
+    death: str
+    alone: bool
+
+
+def risk(device: str, engine: str = "", roles: Collection[Role] = ()) -> Risk:
+    """The risks of a device: by its profile, and by what studies have shown for an engine.
+
+    Args:
+        device: its name.
+        engine: name of the engine; empty for all.
+        roles: whose files it holds, for the death of the device.
+    """
+    (harm,) = durability({Role.LOG: device}, engine or None)
+    power_cut = f"{harm.fact}; {harm.shown}"
+    tested = f"{harm.harmed_of_made} cuts did harm" if harm.cuts else NOT_TESTED
+    if device == RECORDED:
+        return Risk("unknown", power_cut, tested, "not known", False)
+    profile = resolve(device).profile
+    lost = bool(lost_at_stop({Role.LOG: device}))
+    state: State = "lost" if lost else "flush" if profile.write_cache else "kept"
+    death, alone = _death(profile.kind, profile.fields)
+    if alone:
+        shown = deaths_shown(engine, roles)
+        death = ". ".join([death, *(f"{role.capitalize()}: {words}" for role, words in shown.items())])
+    return Risk(state, power_cut, tested, death, alone)
+
+
+def _death(kind: str, fields: Mapping[str, Any]) -> tuple[str, bool]:
+    """What the death of a drive takes, by a profile with what it took over from others."""
+    if kind == "volume":
+        return "its provider keeps copies within one zone; a lost zone or account takes them all", False
+    if kind == "array":
+        level = fields.get("level")
+        if level in _MIRRORED and fields.get("failed_members"):
+            return "one member is dead already: the death of another may take all its files", True
+        if level in _MIRRORED:
+            return f"survives the death of one member ({str(level).upper().replace('RAID', 'RAID ')})", False
+        return "the death of any member takes all its files (RAID 0)", True
+    if kind == "ram":
+        return "a restart takes all its files", True
+    return "one drive: its death takes all its files", True
+
 
 _LEAST_SHOWN = 0.01
 _SAME = 1.03
@@ -76,37 +197,36 @@ def headline(subject: Subject) -> str:
     return decision_words.headline(subject.advice, price, interval=False)
 
 
-def unusable(subject: Subject) -> list[Block]:
+def unusable(subject: Subject) -> list[doc.Block]:
     """What stands above everything if the recording is not usable."""
     return decision_words.unusable_texts(subject.advice.usable, subject.advice.remarks)
 
 
-def sentences(subject: Subject) -> list[Block]:
+def sentences(subject: Subject) -> list[doc.Block]:
     """Why to stay, or the interval and bound; what goes with the move, the goal, and what was left out."""
     chosen, advice, option = subject.chosen, subject.advice, subject.option
-    blocks: list[Block] = []
+    blocks: list[doc.Block] = []
     if advice.instead:
-        blocks.append(Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
+        blocks.append(doc.Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
     elif advice.decision.stays:
-        blocks.append(Text(capitalized(decision_words.staying(advice)[1])))
+        blocks.append(doc.Text(capitalized(decision_words.staying(advice)[1])))
     if subject.placement and chosen.speedup and not chosen.bounds_only:
         blocks.append(
-            Text(capitalized(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
+            doc.Text(capitalized(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
         )
     if subject.placement and chosen.bound:
-        blocks.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
+        blocks.append(doc.Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
     if volatile := decision_words.volatile_sentence(advice):
-        blocks.append(Text(volatile, Tone.WARNING))
-    blocks += [Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
-    blocks += [Text(sentence, Tone.WARNING) for sentence in space_sentences(advice)]
-    if option.taken_along:
-        along = moving(option.taken_along)
-        blocks.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
+        blocks.append(doc.Text(volatile, doc.Tone.WARNING))
+    blocks += [doc.Text(sentence) for sentence in decision_words.together_sentences(advice.decision)]
+    blocks += [doc.Text(sentence, doc.Tone.WARNING) for sentence in space_sentences(advice)]
+    if along := decision_words.along_words(option):
+        blocks.append(doc.Text(f"{capitalized(along)}."))
     compared = [fastest_sentence(advice), simpler_sentence(advice)]
     if subject.bends_to_goal:
         compared.append(_without_goal(advice))
     others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice.prices)]
-    blocks += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
+    blocks += [doc.Text(sentence, doc.Tone.QUIET) for sentence in others if sentence]
     return blocks
 
 
@@ -118,30 +238,27 @@ def _without_goal(advice: Advice) -> str:
     return f"Without the goal: move {moving(best.placement)}: {gain} {price}."
 
 
-def time_table(subject: Subject) -> Table:
+def time_table(subject: Subject) -> doc.Table:
     """Where the recorded time of the sessions goes, and what would shorten the greatest parts."""
-    times = table(["part", "what would shorten it"], ["share"])
+    times = doc.table(["part", "what would shorten it"], ["share"])
     for share in subject.advice.decision.time:
         if share.share >= _LEAST_SHOWN:
             times.add(
-                decision_words.part_name(share.part), share.remedy, figure(share.share, numbers.percent)
+                decision_words.part_name(share.part), share.remedy, doc.figure(share.share, numbers.percent)
             )
     return times
 
 
-def before_and_after(subject: Subject) -> Table:
+def before_and_after(subject: Subject) -> doc.Table:
     """Rate or time, latencies and cost: now, then, and the difference."""
-    names = ("now", "then", "difference")
-    table = Table([Column("figure", ColumnKind.WORDS), *(Column(name, ColumnKind.FIGURE) for name in names)])
+    rows = doc.table(["figure"], ["now", "then", "difference"])
     now, then = subject.advice.recorded, subject.chosen
     if then.once:
-        _shorter(table, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
+        _shorter(rows, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
     else:
-        _add(
-            table, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant
-        )
-        _shorter(table, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
-        _shorter(table, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
+        _add(rows, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant)
+        _shorter(rows, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
+        _shorter(rows, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
     paid, more = subject.now_per_month, subject.cost_per_month(subject.chosen)
     signed = money(subject, more, sign=True)
     shown = (
@@ -149,11 +266,11 @@ def before_and_after(subject: Subject) -> Table:
         if paid is not None
         else ("as today", f"today's {signed}")
     )
-    table.add("Cost a month", *map(Cell, shown), Cell(signed, value=more))
-    return table
+    rows.add("Cost a month", *map(doc.Cell, shown), doc.Cell(signed, value=more))
+    return rows
 
 
-def ladder(subject: Subject) -> list[Block]:
+def ladder(subject: Subject) -> list[doc.Block]:
     """Every step of the ladder, with what each adds."""
     if not subject.steps:
         return []
@@ -167,15 +284,15 @@ def ladder(subject: Subject) -> list[Block]:
             else "no further cost"
         )
         steps.append(f"{capitalized(moving(step.moved))}: {gain} times in all, {price}")
-    return [Bullets(steps)]
+    return [doc.Bullets(steps)]
 
 
-def bill(subject: Subject) -> list[Block]:
+def bill(subject: Subject) -> list[doc.Block]:
     """Each part of what the placement costs a month; nothing if it costs nothing."""
     return [bill_table("", subject.option, subject.advice.currency)] if subject.option.bills else []
 
 
-def basis(subject: Subject) -> list[Block]:
+def basis(subject: Subject) -> list[doc.Block]:
     """The recording, how well it is reproduced, the model's error, and every warning."""
     advice, chosen = subject.advice, subject.chosen
     run = advice.run
@@ -189,20 +306,23 @@ def basis(subject: Subject) -> list[Block]:
         "Placements": f"{many} simulated, the advised ones under {chosen.seeds} seeds",
     }
     notes = [*subject.survey.notes, *chosen.notes]
-    return [Facts(facts), *advice_cautions(advice), Bullets([f"{capitalized(note)}." for note in notes])]
+    return [
+        doc.Facts(facts),
+        *advice_cautions(advice),
+        doc.Bullets([f"{capitalized(note)}." for note in notes]),
+    ]
 
 
-def risks(subject: Subject) -> Table:
+def risks(subject: Subject) -> doc.Table:
     """Each device that holds files after the move: power cut, wear, death."""
-    names = ("holds", "power cut", "worn out", "death of a drive")
-    table = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
+    rows = doc.table([], ["device"], after=["holds", "power cut", "worn out", "death of a drive"])
     worn = {wear.device: wear for wear in subject.wear(subject.chosen)}
     for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
         about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear, date.today())
         name = "recorded devices" if device == RECORDED else device
-        table.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
-    return table
+        rows.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
+    return rows
 
 
 def _wear_out(wear: Wear, today: date) -> str:
@@ -229,49 +349,51 @@ def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[Role
 
 
 def _add(
-    table: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+    table: doc.Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
 ) -> None:
     change = _ratio(then, now, ("times as many", "no difference", "of today's"))
     table.add(name, _plain(now, shown), _estimate(then, shown), change)
 
 
 def _shorter(
-    table: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+    table: doc.Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
 ) -> None:
     table.add(name, _plain(now, shown), _estimate(then, shown), _ratio_of_times(now, then))
 
 
-def _ratio(above: Estimate | None, below: Estimate | None, words: tuple[str, str, str]) -> Cell:
+def _ratio(above: Estimate | None, below: Estimate | None, words: tuple[str, str, str]) -> doc.Cell:
     if above is None or below is None or below.value <= 0:
-        return Cell(numbers.NONE)
+        return doc.Cell(numbers.NONE)
     low, value, high = (end / below.value for end in (above.low, above.value, above.high))
     if 1 / _SAME < value < _SAME:
-        return Cell(words[1])
-    ends = Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", Tone.QUIET)
-    return Cell(f"{numbers.ratio(value)} {words[0]}", Tone.BETTER if value > 1 else Tone.WORSE, (ends,))
+        return doc.Cell(words[1])
+    ends = doc.Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", doc.Tone.QUIET)
+    return doc.Cell(
+        f"{numbers.ratio(value)} {words[0]}", doc.Tone.BETTER if value > 1 else doc.Tone.WORSE, (ends,)
+    )
 
 
-def _ratio_of_times(now: Estimate | None, then: Estimate | None) -> Cell:
+def _ratio_of_times(now: Estimate | None, then: Estimate | None) -> doc.Cell:
     if now is None or then is None or min(now.value, then.low) <= 0:
-        return Cell(numbers.NONE)
+        return doc.Cell(numbers.NONE)
     if then.value <= now.value:
         low, value, high = (now.value / end for end in (then.high, then.value, then.low))
-        word, tone = "times shorter", Tone.BETTER
+        word, tone = "times shorter", doc.Tone.BETTER
     else:
         low, value, high = (end / now.value for end in (then.low, then.value, then.high))
-        word, tone = "times longer", Tone.WORSE
+        word, tone = "times longer", doc.Tone.WORSE
     if value < _SAME:
-        return Cell("no difference")
-    ends = Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", Tone.QUIET)
-    return Cell(f"{numbers.ratio(value)} {word}", tone, (ends,))
+        return doc.Cell("no difference")
+    ends = doc.Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", doc.Tone.QUIET)
+    return doc.Cell(f"{numbers.ratio(value)} {word}", tone, (ends,))
 
 
-def _plain(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
-    return Cell(numbers.NONE) if figure is None else Cell(shown(figure.value), value=figure.value)
+def _plain(figure: Estimate | None, shown: Callable[[float], str]) -> doc.Cell:
+    return doc.Cell(numbers.NONE) if figure is None else doc.Cell(shown(figure.value), value=figure.value)
 
 
-def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
+def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> doc.Cell:
     if figure is None:
-        return Cell(numbers.NONE)
-    ends = Text(f"likely {shown(figure.low)} to {shown(figure.high)}", Tone.QUIET)
-    return Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)
+        return doc.Cell(numbers.NONE)
+    ends = doc.Text(f"likely {shown(figure.low)} to {shown(figure.high)}", doc.Tone.QUIET)
+    return doc.Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)

@@ -10,8 +10,8 @@ from tierwise.advise import Advice, Move, Option, Terms, Wear
 from tierwise.advise.costs import Bill, Costs, wear
 from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import MARGIN, is_told
+from tierwise.model import numbers
 from tierwise.model.placement import Role
-from tierwise.model.units import SYMBOLS
 from tierwise.predict import RECORDED, Prediction, Predictor
 from tierwise.predict.ranking import Survey, placement_of, survey
 
@@ -39,7 +39,7 @@ class Subject:
     @property
     def currency(self) -> str:
         """Sign of the prices' currency, or its code where it has none."""
-        return SYMBOLS.get(self.costs.currency, self.costs.currency)
+        return numbers.symbol(self.costs.currency)
 
     def bill(self, prediction: Prediction) -> Bill:
         """What a placement costs a month in its parts, with wear at the recorded rate."""

@@ -13,9 +13,9 @@ from tierwise.model.names import printable
 from tierwise.model.placement import Role
 
 
-def comment(text: str, mark: str = "#") -> str:
+def comment(text: str) -> str:
     """A comment of one line."""
-    return f"{mark} {printable(text)}"
+    return f"# {printable(text)}"
 
 
 def hcl(text: str) -> str:

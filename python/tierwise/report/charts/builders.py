@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Bound, Interval
-from tierwise.report import numbers
 from tierwise.report.charts.look import Look, Mark, finish, group_colour, line_at_one, plot, plotted, rows
 from tierwise.report.palette import text_on
 

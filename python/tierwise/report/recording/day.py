@@ -1,82 +1,82 @@
-"""A day of recordings as a document: its timeline, and the advice for its loads."""
+"""A day of recordings: its timeline as a document and as charts, and the advice for its loads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from tierwise.advise import DayAdvice, LoadAdvice
-from tierwise.model.units import SYMBOLS
+from tierwise.model import numbers
+from tierwise.model.extras import alt
 from tierwise.predict.timeline import Load, Moment, Timeline
-from tierwise.report import numbers
-from tierwise.report.document import (
-    Block,
-    Cell,
-    Chart,
-    Column,
-    ColumnKind,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-)
-from tierwise.report.recording.advice_words import first_sentence
+from tierwise.report import document as doc
+from tierwise.report.charts.look import Look, axis, finish, legend, plot
+from tierwise.report.palette import ROLE_COLOURS
+from tierwise.report.recording.advice import first_sentence
 from tierwise.report.recording.decision_words import unusable_texts
-from tierwise.report.recording.prediction import speedup, warning_texts
-from tierwise.report.recording.prediction_words import caution_blocks, moving, warning_sentence
+from tierwise.report.recording.prediction import (
+    caution_blocks,
+    moving,
+    speedup,
+    warning_sentence,
+    warning_texts,
+)
 
 _NOTHING = "nothing"
 
 
-def day_advice_document(day_advice: DayAdvice) -> list[Block]:
+def day_advice_document(day_advice: DayAdvice) -> list[doc.Block]:
     """Whether the loads agree, the advice for each, the timeline, and warnings."""
     given = [answer.advice for answer in day_advice.answers if answer.advice]
     cautions = dict.fromkeys(caution.text for advice in given for caution in advice.warnings)
     return [
         *_unusable(day_advice),
-        Text(agreement_sentence(day_advice), Tone.HEADLINE),
+        doc.Text(agreement_sentence(day_advice), doc.Tone.HEADLINE),
         *(
-            Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
+            doc.Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
             for answer in day_advice.answers
         ),
         _answers(day_advice),
         *(
             []
             if day_advice.same_best
-            else [Text("The best placements differ: compare them at each load above.")]
+            else [doc.Text("The best placements differ: compare them at each load above.")]
         ),
-        Text(day_sentence(day_advice.day)),
-        Text(f"Everything about one of them: tierwise advise {day_advice.day.folder}/RECORDING.", Tone.QUIET),
+        doc.Text(day_sentence(day_advice.day)),
+        doc.Text(
+            f"Everything about one of them: tierwise advise {day_advice.day.folder}/RECORDING.",
+            doc.Tone.QUIET,
+        ),
         *timeline_blocks(day_advice.day),
         *day_warnings(day_advice.day),
         *caution_blocks(map(warning_sentence, cautions)),
     ]
 
 
-def day_advice_section(day_advice: DayAdvice) -> list[Block]:
+def day_advice_section(day_advice: DayAdvice) -> list[doc.Block]:
     """What the advice page of its peak shows of a day: whether its loads agree, and its timeline."""
     return [
-        Text(agreement_sentence(day_advice)),
+        doc.Text(agreement_sentence(day_advice)),
         _answers(day_advice),
         *timeline_blocks(day_advice.day),
         *day_warnings(day_advice.day),
     ]
 
 
-def _unusable(day_advice: DayAdvice) -> list[Block]:
+def _unusable(day_advice: DayAdvice) -> list[doc.Block]:
     """The recordings of the day that are not usable, why and what to do."""
     asked = {
         answer.recording: answer.advice
         for answer in day_advice.answers
         if answer.advice and not answer.advice.usable
     }
-    unusable: list[Block] = []
+    unusable: list[doc.Block] = []
     for name, advice in asked.items():
         first, *others = unusable_texts(advice.usable, advice.remarks)
-        unusable += [Text(f"{name}: {first.text}", first.tone) if isinstance(first, Text) else first, *others]
+        unusable += [
+            doc.Text(f"{name}: {first.text}", first.tone) if isinstance(first, doc.Text) else first,
+            *others,
+        ]
     return unusable
 
 
@@ -101,26 +101,26 @@ def _answer_words(answer: LoadAdvice) -> str:
     return first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}."
 
 
-def _answers(day_advice: DayAdvice) -> Table:
+def _answers(day_advice: DayAdvice) -> doc.Table:
     words = ["first move", "best placement"]
     currency = next((answer.advice.currency for answer in day_advice.answers if answer.advice), "")
-    price = f"{SYMBOLS.get(currency, currency)}/month"
-    shown = table(
+    price = numbers.per_month(currency)
+    shown = doc.table(
         words, ["times\nfaster", f"{day_advice.day.unit}/s", "p99", price], "Best placements", ["load"]
     )
     for answer in day_advice.answers:
         best = answer.advice.decision.option if answer.advice else None
         if best is None:
-            shown.add(LOAD_NAMES[answer.load], _first(answer), numbers.NONE, *[Cell(numbers.NONE)] * 4)
+            shown.add(LOAD_NAMES[answer.load], _first(answer), numbers.NONE, *[doc.Cell(numbers.NONE)] * 4)
             continue
         shown.add(
             LOAD_NAMES[answer.load],
             _first(answer),
             moving(best.placement) or _NOTHING,
             speedup(best.prediction),
-            estimate(best.prediction.rate_per_s, numbers.significant),
-            estimate(best.prediction.p99_us, numbers.microseconds),
-            figure(best.cost_per_month, numbers.significant),
+            doc.estimate(best.prediction.rate_per_s, numbers.significant),
+            doc.estimate(best.prediction.p99_us, numbers.microseconds),
+            doc.figure(best.cost_per_month, numbers.significant),
         )
     return shown
 
@@ -130,14 +130,10 @@ def _names(loads: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-LOAD_NAMES: dict[Load, str] = {
-    "peak": "peak rate",
-    "mean": "mean rate",
-    "worst-p99": "worst p99 hour",
-}
+LOAD_NAMES: dict[Load, str] = {"peak": "peak rate", "mean": "mean rate", "worst-p99": "worst p99 hour"}
 
 
-def timeline_blocks(day: Timeline) -> list[Block]:
+def timeline_blocks(day: Timeline) -> list[doc.Block]:
     """Charts of rate, p99 and shares of time, and a table with one row for each recording.
 
     Formats without charts have the table alone.
@@ -149,17 +145,22 @@ def timeline_blocks(day: Timeline) -> list[Block]:
     )
 
 
-def day_document(day: Timeline) -> list[Block]:
+def day_document(day: Timeline) -> list[doc.Block]:
     """The extent of the day, what its loads are, the timeline, and warnings."""
-    return [Text(day_sentence(day), Tone.HEADLINE), *loads(day), *timeline_blocks(day), *day_warnings(day)]
+    return [
+        doc.Text(day_sentence(day), doc.Tone.HEADLINE),
+        *loads(day),
+        *timeline_blocks(day),
+        *day_warnings(day),
+    ]
 
 
-def day_page(day: Timeline) -> Page:
+def day_page(day: Timeline) -> doc.Page:
     """The same as a page for one file."""
-    return Page(
+    return doc.Page(
         title=f"day {day.folder}",
-        header=[Text(day_sentence(day), Tone.HEADLINE), *loads(day), *day_warnings(day)],
-        body=[Section("", timeline_blocks(day), id="timeline")],
+        header=[doc.Text(day_sentence(day), doc.Tone.HEADLINE), *loads(day), *day_warnings(day)],
+        body=[doc.Section("", timeline_blocks(day), id="timeline")],
         footer="Each point is one recording. Rates are free of the cost of recording; a device is busy while "
         "at least one request of the role is under way.",
     )
@@ -176,17 +177,17 @@ def day_sentence(day: Timeline) -> str:
     return f"{extent}: {ends} {day.unit} a second, {numbers.significant(day.mean_rate_per_s)} in the mean."
 
 
-def loads(day: Timeline) -> list[Text]:
+def loads(day: Timeline) -> list[doc.Text]:
     """The extent of the day, then one line for each load: its recording and figures."""
     first, last = day.moments[0].started_at, day.moments[-1].started_at
-    extent = Text(f"{day.folder}: recorded from {first} to {last}.")
+    extent = doc.Text(f"{day.folder}: recorded from {first} to {last}.")
     return [
         extent,
-        *(Text(_load_sentence(load, day.moment(name), day.unit)) for load, name in day.chosen.items()),
+        *(doc.Text(_load_sentence(load, day.moment(name), day.unit)) for load, name in day.chosen.items()),
     ]
 
 
-def day_warnings(day: Timeline) -> list[Text]:
+def day_warnings(day: Timeline) -> list[doc.Text]:
     """Warnings of the day, and the number of recordings that have some of their own."""
     own = [moment.recording for moment in day.moments if moment.warnings]
     of_recordings = (
@@ -205,15 +206,17 @@ def _load_sentence(load: Load, moment: Moment, unit: str) -> str:
     )
 
 
-def _moments(day: Timeline) -> Table:
+def _moments(day: Timeline) -> doc.Table:
     marks = {
         name: [LOAD_NAMES[load] for load, of in day.chosen.items() if of == name]
         for name in day.chosen.values()
     }
     busy = [f"{role}\nbusy" for role in day.roles]
     figures = ["clients", f"{day.unit}/s", "p50", "p99", "waits for\nthe log", *busy]
-    moments_table = table([], figures, "Timeline", names=["recording"])
-    shown = Table([*moments_table.columns, Column("stands for", ColumnKind.NAME)], title=moments_table.title)
+    moments_table = doc.table([], figures, "Timeline", names=["recording"])
+    shown = doc.Table(
+        [*moments_table.columns, doc.Column("stands for", doc.ColumnKind.NAME)], title=moments_table.title
+    )
     for moment in day.moments:
         shown.add(
             moment.recording,
@@ -223,30 +226,20 @@ def _moments(day: Timeline) -> Table:
     return shown
 
 
-def _figures(moment: Moment, day: Timeline) -> Sequence[Cell]:
+def _figures(moment: Moment, day: Timeline) -> Sequence[doc.Cell]:
     if moment.without:
-        return [Cell(numbers.NONE)] * (5 + len(day.roles))
+        return [doc.Cell(numbers.NONE)] * (5 + len(day.roles))
     return [
-        figure(moment.clients, numbers.count),
-        figure(moment.rate_per_s, numbers.significant),
-        figure(moment.p50_us, numbers.microseconds),
-        figure(moment.p99_us, numbers.microseconds),
-        figure(moment.log_wait_share, numbers.percent),
-        *(figure(moment.busy.get(role, 0.0), numbers.percent) for role in day.roles),
+        doc.figure(moment.clients, numbers.count),
+        doc.figure(moment.rate_per_s, numbers.significant),
+        doc.figure(moment.p50_us, numbers.microseconds),
+        doc.figure(moment.p99_us, numbers.microseconds),
+        doc.figure(moment.log_wait_share, numbers.percent),
+        *(doc.figure(moment.busy.get(role, 0.0), numbers.percent) for role in day.roles),
     ]
 
 
-def _charts(day: Timeline) -> list[Chart]:
-    # Charts take half a second to import, and the terminal shows none.
-    from tierwise.report.charts.profile import (
-        described_p99,
-        described_rate,
-        described_shares,
-        p99_chart,
-        rate_chart,
-        shares_chart,
-    )
-
+def _charts(day: Timeline) -> list[doc.Chart]:
     drawn = (
         ("rate", described_rate, rate_chart, ""),
         ("p99", described_p99, p99_chart, ""),
@@ -259,6 +252,111 @@ def _charts(day: Timeline) -> list[Chart]:
         ),
     )
     return [
-        Chart(name, describe(day), lambda look, draw=draw: draw(day, look), caption)  # type: ignore[misc]
+        doc.Chart(name, describe(day), lambda look, draw=draw: draw(day, look), caption)  # type: ignore[misc]
         for name, describe, draw, caption in drawn
     ]
+
+
+LOG_WAITS = "waits for the log"
+_HEIGHT_PX = 190
+_SHORT = timedelta(minutes=10)
+_DASH = [5, 3]
+_PERCENT = 100.0
+
+
+def rate_chart(day: Timeline, look: Look) -> alt.LayerChart:
+    """Transactions (or requests) a second of each recording."""
+    points = [
+        _point(moment, day.unit, moment.rate_per_s) for moment in day.moments if moment.rate_per_s is not None
+    ]
+    return _lines(points, {day.unit: "place-1"}, look, f"{day.unit.capitalize()} a second")
+
+
+def p99_chart(day: Timeline, look: Look) -> alt.LayerChart:
+    """99th percentile of the latency of each recording, in ms."""
+    points = [
+        _point(moment, "p99", moment.p99_us / 1e3) for moment in day.moments if moment.p99_us is not None
+    ]
+    return _lines(points, {"p99": "place-1"}, look, "p99 latency (ms)")
+
+
+def shares_chart(day: Timeline, look: Look) -> alt.LayerChart:
+    """Sessions' time that goes to the log, dashed; and time in which each role's device is busy."""
+    points = [
+        _point(moment, LOG_WAITS, _PERCENT * moment.log_wait_share)
+        for moment in day.moments
+        if moment.log_wait_share is not None
+    ]
+    points += [
+        _point(moment, role.value, _PERCENT * moment.busy.get(role, 0.0))
+        for role in day.roles
+        for moment in day.moments
+        if not moment.without
+    ]
+    colours = {LOG_WAITS: "ink"} | {role.value: ROLE_COLOURS[role.value] for role in day.roles}
+    return _lines(points, colours, look, "Share of time (%)")
+
+
+def _point(moment: Moment, kind: str, value: float) -> dict[str, object]:
+    return {"at": moment.started_at, "kind": kind, "value": value}
+
+
+def _lines(
+    points: list[dict[str, object]], colours: dict[str, str], look: Look, title: str
+) -> alt.LayerChart:
+    scale = alt.Scale(domain=list(colours), range=[look.colour(name) for name in colours.values()])
+    shown = legend(look, 2 if look.narrow else 5) if len(colours) > 1 else None
+    base = plot(points).encode(
+        x=alt.X("at:T", scale=alt.Scale(type="utc"), axis=_time_axis(points)),
+        y=alt.Y("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=axis(title, tickCount=5)),
+        color=alt.Color("kind:N", scale=scale, legend=shown),
+    )
+    dash = alt.condition(f"datum.kind === '{LOG_WAITS}'", alt.value(_DASH), alt.value([1, 0]))
+    layers = [
+        base.mark_line(strokeWidth=1.5, opacity=0.7).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=36, opacity=1),
+    ]
+    return finish(layers, look, _HEIGHT_PX + (40 if shown else 0), title, right_px=14)
+
+
+def _time_axis(points: Sequence[Mapping[str, object]]) -> alt.Axis:
+    """Hours and minutes; with seconds if the whole day takes only minutes."""
+    times = [datetime.fromisoformat(str(point["at"])) for point in points]
+    is_short = not times or max(times) - min(times) < _SHORT
+    shape = "%H:%M:%S" if is_short else "%H:%M"
+    return axis("Time (UTC)", tickCount=6, grid=False, format=shape, labelExpr="datum.label")
+
+
+def described_rate(day: Timeline) -> str:
+    """The same chart in words."""
+    rates = (
+        f"{moment.started_at} {numbers.significant(moment.rate_per_s)}"
+        for moment in day.moments
+        if moment.rate_per_s
+    )
+    return _described(f"{day.unit.capitalize()} a second", rates)
+
+
+def described_p99(day: Timeline) -> str:
+    """The same chart in words."""
+    latencies = (
+        f"{moment.started_at} {numbers.microseconds(moment.p99_us)}"
+        for moment in day.moments
+        if moment.p99_us
+    )
+    return _described("99th percentile of the latency", latencies)
+
+
+def described_shares(day: Timeline) -> str:
+    """The same chart in words."""
+    parts = (
+        f"{moment.started_at} {LOG_WAITS} {numbers.percent(moment.log_wait_share)}, "
+        + ", ".join(f"{role} {numbers.percent(moment.busy.get(role, 0.0))}" for role in day.roles)
+        for moment in day.moments
+        if not moment.without
+    )
+    return _described("Share of time", parts)
+
+
+def _described(title: str, parts: Iterable[str]) -> str:
+    return f"{title}. {'; '.join(parts)}."

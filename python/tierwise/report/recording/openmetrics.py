@@ -63,10 +63,7 @@ def openmetrics(
     started_s = _seconds(started_at)
     samples: dict[Family, list[tuple[Labels, float]]] = {
         TIME: [
-            (
-                {"class": class_time.name, "part": part.part, "role": part.role or NO_ROLE},
-                part.share,
-            )
+            ({"class": class_time.name, "part": part.part, "role": part.role or NO_ROLE}, part.share)
             for class_time in breakdown.classes
             for part in class_time.slices
         ],

@@ -1,47 +1,269 @@
-"""Predictions, rankings, and predictions of databases that share devices, as documents."""
+"""Predictions in words, as documents and as a chart: single ones, rankings, databases that share devices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from tierwise.advise import Advice, Caution
 from tierwise.advise.alternatives import MachineMove, MemoryMove, SettingMove
-from tierwise.model.names import capitalized
-from tierwise.model.units import SYMBOLS
-from tierwise.predict import RECORDED, JointPrediction, Prediction, RecordedRun
+from tierwise.model import numbers
+from tierwise.model.extras import alt
+from tierwise.model.names import capitalized, join
+from tierwise.model.placement import EVERYTHING, ROLE_NAMES, Role, is_relation
+from tierwise.model.statistics import Interval
+from tierwise.predict import RECORDED, Estimate, JointPrediction, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
-from tierwise.report import numbers
-from tierwise.report.document import (
-    Block,
-    Cell,
-    Column,
-    ColumnKind,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    figure,
-    table,
-)
-from tierwise.report.recording.money_words import cents
-from tierwise.report.recording.prediction_words import (
-    TIME_NAMES,
-    bound_sentence,
-    caution_blocks,
-    headline,
-    ranking_sentence,
-    recorded_sentence,
-    scenario_parts,
-    time_sentence,
-    warning_sentence,
-)
+from tierwise.predict.usability import Usability
+from tierwise.report import document as doc
+from tierwise.report.charts.builders import dot, dot_chart
+from tierwise.report.charts.look import WIDE, Look, zero_x
+
+MOST_IN_SIGHT = 3
+"""Warnings that are shown at once."""
+_MOST_PLACES = 2
 
 
-def joint_document(answers: Sequence[JointPrediction]) -> list[Block]:
+def advice_cautions(advice: Advice) -> list[doc.Block]:
+    """The warnings of an advice, and what another model says, which is always folded."""
+    return caution_blocks(map(_placed, advice.warnings), map(_placed, advice.cross_checks))
+
+
+def caution_blocks(warnings: Iterable[str], folded: Iterable[str] = ()) -> list[doc.Block]:
+    """The first warnings in sight, the others folded.
+
+    Args:
+        warnings: by :func:`warning_sentence`, those that matter most first.
+        folded: further ones that are never in sight.
+    """
+    first, more = list(warnings), list(folded)
+    shown, rest = first[:MOST_IN_SIGHT], [*first[MOST_IN_SIGHT:], *more]
+    blocks: list[doc.Block] = doc.texts(shown, doc.Tone.WARNING)
+    if rest:
+        title = f"{len(rest)} more warning{'s' if len(rest) > 1 else ''}"
+        blocks.append(doc.Section(title, doc.texts(rest, doc.Tone.WARNING), folded=True))
+    return blocks
+
+
+def warning_sentence(text: str, where: str = "") -> str:
+    """``Warning, the log to ssd-nvme-dc: …``, with what it is about."""
+    return f"Warning{f', {where}' if where else ''}: {text.rstrip('.')}."
+
+
+def _placed(caution: Caution) -> str:
+    return warning_sentence(caution.text, _places(caution.placements))
+
+
+def _places(placements: Sequence[Mapping[Role, str]]) -> str:
+    """``with the log to ram, or …``; empty for a warning of all placements."""
+    named = [moving(placement) for placement in placements[:_MOST_PLACES]]
+    more = len(placements) - len(named)
+    return " or ".join([*named, *([f"{more} more placements"] if more else [])])
+
+
+TIME_NAMES = {
+    "cpu": "on CPU",
+    "runnable": "waiting for a core",
+    "log_device": "writing the log",
+    "log_queue": "behind others' log flushes",
+    "read": "reading files",
+    "write": "writing files",
+    "lock": "waiting for locks or other threads",
+    "client": "at the client",
+    "sleep": "asleep",
+    "other": "elsewhere",
+}
+
+
+def span(figure: Estimate) -> str:
+    """``2.8–3.4``: the interval of a ratio."""
+    return numbers.span(numbers.ratio(figure.low), numbers.ratio(figure.high))
+
+
+def times(speedup: Estimate) -> str:
+    """``3.1 (2.8–3.4) times``."""
+    return f"{numbers.ratio(speedup.value)} ({span(speedup)}) times"
+
+
+def of_what(answer: Prediction) -> str:
+    """The quantity that a speed-up multiplies."""
+    what = "as fast" if answer.once else "the throughput"
+    return f"{what}, from waits only" if answer.from_waits else what
+
+
+def recorded_sentence(run: RecordedRun) -> str:
+    """The recorded run, and its reproduction error."""
+    engine = f"{run.engine} {run.engine_version}" if run.engine_version else run.engine
+    clients = f"{run.clients} client{'s' if run.clients != 1 else ''}"
+    if run.pooler is not None:
+        clients = f"{run.clients} session{'s' if run.clients != 1 else ''} of {run.pooler}"
+    took = numbers.seconds(run.duration_s)
+    if run.once:
+        recorded, replayed = f"done in {took}", numbers.seconds(run.duration_s / (1 + run.error))
+    else:
+        recorded = f"{took}: {numbers.significant(run.rate_per_s)} {run.unit} a second"
+        replayed = numbers.significant(run.reproduced_rate_per_s)
+    if run.from_waits:
+        return f"{engine}, observed over SQL, {clients}, {recorded}; the coarse model gives {replayed}."
+    rate = "rate " if run.once else ""
+    return (
+        f"{engine}, {clients}, {run.cores} cores, {recorded}; "
+        f"replayed {replayed} ({rate}{signed_percent(run.error)})."
+    )
+
+
+def signed_percent(error: float) -> str:
+    """``+3.1 %``."""
+    return f"{'+' if error >= 0 else '−'}{numbers.percent(abs(error))}"
+
+
+def scenario_parts(scenario: Scenario) -> list[str]:
+    """Changes of a scenario, one line each."""
+    parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(scenario.placement).items()]
+    parts += scenario.settings
+    if scenario.instance is not None:
+        parts.append(f"machine {scenario.instance.name}")
+    if scenario.growth is not None:
+        parts.append(f"{scenario.growth:g} times the data and the load")
+    if scenario.memory_bytes is not None and not _follows(scenario, "memory_bytes"):
+        parts.append(f"{numbers.size(scenario.memory_bytes)} of memory")
+    if scenario.buffer_bytes is not None:
+        parts.append(f"a buffer of {numbers.size(scenario.buffer_bytes)}")
+    if scenario.cores is not None and not _follows(scenario, "cores"):
+        parts.append(f"{scenario.cores} core{'s' if scenario.cores != 1 else ''}")
+    if scenario.cpu_speed != 1:
+        parts.append(f"cores {scenario.cpu_speed:g} times as fast")
+    if scenario.clients is not None:
+        parts.append(f"{scenario.clients} client{'s' if scenario.clients != 1 else ''}")
+    if scenario.rate_per_s is not None and not _follows(scenario, "rate_per_s"):
+        parts.append(f"{numbers.significant(scenario.rate_per_s)} transactions a second arriving")
+    return parts or ["as recorded"]
+
+
+def _follows(scenario: Scenario, field: str) -> bool:
+    """Whether the value of a field follows from growth or from the machine."""
+    return field in scenario.set_by_growth or field in scenario.set_by_instance
+
+
+def moving(placement: Mapping[Role, str] | Mapping[str, str]) -> str:
+    """``the log to ssd-nvme-dc and the data to hdd-7k2``; unmoved roles are omitted."""
+    moves = _by_device(placement).items()
+    rest = "everything else" if len(placement) > 1 else "everything"
+    return join([f"{_roles(roles, rest)} to {device}" for device, roles in moves if device != RECORDED])
+
+
+def answer_sentence(answer: Prediction) -> str:
+    """One prediction as a sentence: the factor of throughput, or why there is no answer."""
+    what = _subject(answer.scenario)
+    if answer.refused:
+        return f"{what}: no answer. {answer.refused.message}: {answer.refused.fix}."
+    if answer.speedup is None:
+        return f"{what}: nothing was done in the time that was simulated."
+    if not answer.scenario.changes:
+        return f"{what}: {time_sentence(answer)}."
+    if answer.bounds_only:
+        source = "waits" if answer.from_waits else "the replay"
+        return f"{what}: {_gain(answer)}; {source} cannot tell more."
+    return f"{what}: {_gain(answer)}; then {time_sentence(answer)}."
+
+
+def time_sentence(answer: Prediction) -> str:
+    """``61 % of the sessions' time is spent writing the log``."""
+    name, share = max(answer.shares.items(), key=lambda item: item[1], default=("other", 0.0))
+    return f"{numbers.percent(share)} of the sessions' time is spent {TIME_NAMES.get(name, name)}"
+
+
+def ranking_sentence(ranking: Ranking) -> str:
+    """The best of all placements, and which others may be as good."""
+    if not ranking.closer or ranking.closer[0].speedup is None:
+        return "No placement could be replayed."
+    best = ranking.closer[0]
+    tried = f"Best of {ranking.tried:,} placements".replace(",", "\u202f")
+    alike = [prediction for prediction in ranking.closer[1:] if ranking.alike(prediction)]
+    known = f"; the next {len(alike)} cannot be told from it" if alike else ""
+    where = ", ".join(f"{role} on {device}" for role, device in best.scenario.placement.items())
+    return f"{tried}: {where}: {_gain(best)}{known}."
+
+
+def bound_sentence(answer: Prediction) -> str:
+    """``at most 2.3 times as fast: all waits on the log gone``."""
+    if answer.bound is None:
+        return ""
+    return f"at most {numbers.ratio(answer.bound.speedup)} times as fast: {answer.bound.because}"
+
+
+def _gain(answer: Prediction) -> str:
+    speedup = answer.speedup
+    if speedup is None:
+        return "no figure"
+    if answer.scenario.rate_per_s:
+        return _at_rate(answer)
+    if answer.bounds_only:
+        return (
+            f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {of_what(answer)}"
+        )
+    gained = f"{times(speedup)} {of_what(answer)}"
+    if not (answer.faster or answer.slower):
+        return f"no difference that can be told ({gained})"
+    if answer.once and answer.elapsed_s:
+        return f"{gained}, {numbers.seconds(answer.elapsed_s.value)}"
+    return gained
+
+
+def _at_rate(answer: Prediction) -> str:
+    """Result for transactions that arrive at a rate."""
+    if answer.rate_per_s is None or answer.p50_us is None or answer.p99_us is None:
+        return "no figure"
+    if answer.saturated:
+        return f"saturated, no more than {numbers.significant(answer.rate_per_s.value)} a second are done"
+    p50, p99 = (numbers.microseconds(latency.value) for latency in (answer.p50_us, answer.p99_us))
+    return f"all are done, half of them within {p50} and 99\u00a0% within {p99}"
+
+
+def _subject(scenario: Scenario) -> str:
+    moved = moving(scenario.placement)
+    others = scenario_parts(scenario.model_copy(update={"placement": {}}))
+    with_ = "" if others == ["as recorded"] else join(others)
+    if moved:
+        return f"Move {moved}" + (f", with {with_}" if with_ else "")
+    return f"With {with_}" if with_ else "As recorded"
+
+
+def headline(answers: Sequence[Prediction]) -> list[str]:
+    """The best of the answers as a sentence, and a sentence for each that was refused."""
+    given = [answer for answer in answers if answer.speedup]
+    best = max(given, key=lambda answer: answer.speedup.value if answer.speedup else 0.0, default=None)
+    refused = [answer for answer in answers if answer.refused]
+    return [answer_sentence(answer) for answer in ([best] if best else []) + refused]
+
+
+def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, list[str]]:
+    """Full name of each device -> the roles on it."""
+    by_device: dict[str, list[str]] = {}
+    for role, device in placement.items():
+        by_device.setdefault(device if device == RECORDED else resolve(device).name, []).append(role)
+    return by_device
+
+
+def _roles(roles: Sequence[str], rest: str) -> str:
+    def name(role: str) -> str:
+        if role == EVERYTHING:
+            return rest
+        return role if is_relation(role) else ROLE_NAMES[Role(role)]
+
+    return join([name(role) for role in roles])
+
+
+def usability_texts(usability: Usability) -> list[doc.Text]:
+    """The verdict, then each remark with its remedy."""
+    return [doc.Text(sentence) for sentence in usability.sentences]
+
+
+def joint_document(answers: Sequence[JointPrediction]) -> list[doc.Block]:
     """What sharing costs, a row for each database, and warnings."""
     worst = min(answers, key=lambda answer: answer.kept.value)
     return [
-        Text(_sentence(answers, worst), Tone.HEADLINE),
+        doc.Text(_sentence(answers, worst), doc.Tone.HEADLINE),
         _table(answers),
         *warnings_of([answer.together for answer in answers]),
     ]
@@ -58,8 +280,8 @@ def _sentence(answers: Sequence[JointPrediction], worst: JointPrediction) -> str
     )
 
 
-def _table(answers: Sequence[JointPrediction]) -> Table:
-    rows = table(
+def _table(answers: Sequence[JointPrediction]) -> doc.Table:
+    rows = doc.table(
         ["database", "scenario"],
         [
             f"{answers[0].alone.unit}/s\nalone",
@@ -73,11 +295,11 @@ def _table(answers: Sequence[JointPrediction]) -> Table:
         rows.add(
             answer.database,
             "\n".join(scenario_parts(answer.together.scenario)),
-            estimate(answer.alone.rate_per_s, numbers.significant),
-            estimate(answer.together.rate_per_s, numbers.significant),
+            doc.estimate(answer.alone.rate_per_s, numbers.significant),
+            doc.estimate(answer.together.rate_per_s, numbers.significant),
             speedup(answer.together),
-            estimate(answer.alone.p99_us, numbers.microseconds),
-            estimate(answer.together.p99_us, numbers.microseconds),
+            doc.estimate(answer.alone.p99_us, numbers.microseconds),
+            doc.estimate(answer.together.p99_us, numbers.microseconds),
         )
     return rows
 
@@ -87,52 +309,50 @@ _LEAST_SHARE = 0.05
 _MOST_RANKED = 10
 
 
-def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Prediction]) -> list[Block]:
+def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Prediction]) -> list[doc.Block]:
     """The main sentence, then the recorded run and one row for each answer, and warnings."""
     answered = [answer for answer in answers if not answer.refused and answer.scenario.changes]
-    blocks: list[Block] = [Text(sentence, Tone.HEADLINE) for sentence in headline(answers)]
+    blocks: list[doc.Block] = [doc.Text(sentence, doc.Tone.HEADLINE) for sentence in headline(answers)]
     if answered:
-        blocks.append(Text(f"As recorded, {time_sentence(base)}."))
-    blocks += [Text(f"Recorded: {recorded_sentence(run)}"), answer_table([base, *answered])]
+        blocks.append(doc.Text(f"As recorded, {time_sentence(base)}."))
+    blocks += [doc.Text(f"Recorded: {recorded_sentence(run)}"), answer_table([base, *answered])]
     return [*blocks, *_loads(answers), *notes(answered), *warnings_of([base, *answers])]
 
 
-def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[Block]:
+def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[doc.Block]:
     """The best placements with a column for each role, the main sentence, and the omissions."""
     return [
-        Text(ranking_sentence(ranking), Tone.HEADLINE),
-        Text(f"Recorded: {recorded_sentence(run)}"),
+        doc.Text(ranking_sentence(ranking), doc.Tone.HEADLINE),
+        doc.Text(f"Recorded: {recorded_sentence(run)}"),
         ranking_table(base, ranking),
-        *(Text(f"Note: {note}.", Tone.WARNING) for note in ranking.notes),
+        *(doc.Text(f"Note: {note}.", doc.Tone.WARNING) for note in ranking.notes),
         *notes(ranking.closer[:1]),
         *warnings_of(ranking.closer),
     ]
 
 
-def answer_table(answers: Sequence[Prediction]) -> Table:
+def answer_table(answers: Sequence[Prediction]) -> doc.Table:
     """One row for each answer; the others are compared with the first."""
     timed = answers[0].once
     latencies = () if timed else ("p50\nlatency", "p99\nlatency")
     chief = "time" if timed else f"{answers[0].unit}/s"
-    figures = (Column(name) for name in (chief, "times\nfaster", *latencies))
-    words = (Column(name, ColumnKind.WORDS) for name in ("scenario", "time goes to"))
-    table = Table([next(words), *figures, next(words)])
+    rows = doc.table(["scenario"], (chief, "times\nfaster", *latencies), after=["time goes to"])
     for answer in answers:
         shown = [] if timed else [answer.p50_us, answer.p99_us]
-        table.add(
+        rows.add(
             "\n".join(scenario_parts(answer.scenario)),
             chief_figure(answer, timed),
             speedup(answer),
-            *(estimate(latency, numbers.microseconds) for latency in shown),
+            *(doc.estimate(latency, numbers.microseconds) for latency in shown),
             _times(answer),
         )
-    return table
+    return rows
 
 
-def ranking_table(base: Prediction, ranking: Ranking) -> Table:
+def ranking_table(base: Prediction, ranking: Ranking) -> doc.Table:
     """The best placements; those not distinguishable from the best are marked."""
     chief = "time" if base.once else f"{base.unit}/s"
-    rankings = table(["rank", *ranking.roles], [chief, "times\nfaster", "p99\nlatency"])
+    rankings = doc.table(["rank", *ranking.roles], [chief, "times\nfaster", "p99\nlatency"])
     for number, answer in enumerate(ranking.closer[:_MOST_RANKED], start=1):
         mark = "=" if number > 1 and ranking.alike(answer) else ""
         rankings.add(
@@ -140,12 +360,12 @@ def ranking_table(base: Prediction, ranking: Ranking) -> Table:
             *(answer.scenario.placement.get(role, RECORDED) for role in ranking.roles),
             chief_figure(answer, base.once),
             speedup(answer),
-            estimate(answer.p99_us, numbers.microseconds),
+            doc.estimate(answer.p99_us, numbers.microseconds),
         )
     return rankings
 
 
-def notes(answers: Sequence[Prediction]) -> list[Text]:
+def notes(answers: Sequence[Prediction]) -> list[doc.Text]:
     """The bound and the notes of each answer; if there are several, each line names its answer."""
     texts: dict[str, None] = {}
     for answer in answers:
@@ -154,10 +374,10 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
         keeps = answer.scenario.selected or answer.scenario.settings  # a name keeps its letters
         begin = str if keeps and name else capitalized
         texts |= dict.fromkeys(begin(f"{name}{sentence.rstrip('.')}.") for sentence in own)
-    return [Text(sentence) for sentence in texts]
+    return [doc.Text(sentence) for sentence in texts]
 
 
-def warnings_of(answers: Sequence[Prediction]) -> list[Block]:
+def warnings_of(answers: Sequence[Prediction]) -> list[doc.Block]:
     """The warnings of all answers, each once with its scenario, the first few in sight.
 
     What another model says is folded.
@@ -181,41 +401,41 @@ def _named(texts_of: Sequence[tuple[Prediction, Sequence[str]]]) -> list[str]:
     ]
 
 
-def warning_texts(warnings: Iterable[str]) -> list[Text]:
+def warning_texts(warnings: Iterable[str]) -> list[doc.Text]:
     """Warnings, one line each."""
-    return [Text(warning_sentence(warning), Tone.WARNING) for warning in warnings]
+    return [doc.Text(warning_sentence(warning), doc.Tone.WARNING) for warning in warnings]
 
 
-def speedup(answer: Prediction) -> Cell:
+def speedup(answer: Prediction) -> doc.Cell:
     """The ratio to the recorded run, marked where the interval excludes no change."""
     if answer.speedup is None or not answer.scenario.changes:
-        return Cell(numbers.NONE)
-    tone = Tone.BETTER if answer.faster else Tone.WORSE if answer.slower else Tone.PLAIN
-    return replace(estimate(answer.speedup, numbers.ratio), tone=tone)
+        return doc.Cell(numbers.NONE)
+    tone = doc.Tone.BETTER if answer.faster else doc.Tone.WORSE if answer.slower else doc.Tone.PLAIN
+    return replace(doc.estimate(answer.speedup, numbers.ratio), tone=tone)
 
 
-def chief_figure(answer: Prediction, timed: bool) -> Cell:
+def chief_figure(answer: Prediction, timed: bool) -> doc.Cell:
     """The time of work done once, or else the rate."""
     return (
-        estimate(answer.elapsed_s, numbers.seconds)
+        doc.estimate(answer.elapsed_s, numbers.seconds)
         if timed
-        else estimate(answer.rate_per_s, numbers.significant)
+        else doc.estimate(answer.rate_per_s, numbers.significant)
     )
 
 
 def gain_headings(unit: str, currency: str, timed: bool) -> list[str]:
     """Headings of :func:`gain_cells`; ``unit`` is what rates count."""
-    money = f"{SYMBOLS.get(currency, currency)}/month"
+    money = numbers.per_month(currency)
     return ["time" if timed else f"{unit}/s", "times\nfaster", "more/s", money]
 
 
-def gain_cells(move: SettingMove | MemoryMove | MachineMove, timed: bool) -> list[Cell | str]:
+def gain_cells(move: SettingMove | MemoryMove | MachineMove, timed: bool) -> list[doc.Cell | str]:
     """Rate, gain and price of what takes the place of a move of files."""
     return [
         chief_figure(move.prediction, timed),
         speedup(move.prediction),
-        figure(move.gain_per_s, numbers.significant),
-        figure(move.cost_per_month, cents),
+        doc.figure(move.gain_per_s, numbers.significant),
+        doc.figure(move.cost_per_month, numbers.cents),
     ]
 
 
@@ -224,34 +444,52 @@ _NO_FLUSHES = (
 )
 
 
-def _loads(answers: Sequence[Prediction]) -> list[Table | Text]:
+def _loads(answers: Sequence[Prediction]) -> list[doc.Table | doc.Text]:
     """The I/O load of each role on its device, for a single answer."""
     if len(answers) != 1 or not answers[0].io:
         return []
-    loads_table = table([], ["files", "reads/s", "writes/s", "flushes/s", "busy"], names=["role", "on"])
+    loads_table = doc.table([], ["files", "reads/s", "writes/s", "flushes/s", "busy"], names=["role", "on"])
     for role, load in answers[0].io.items():
         loads_table.add(
             role,
             load.device,
-            figure(load.size_bytes, numbers.size),
+            doc.figure(load.size_bytes, numbers.size),
             _with_bytes(load.reads_per_s, load.read_bytes_per_s),
             _with_bytes(load.writes_per_s, load.written_bytes_per_s),
-            figure(load.flushes_per_s, numbers.significant),
-            figure(load.busy_share, numbers.percent),
+            doc.figure(load.flushes_per_s, numbers.significant),
+            doc.figure(load.busy_share, numbers.percent),
         )
     loads = answers[0].io.values()
     write_through = any(
         load.writes_per_s and not load.flushes_per_s and load.device != RECORDED for load in loads
     )
-    return [loads_table, *([Text(_NO_FLUSHES, Tone.QUIET)] if write_through else [])]
+    return [loads_table, *([doc.Text(_NO_FLUSHES, doc.Tone.QUIET)] if write_through else [])]
 
 
-def _with_bytes(rate_per_s: float, bytes_per_s: float) -> Cell:
-    below = Text(f"{numbers.size(bytes_per_s)}/s", Tone.QUIET)
-    return replace(figure(rate_per_s, numbers.significant), below=(below,))
+def _with_bytes(rate_per_s: float, bytes_per_s: float) -> doc.Cell:
+    below = doc.Text(f"{numbers.size(bytes_per_s)}/s", doc.Tone.QUIET)
+    return replace(doc.figure(rate_per_s, numbers.significant), below=(below,))
 
 
 def _times(answer: Prediction) -> str:
     ordered = sorted(answer.shares.items(), key=lambda item: item[1], reverse=True)[:_MOST_TIMES]
     chief = [(name, share) for name, share in ordered if share >= _LEAST_SHARE]
     return "\n".join(f"{numbers.percent(share)} {TIME_NAMES.get(name, name)}" for name, share in chief)
+
+
+def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = WIDE) -> alt.LayerChart:
+    """Rate, or time for work done once, of the recorded run and of each answer that has one."""
+    shown = [base, *(answer for answer in answers if answer.rate_per_s and answer.scenario.changes)]
+    title = "Predicted time (s)" if base.once else f"Predicted {base.unit} a second"
+    text = numbers.seconds if base.once else numbers.significant
+    dots = [
+        dot(
+            ", ".join(scenario_parts(answer.scenario)),
+            "",
+            Interval(elapsed_s.value, elapsed_s.low, elapsed_s.high, 1),
+            text,
+        )
+        for answer in shown
+        if (elapsed_s := answer.elapsed_s if base.once else answer.rate_per_s)
+    ]
+    return dot_chart(dots, zero_x(f"{title}, 95 % interval", look), {"": "place-1"}, look, title)

@@ -1,56 +1,220 @@
-"""Profiles of recordings, as a document and as a page."""
+"""Profiles of recordings: in words, as tables, as a chart, as a document and as a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 
-from tierwise.predict.savings import Savings
+from tierwise.model import numbers
+from tierwise.model.extras import alt
+from tierwise.model.placement import ROLE_NAMES, Role
+from tierwise.predict.savings import EVERYTHING, Saving, Savings
 from tierwise.recording import Device
-from tierwise.recording.breakdown import Breakdown
+from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
 from tierwise.recording.recording import in_words
-from tierwise.report import numbers
-from tierwise.report.charts.profile import described_profile, profile_chart
-from tierwise.report.document import Block, Chart, Page, Section, Text, Tone, texts
+from tierwise.report import document as doc
+from tierwise.report.charts import look as drawing
+from tierwise.report.charts.builders import Slice, stacked_chart
+from tierwise.report.charts.look import WIDE, Look, percent_x
+from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.prediction import warning_texts
-from tierwise.report.recording.profile_tables import profile_tables
-from tierwise.report.recording.profile_words import finding
+
+PART_NAMES: dict[Part, str] = {
+    "cpu": "on CPU",
+    "runnable": "waiting for a core",
+    "log_device": "log device",
+    "log_queue": "behind others' log flush",
+    "read": "reading files",
+    "write": "writing files",
+    "lock": "locks, other threads",
+    "client": "client",
+    "sleep": "asleep, or no work",
+    "other": "other",
+}
+CLASS_NAMES: dict[ThreadClass, str] = {
+    "session": "sessions",
+    "client": "clients",
+    "log_writer": "log writer",
+    "background": "background",
+    "kernel": "kernel",
+    "other": "other threads",
+}
+_LEAST_SAVING = 0.01
+"""Savings below this share are treated as none."""
+
+
+def role_name(role: Role | None) -> str:
+    """Name of a role, or of requests without a file."""
+    return role.value if role else "no file"
+
+
+def chief_class(breakdown: Breakdown) -> ClassTime | None:
+    """The sessions; without sessions, the class with the most lifetime."""
+    sessions = [class_time for class_time in breakdown.classes if class_time.name == "session"]
+    ordered = sorted(breakdown.classes, key=lambda class_time: class_time.lived_s, reverse=True)
+    return next(iter([*sessions, *ordered]), None)
+
+
+def finding(breakdown: Breakdown, saved: Savings) -> str:
+    """The main finding as a sentence."""
+    return " ".join(filter(None, [_time_sentence(breakdown), _saving_sentence(saved)]))
+
+
+def _time_sentence(breakdown: Breakdown) -> str:
+    chief = chief_class(breakdown)
+    if chief is None:
+        return "No thread was seen."
+    ordered = sorted(chief.parts.items(), key=lambda item: item[1], reverse=True)[:3]
+    parts = [f"{numbers.percent(share)} {PART_NAMES[part]}" for part, share in ordered if share > 0]
+    name = CLASS_NAMES[chief.name].capitalize()
+    return f"{name} spent {', '.join(parts)} of their time."
+
+
+def _saving_sentence(saved: Savings) -> str:
+    first = next((row for row in saved.rows if row.role != EVERYTHING), None)
+    if first is None or first.share is None:
+        return ""
+    if first.share < _LEAST_SAVING:
+        return "No role's device costs anything worth naming."
+    name = ROLE_NAMES[Role(first.role)]
+    share = numbers.percent(first.share)
+    return f"If {name} took no time at its device, {share} of the time would be saved at most."
+
+
+_FILES = 12
+_LEAST_US = 0.5
+_WAITS: Mapping[str, str] = {str(part): name for part, name in PART_NAMES.items()}
+_LEAST_SHARE = 0.0005
+"""Shares that would be printed as 0.0 % are left out."""
+
+
+def profile_tables(breakdown: Breakdown, saved: Savings) -> list[doc.Table]:
+    """All tables that have rows, in order."""
+    tables = [_classes(breakdown), _demands(saved), _savings(saved), _roles(breakdown), _files(breakdown)]
+    return [table for table in tables if table.rows]
+
+
+def _classes(breakdown: Breakdown) -> doc.Table:
+    classes = [f"{CLASS_NAMES[class_time.name]} ({class_time.threads})" for class_time in breakdown.classes]
+    shown = doc.table(["of the time of"], classes, "Share of the time of threads")
+    for part, name in PART_NAMES.items():
+        shares = [class_time.parts.get(part, 0.0) for class_time in breakdown.classes]
+        if any(share >= _LEAST_SHARE for share in shares):
+            shown.add(name, *(doc.figure(share, numbers.percent) for share in shares))
+    return shown
+
+
+def _demands(saved: Savings) -> doc.Table:
+    unit = saved.unit.removesuffix("s")
+    shown = doc.table([f"part of one {unit}"], ["time"], f"The mean {unit}, without the cost of recording")
+    if saved.demands is None:
+        return shown
+    asked = {
+        "server computes": saved.demands.server_cpu_us,
+        "server computes for its share of a flush of the log": saved.demands.flush_cpu_us,
+        "client computes": saved.demands.client_cpu_us,
+        "client pauses": saved.demands.think_us,
+    }
+    for wait in saved.demands.waits:
+        of_role = f", {wait.role}" if wait.role else ""
+        asked[f"waits: {_WAITS.get(wait.category, wait.category)}{of_role}"] = wait.time_us
+    for name, time_us in asked.items():
+        if time_us >= _LEAST_US:
+            shown.add(name, doc.figure(time_us, numbers.microseconds))
+    return shown
+
+
+def _savings(saved: Savings) -> doc.Table:
+    words = ["without the device's time for"]
+    shown = doc.table(words, ["saved at most", "times faster"], "What removal would save at most")
+    for row in saved.rows:
+        shown.add(*_saving(row))
+    return shown
+
+
+def _saving(row: Saving) -> list[doc.Cell | str]:
+    name = "all roles" if row.role == EVERYTHING else str(row.role)
+    if row.speedup is None:
+        return [name, row.refused or numbers.NONE, ""]
+    return [name, doc.figure(row.share, numbers.percent), doc.estimate(row.speedup, numbers.ratio)]
+
+
+def _roles(breakdown: Breakdown) -> doc.Table:
+    figures = ["files", "reads", "writes", "flushes", "syncs", "read", "written", "busy", "waited"]
+    shown = doc.table(["role", "on"], figures, "What each role asked of its device")
+    for row in breakdown.roles:
+        shown.add(
+            role_name(row.role),
+            ", ".join(row.devices) or numbers.NONE,
+            doc.figure(row.size_bytes, numbers.size),
+            *(
+                doc.figure(number, numbers.count)
+                for number in (row.reads, row.writes, row.flushes, row.syncs)
+            ),
+            doc.figure(row.read_bytes, numbers.size),
+            doc.figure(row.written_bytes, numbers.size),
+            doc.figure(row.busy_s / breakdown.span_s if breakdown.span_s else 0.0, numbers.percent),
+            doc.figure(row.waited_s, numbers.seconds),
+        )
+    return shown
+
+
+def _files(breakdown: Breakdown) -> doc.Table:
+    files = [row for row in breakdown.files if row.role is not None][:_FILES]
+    below = common_directory([row.path for row in files])
+    words = [f"file below {below}", "role"]
+    shown = doc.table(words, ["reads", "writes", "flushes", "waited"], "Files that were waited for most")
+    for row in files:
+        shown.add(
+            row.path.removeprefix(below),
+            role_name(row.role),
+            *(doc.figure(number, numbers.count) for number in (row.reads, row.writes, row.flushes)),
+            doc.figure(row.waited_s, numbers.seconds),
+        )
+    return shown
+
+
+def common_directory(paths: Sequence[str]) -> str:
+    """The deepest common directory of all files, with its slash."""
+    directory = posixpath.commonpath([posixpath.dirname(path) for path in paths]) if paths else ""
+    return f"{directory.rstrip('/')}/"
 
 
 def profile_document(
     breakdown: Breakdown, saved: Savings, warnings: Sequence[str], devices: Sequence[Device] = ()
-) -> list[Block]:
+) -> list[doc.Block]:
     """The whole profile, in print order."""
     return [
-        Text(finding(breakdown, saved), Tone.HEADLINE),
-        Text(recorded_text(breakdown)),
+        doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
+        doc.Text(recorded_text(breakdown)),
         *profile_tables(breakdown, saved),
         *warning_texts(_all_warnings(saved, warnings)),
-        *(Text(line) for line in device_lines(devices)),
+        *(doc.Text(line) for line in device_lines(devices)),
     ]
 
 
 def profile_page(
     name: str, breakdown: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
-) -> Page:
+) -> doc.Page:
     """The profile with its chart, as a page for one file; ``extent`` is that of an observation."""
-    chart = Chart(
+    chart = doc.Chart(
         "time",
         described_profile(breakdown),
         lambda look: profile_chart(breakdown, look),
         "Totals of waits: they overlap between threads, so that removing a part saves less than its share.",
     )
-    return Page(
+    return doc.Page(
         title=f"profile of {name}",
         header=[
-            Text("Where the time went", Tone.HEADLINE),
-            Text(finding(breakdown, saved), Tone.HEADLINE),
-            Text(f"{name}: {extent or recorded_text(breakdown)}"),
-            *texts(_all_warnings(saved, warnings), Tone.WARNING),
+            doc.Text("Where the time went", doc.Tone.HEADLINE),
+            doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
+            doc.Text(f"{name}: {extent or recorded_text(breakdown)}"),
+            *doc.texts(_all_warnings(saved, warnings), doc.Tone.WARNING),
         ],
         body=[
-            Section(
+            doc.Section(
                 "",
-                [Section("Time of each class of threads", [chart]), *profile_tables(breakdown, saved)],
+                [doc.Section("Time of each class of threads", [chart]), *profile_tables(breakdown, saved)],
                 id="profile",
             )
         ],
@@ -82,3 +246,59 @@ def device_lines(devices: Sequence[Device]) -> Iterator[str]:
 def _all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:
     refused = [f"what removal would save cannot be said: {saved.refused}"] if saved.refused else []
     return list(dict.fromkeys([*warnings, *refused, *saved.warnings]))
+
+
+_PART_COLOURS: dict[Part, str] = {
+    "cpu": "wait-cpu",
+    "runnable": "muted",
+    "log_device": "wait-log_sync",
+    "log_queue": "wait-log_lock",
+    "read": "wait-data_read",
+    "write": "wait-data_write",
+    "lock": "wait-lock",
+    "client": "wait-client",
+    "sleep": "wait-other",
+    "other": "line",
+}
+_BY_ROLE = ", by role"
+_PX_OF_ROLE = 62
+_PX_OF_SHARE = 26
+"""Width in pixels of a label."""
+
+
+def profile_chart(breakdown: Breakdown, look: Look = WIDE) -> alt.LayerChart:
+    """Shares of each class's time, like a flame graph of two levels: parts, and roles below them."""
+    plot_px = look.width_px - (120 if look.narrow else 140)
+    slices = [bar_slice for each in breakdown.classes for bar_slice in _slices(each, plot_px)]
+    parts = {PART_NAMES[part]: colour for part, colour in _PART_COLOURS.items()}
+    x = percent_x("Share of time (%)")
+    return stacked_chart(slices, x, parts | ROLE_COLOURS, look, "Where the time went")
+
+
+def _slices(class_time: ClassTime, plot_px: float) -> Iterator[Slice]:
+    """Parts in their order, and each role's share below its part; labels where there is room."""
+    name = CLASS_NAMES[class_time.name]
+    start = 0.0
+    for part, part_name in PART_NAMES.items():
+        own = [each for each in class_time.slices if each.part == part and each.share > 0]
+        share = sum(each.share for each in own)
+        if share:
+            label = f"{100 * share:.0f}" if share * plot_px >= _PX_OF_SHARE else ""
+            yield _slice(name, part_name, start, share, label)
+        for each in own:
+            if each.role is not None:
+                label = each.role.value if each.share * plot_px >= _PX_OF_ROLE else ""
+                yield _slice(f"{name}{_BY_ROLE}", each.role.value, start, each.share, label)
+            start += each.share
+
+
+def _slice(row: str, group: str, start: float, share: float, label: str) -> Slice:
+    return Slice(row, group, numbers.percent(share), 100 * start, 100 * (start + share), label)
+
+
+def described_profile(breakdown: Breakdown) -> str:
+    """The shares of parts in words."""
+    slices = [bar_slice for each in breakdown.classes for bar_slice in _slices(each, 0)]
+    return drawing.in_words(
+        "Share of time", [bar_slice for bar_slice in slices if not bar_slice.row.endswith(_BY_ROLE)]
+    )

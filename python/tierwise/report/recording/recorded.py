@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tierwise.model import numbers
 from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, UsabilityFields
 from tierwise.recording import About, Check, Cost, Observation, Recording, clients_sentence
 from tierwise.recording.observation import PARTS
-from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
-from tierwise.report.recording.prediction import warning_texts
-from tierwise.report.recording.prediction_words import usability_texts
-from tierwise.report.recording.profile_tables import profile_tables
-from tierwise.report.recording.profile_words import PART_NAMES, finding, role_name
+from tierwise.report.recording.prediction import usability_texts, warning_texts
+from tierwise.report.recording.profile import PART_NAMES, finding, profile_tables, role_name
 from tierwise.results.measurements import Record
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tierwise.advise.differences import Difference, WorkChange
 from tierwise.advise.verification import Verification
-from tierwise.report import numbers
+from tierwise.model import numbers
+from tierwise.model.names import join
+from tierwise.model.placement import ROLE_NAMES
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
-from tierwise.report.moves import ROLE_NAMES, join
 from tierwise.report.recording.decision_words import unusable_texts
-from tierwise.report.recording.prediction_words import (
+from tierwise.report.recording.prediction import (
     caution_blocks,
     recorded_sentence,
     scenario_parts,
@@ -62,7 +63,7 @@ def difference_words(difference: Difference) -> tuple[str, str, str]:
         "cores": ("cores", numbers.count),
         "arrivals": ("arrivals a second", numbers.significant),
         "memory": ("memory", numbers.size),
-        "device": (f"device of {role}", _a_request),
+        "device": (f"device of {role}", lambda us: f"{numbers.microseconds(us)} a request"),
         "placement": (f"place of {role}", numbers.significant),
     }
     name, shown = names[difference.kind]
@@ -154,10 +155,6 @@ def _factor(work_change: WorkChange) -> float:
 
 def _times(factor: float) -> str:
     return f"{numbers.ratio(factor)} times"
-
-
-def _a_request(time_us: float) -> str:
-    return f"{numbers.microseconds(time_us)} a request"
 
 
 _UNUSABLE = "The recording after is not usable: it neither confirms the forecast nor refutes it."

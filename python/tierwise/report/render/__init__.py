@@ -3,12 +3,4 @@
 from tierwise.report.render.html import PAGE_STYLE, to_html, to_html_page, unbroken
 from tierwise.report.render.text import to_csv, to_markdown, to_rich
 
-__all__ = [
-    "PAGE_STYLE",
-    "to_csv",
-    "to_html",
-    "to_html_page",
-    "to_markdown",
-    "to_rich",
-    "unbroken",
-]
+__all__ = ["PAGE_STYLE", "to_csv", "to_html", "to_html_page", "to_markdown", "to_rich", "unbroken"]

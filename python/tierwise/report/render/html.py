@@ -9,21 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierwise.model.names import printable
-from tierwise.report.document import (
-    Block,
-    Bullets,
-    Cell,
-    Chart,
-    Column,
-    ColumnKind,
-    Document,
-    Facts,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
+from tierwise.report import document as doc
 from tierwise.report.palette import DARK, LIGHT, css_declarations
 
 _HERE = Path(__file__).parent
@@ -39,24 +25,26 @@ _KEPT = "\n\t\u2060"
 _COLUMNS_OF_CARDS = range(5, 10)
 """Tables shown as one card per row on a narrow screen; those with fewer columns fit, wider ones scroll."""
 _CLASSES = {
-    Tone.HEADLINE: "finding",
-    Tone.WARNING: "caveat",
-    Tone.QUIET: "note",
-    Tone.BETTER: "good",
-    Tone.WORSE: "bad",
+    doc.Tone.HEADLINE: "finding",
+    doc.Tone.WARNING: "caveat",
+    doc.Tone.QUIET: "note",
+    doc.Tone.BETTER: "good",
+    doc.Tone.WORSE: "bad",
 }
-_CELL_CLASSES = {Tone.WARNING: "bad", Tone.WORSE: "bad", Tone.BETTER: "good"}
+_CELL_CLASSES = {doc.Tone.WARNING: "bad", doc.Tone.WORSE: "bad", doc.Tone.BETTER: "good"}
 
 
-def to_html(document: Document) -> Markup:
+def to_html(document: doc.Document) -> Markup:
     """A fragment, everything in it escaped."""
     return Markup(printable(_blocks(document, "document", 2), _KEPT))
 
 
-def to_html_page(page: Page) -> str:
+def to_html_page(page: doc.Page) -> str:
     """A complete page. The first headline of its header is its only ``h1``."""
     header = list(page.header)
-    first = next((block for block in header if isinstance(block, Text) and block.tone is Tone.HEADLINE), None)
+    first = next(
+        (block for block in header if isinstance(block, doc.Text) and block.tone is doc.Tone.HEADLINE), None
+    )
     if first:
         header.remove(first)
         header.insert(0, first)
@@ -72,33 +60,33 @@ def to_html_page(page: Page) -> str:
     return printable(html, _KEPT)
 
 
-def _blocks(blocks: Iterable[Block], within: str, level: int) -> Markup:
+def _blocks(blocks: Iterable[doc.Block], within: str, level: int) -> Markup:
     """Blocks of a section whose id is ``within`` and whose subtitles have a level."""
     return Markup("\n").join(_html(block, within, level) for block in blocks)
 
 
-def _html(block: Block, within: str, level: int) -> Markup:
+def _html(block: doc.Block, within: str, level: int) -> Markup:
     match block:
-        case Text():
+        case doc.Text():
             return _text(block)
-        case Bullets():
+        case doc.Bullets():
             return _bullets(block)
-        case Facts():
+        case doc.Facts():
             return _facts(block)
-        case Table():
+        case doc.Table():
             return _table(block, level)
-        case Chart():
+        case doc.Chart():
             return _chart(block, within)
-        case Section():
+        case doc.Section():
             return _section(block, within, level)
 
 
-def _text(block: Text) -> Markup:
-    text = unbroken(block.text) if block.tone is Tone.HEADLINE else escape(block.text)
+def _text(block: doc.Text) -> Markup:
+    text = unbroken(block.text) if block.tone is doc.Tone.HEADLINE else escape(block.text)
     return _tag("p", text, _CLASSES.get(block.tone, ""))
 
 
-def _bullets(block: Bullets) -> Markup:
+def _bullets(block: doc.Bullets) -> Markup:
     if not block.targets:
         return _tag("ul", _joined(_tag("li", item) for item in block.items))
     link = Markup('<li><a href="#{}">{}</a>{}</li>')
@@ -110,12 +98,12 @@ def _bullets(block: Bullets) -> Markup:
     return _tag("nav", _tag("ul", _joined(links)))
 
 
-def _facts(block: Facts) -> Markup:
+def _facts(block: doc.Facts) -> Markup:
     row = Markup("<div><dt>{}</dt><dd>{}</dd></div>")
     return _tag("dl", _joined(row.format(name, text) for name, text in block.facts.items()))
 
 
-def _chart(block: Chart, within: str) -> Markup:
+def _chart(block: doc.Chart, within: str) -> Markup:
     # These imports take half a second, and most documents have no chart.
     from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 
@@ -128,7 +116,7 @@ def _chart(block: Chart, within: str) -> Markup:
     return Markup('<figure class="chart" id="{}">{}{}</figure>').format(name, _joined(drawings), caption)
 
 
-def _section(block: Section, within: str, level: int) -> Markup:
+def _section(block: doc.Section, within: str, level: int) -> Markup:
     inner = _blocks(block.blocks, block.id or within, min(level + 1, 4))
     if block.folded:
         return Markup("<details><summary>{}</summary>{}</details>").format(block.title, inner)
@@ -139,7 +127,7 @@ def _section(block: Section, within: str, level: int) -> Markup:
     return Markup("<{0}{1}>{2}{3}{4}</{0}>").format(name, identity, label, title, inner)
 
 
-def _table(block: Table, level: int) -> Markup:
+def _table(block: doc.Table, level: int) -> Markup:
     many = len(block.columns)
     kind = "cards" if many in _COLUMNS_OF_CARDS else "wide-table" if many >= _COLUMNS_OF_CARDS.stop else ""
     heads = _joined(_head(column) for column in block.columns)
@@ -152,11 +140,11 @@ def _table(block: Table, level: int) -> Markup:
     return frame.format(caption, block.title or block.columns[0].name, table)
 
 
-def _head(column: Column) -> Markup:
+def _head(column: doc.Column) -> Markup:
     return _tag("th", column.name.replace("\n", " "), "" if column.is_figure else "text")
 
 
-def _cells(columns: Iterable[Column], row: Iterable[Cell]) -> Iterator[Markup]:
+def _cells(columns: Iterable[doc.Column], row: Iterable[doc.Cell]) -> Iterator[Markup]:
     for number, (column, cell) in enumerate(zip(columns, row, strict=True)):
         below = _joined(_tag("small", line.text) for line in cell.below)
         text = Markup("<br>").join(cell.text.split("\n"))
@@ -167,7 +155,7 @@ def _cells(columns: Iterable[Column], row: Iterable[Cell]) -> Iterator[Markup]:
         classes = " ".join(
             [
                 *([] if column.is_figure else ["text"]),
-                *(["words"] if column.kind is ColumnKind.WORDS else []),
+                *(["words"] if column.kind is doc.ColumnKind.WORDS else []),
                 *([_CELL_CLASSES[cell.tone]] if cell.tone in _CELL_CLASSES else []),
             ]
         )
@@ -176,7 +164,7 @@ def _cells(columns: Iterable[Column], row: Iterable[Cell]) -> Iterator[Markup]:
         yield Markup('<td class="{}" data-label="{}">{}</td>').format(classes, label, content)
 
 
-def _dot(cell: Cell) -> Markup:
+def _dot(cell: doc.Cell) -> Markup:
     dot = Markup('<i class="dot" style="background:var(--{})"></i>')
     return dot.format(cell.colour) if cell.colour else Markup()
 

@@ -1,4 +1,4 @@
-// Figures as people read them; the same rules as report/numbers.py.
+// Figures as people read them; the same rules as model/numbers.py.
 tierwise.numbers = (() => {
   const NONE = '–';
   const count = value => group(String(value));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -184,8 +184,6 @@ class DuckAdapter:
     """One database; each session is a separate connection to it."""
 
     def __init__(self) -> None:
-        """Prepare; nothing is open yet."""
-        self.special: Mapping[str, Callable[..., object]] = {"load_files": self._load_files}
         self._tally = Tally()
 
     def open(self, opening: Opening) -> None:
@@ -205,7 +203,7 @@ class DuckAdapter:
         """Open a session."""
         return DuckSession(self._connection.cursor(), self._tally)
 
-    def execute(self, _role: Role, statement: str) -> None:
+    def execute(self, statement: str) -> None:
         """Run a statement; what it creates goes to the one file."""
         self._in_session(statement)
 
@@ -250,18 +248,19 @@ class DuckAdapter:
             return IntegrityCheck(name=name, problems=str(error).splitlines()[:1])
         return IntegrityCheck(name=name)
 
-    def close(self) -> None:
-        """Checkpoint and close."""
-        self._connection.execute("CHECKPOINT")
-        self._connection.close()
-
-    def _load_files(self, table: str, paths: list[str]) -> int:
+    def load_files(self, table: str, paths: list[str]) -> int:
+        """Copy Parquet files, or lines of fields that ``|`` separates, into a table; gives the rows."""
         return sum(
             self._in_session(
                 f"COPY {table} FROM {_quoted(path)} ({_PARQUET if path.endswith('.parquet') else _LINES})"
             )
             for path in paths
         )
+
+    def close(self) -> None:
+        """Checkpoint and close."""
+        self._connection.execute("CHECKPOINT")
+        self._connection.close()
 
     def _in_session(self, statement: str) -> int:
         """Run one statement; gives the rows that it affected."""

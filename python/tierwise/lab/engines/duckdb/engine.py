@@ -88,7 +88,7 @@ class DuckEngine(EmbeddedEngine):
         program["tables"] = [table for table in program["tables"] if not table.get("source")]
         rows = 0
         for table in as_text:
-            for file in written(table["source"], self._known_worker().home):
+            for file in written(table["source"], self._known_process().home):
                 give(file, self._user)
                 rows += self.load_files(table["name"], [file])
         return rows + (super().load_tables(json.dumps(program), seed) if program["tables"] else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -33,13 +33,11 @@ class Opening:
 class Adapter(Protocol):
     """One database in the worker's process. Constructed without arguments, then opened once.
 
-    Methods may be called on several threads at once. They raise
-    :class:`~tierwise.model.errors.StatementError`
-    or :class:`~tierwise.model.errors.TierwiseError`; anything else is reported with its first line.
+    The worker answers requests by its public methods of any name, whose arguments and results fit JSON or are
+    pydantic models. They may be called on several threads at once. They raise
+    :class:`~tierwise.model.errors.StatementError` or :class:`~tierwise.model.errors.TierwiseError`; anything
+    else is reported with its first line.
     """
-
-    special: Mapping[str, Callable[..., object]]
-    """Requests that only this engine answers, by name; arguments and results must fit JSON."""
 
     def open(self, opening: Opening) -> None:
         """Make the database, or open it and recover if it was not closed."""
@@ -47,8 +45,8 @@ class Adapter(Protocol):
     def driver(self) -> tuple[str, object]:
         """Driver and address for ``_core.Clients``."""
 
-    def execute(self, role: Role, statement: str, /) -> None:
-        """Run one schema statement, which creates an object of that role."""
+    def execute(self, statement: str) -> None:
+        """Run one schema statement."""
 
     def checkpoint(self) -> None:
         """Write all dirty data."""

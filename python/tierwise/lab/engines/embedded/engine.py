@@ -14,13 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tierwise.host import ledger, page_cache, users
+from tierwise.host import ledger, page_cache
 from tierwise.host.cpu import process_cpu_s
-from tierwise.lab.engines.base import Clients, Engine
+from tierwise.lab.engines.base import Clients
 from tierwise.lab.engines.commits import CommitLedger, Found
-from tierwise.lab.engines.documented import Salvage, checked
 from tierwise.lab.engines.embedded.process import WorkerLink, WorkerProcess
-from tierwise.lab.engines.server_engine import ServerDirectories
+from tierwise.lab.engines.process_engine import ProcessEngine
 from tierwise.lab.engines.thread_waits import ThreadWaitProbe
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -51,20 +50,13 @@ class EmbeddedClients:
         """Number of open sessions."""
         return 0 if self._closed or not self._link.open else int(self._connection["clients"])
 
-    def run(
-        self,
-        transactions: int | None = None,
-        seconds: float | None = None,
-        *,
-        transaction: str | None = None,
-        cap_s: float | None = None,
-    ) -> str:
+    def run(self, transactions: int | None = None, seconds: float | None = None, **options: Any) -> str:
         """Run, and give the report; its ``client_cpu_s`` is zero because the engine counts that time."""
         answer = self._link.call(
             "run",
             number=self._number,
             limits=[transactions, seconds],
-            options={"transaction": transaction, "cap_s": cap_s},
+            options=options,
         )
         return json.dumps({**json.loads(answer), "client_cpu_s": 0.0})
 
@@ -89,11 +81,10 @@ class EmbeddedClients:
 _END_TIMEOUT_S = 10
 
 
-class EmbeddedEngine(Engine):
+class EmbeddedEngine(ProcessEngine[WorkerProcess]):
     """A library as an engine; each subclass names its adapter and the roles of its files.
 
-    The worker runs as tierwise's own account if root calls, else as the caller. It exits when its owner does,
-    even if the owner is killed.
+    The worker exits when its owner does, even if the owner is killed.
     """
 
     adapter: ClassVar[str]
@@ -109,25 +100,14 @@ class EmbeddedEngine(Engine):
     def __init__(
         self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
     ) -> None:
-        """Prepare; nothing is made or started yet.
-
-        Args:
-            name: the engine's name, for messages and results.
-            settings: the library's settings by name.
-            timeout_s: longest wait for the worker to start or end.
-        """
-        self.name = name
-        self._settings = checked(name, settings or {}, self.allowed_settings())
-        self._timeout_s = timeout_s
-        self._user = users.server_user()
-        self._made = ServerDirectories(name, self._user)
+        """Prepare; nothing is made or started yet. The arguments are the base class's."""
+        super().__init__(name, name, settings, timeout_s)
         self._connected = weakref.WeakSet[EmbeddedClients]()
-        self._worker: WorkerProcess | None = None
         self._version = self._find_version()
 
     def check_settings(self) -> None:
         """Open an empty database with them."""
-        if not self._settings:
+        if not self._given:
             return
         with ledger.passage("engine-settings", self._user) as directory:
             try:
@@ -135,32 +115,21 @@ class EmbeddedEngine(Engine):
             finally:
                 self.close()
 
-    def init(self, places: Mapping[Role, Path]) -> None:
-        """Make the database by opening it once."""
-        self.require_placeable(places)
-        self._require_memory()
-        try:
-            self._made.make(places)
-            self._worker = WorkerProcess(self.name, self.adapter, self._user)
-            self.start()
-            self.stop()
-        except BaseException:
-            self.close()
-            raise
-        page_cache.write_out(self.directories.values())
+    def _make_process(self) -> WorkerProcess:
+        given_bytes = self.limits.memory_bytes
+        if given_bytes is not None and given_bytes < self.least_memory_bytes:
+            raise TierwiseError(
+                f"engine {self.name} cannot work in {given_bytes >> 20}M of memory",
+                f"give it {self.least_memory_bytes >> 20}M at least",
+            )
+        return WorkerProcess(self.name, self.adapter, self._user)
 
-    def start(self) -> None:
-        """Start the worker and open the database in it."""
-        if not self.running:
-            self._open_with({})
+    def _make_database(self, process: WorkerProcess) -> None:  # noqa: ARG002  (of servers)
+        self.start()
+        self.stop()
 
-    def start_salvaged(self, step: Salvage) -> None:
-        """Open the database with the settings of a step, then run its statements."""
-        self._open_with(step.settings)
-        self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
-
-    def _open_with(self, changes: Mapping[str, str]) -> None:
-        worker = self._known_worker()
+    def _start_with(self, changes: Mapping[str, str]) -> None:
+        worker = self._known_process()
         link = worker.start(self.directories.values(), self._timeout_s)
         self._confine()
         try:
@@ -168,28 +137,23 @@ class EmbeddedEngine(Engine):
                 "open",
                 directories={role: str(path) for role, path in self.directories.items()},
                 home=str(worker.home),
-                settings={**self._settings, **changes},
+                settings={**self._given, **changes},
                 limits=asdict(self.limits),
             )
         except BaseException as error:
-            worker.kill()
+            worker.crash_stop()
             if isinstance(error, TierwiseError):
                 raise TierwiseError(f"engine {self.name} cannot start: {error.message}", error.fix) from error
             raise
 
     def stop(self) -> None:
         """Close the database, then let the worker exit."""
-        if self._worker is None or not self.running:
+        if self._process is None or not self.running:
             return
         try:
             self._link().call("close")
         finally:
-            self._worker.end(_END_TIMEOUT_S)
-
-    def crash_stop(self) -> None:
-        """Kill the worker with SIGKILL."""
-        if self._worker is not None:
-            self._worker.kill()
+            self._process.end(_END_TIMEOUT_S)
 
     def restart_cold(self, *, drop_caches: bool = False) -> ColdStart:
         """Restart cold, then drop the pages that opening the database has read."""
@@ -197,17 +161,10 @@ class EmbeddedEngine(Engine):
         page_cache.forget(self.owned_directories, drop_caches=drop_caches)
         return cold
 
-    def close(self) -> None:
-        """Kill the worker if it runs and delete the directories."""
-        if self._worker is not None:
-            self._worker.remove()
-            self._worker = None
-        self._made.remove()
-
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Send one request per statement."""
-        for role, statement in statements:
-            self._call("execute", role=role, statement=statement)
+        for _, statement in statements:
+            self._call("execute", statement=statement)
 
     def checkpoint(self) -> None:
         """Run the library's checkpoint, then write the kernel's dirty pages."""
@@ -239,7 +196,7 @@ class EmbeddedEngine(Engine):
     def counters(self) -> Counters:
         """Counters with the worker's CPU time: the library's and its clients' together."""
         totals = Counters.model_validate(self._call("counters"))
-        return totals.model_copy(update={"cpu_s": process_cpu_s(self.server_pid or 0)})
+        return totals.changed(cpu_s=process_cpu_s(self.server_pid or 0))
 
     def space(self) -> SpaceUse | None:
         """Space as the library reports it."""
@@ -253,10 +210,6 @@ class EmbeddedEngine(Engine):
     def make_commit_tables(self, clients: int) -> None:
         """Make the tables of the load of commits in the worker."""
         self._call("make_commit_tables", clients=clients)
-
-    def commit_ledger(self, clients: int) -> CommitLedger:
-        """An empty ledger in the worker's home."""
-        return CommitLedger.make(self._known_worker().home / "commits", clients, self._user)
 
     def commit_until_it_fails(self, ledger: CommitLedger, client: int, first: int) -> None:
         """Commit on a thread of the worker."""
@@ -282,27 +235,9 @@ class EmbeddedEngine(Engine):
 
     def failure(self) -> str | None:
         """The library's last output, if it ended unexpectedly."""
-        if self._worker is None or self._worker.link is None or (self._worker.link.open and self.running):
+        if self._process is None or self._process.link is None or self.running:
             return None
-        return self._worker.last_words() or f"engine {self.name} has ended"
-
-    @property
-    def server_pid(self) -> int | None:
-        """Pid of the worker while it runs."""
-        return None if self._worker is None else self._worker.pid
-
-    @property
-    def directories(self) -> Mapping[Role, Path]:
-        """One directory for each placed role."""
-        return self._made.paths
-
-    def _require_memory(self) -> None:
-        given_bytes = self.limits.memory_bytes
-        if given_bytes is not None and given_bytes < self.least_memory_bytes:
-            raise TierwiseError(
-                f"engine {self.name} cannot work in {given_bytes >> 20}M of memory",
-                f"give it {self.least_memory_bytes >> 20}M at least",
-            )
+        return self._process.failure() or f"engine {self.name} has ended"
 
     def _count_sessions(self) -> int:
         return sum(clients.sessions for clients in list(self._connected))
@@ -310,13 +245,8 @@ class EmbeddedEngine(Engine):
     def _find_version(self) -> str:
         return importlib.metadata.version(self.package)
 
-    def _known_worker(self) -> WorkerProcess:
-        if self._worker is None:
-            raise TierwiseError(f"engine {self.name} has no database", "init it first")
-        return self._worker
-
     def _link(self) -> WorkerLink:
-        link = self._known_worker().link
+        link = self._known_process().link
         if link is None:
             raise TierwiseError(f"engine {self.name} does not run", "start it first")
         return link

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.host import interpreter, processes, programs
-from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser
+from tierwise.lab.engines.process_engine import EngineProcess
 from tierwise.model.errors import TierwiseError
 
 READY = b"\n"
@@ -90,8 +90,8 @@ _MODULE = "tierwise.lab.engines.embedded.worker"
 _EXITS_WITHIN_S = 0.05
 
 
-class WorkerProcess:
-    """A home off the placed devices, with the log of successive workers.
+class WorkerProcess(EngineProcess):
+    """Successive workers, with their log in the home.
 
     A worker runs as tierwise's own account (:func:`tierwise.host.interpreter.unprivileged`).
     """
@@ -104,23 +104,14 @@ class WorkerProcess:
             adapter: module and class of its adapter, as ``module:Class``.
             user: account of the worker; ``None`` for the caller.
         """
-        self._name = name
+        super().__init__(name, name, user)
         self._adapter = adapter
-        self._home = Home(f"{name}-home", user)
-        self._process: processes.Process | None = None
         self.link: WorkerLink | None = None
-
-    @property
-    def home(self) -> Path:
-        """The worker's home directory."""
-        return self._home.own
 
     @property
     def pid(self) -> int | None:
         """Pid of the worker while it runs; one that has disconnected is about to exit."""
-        if self._process is None or not self._process.running or (self.link and not self.link.open):
-            return None
-        return self._process.pid
+        return None if self.link is not None and not self.link.open else super().pid
 
     def start(self, directories: Iterable[Path], timeout_s: float) -> WorkerLink:
         """Start a worker and wait until it is ready.
@@ -132,7 +123,7 @@ class WorkerProcess:
         Raises:
             TierwiseError: with the last line of its log, if it ends before.
         """
-        self.kill()  # one that ended by itself is still in the ledger
+        self.crash_stop()  # one that ended by itself is still in the ledger
         self._home.log.unlink(missing_ok=True)
         connection, theirs = socket.socketpair()
         try:
@@ -142,7 +133,7 @@ class WorkerProcess:
             self.link = WorkerLink(connection, self._ended)
         except BaseException:
             connection.close()
-            self.kill()
+            self.crash_stop()
             raise
         return self.link
 
@@ -152,19 +143,7 @@ class WorkerProcess:
         if process is not None:
             process.wait_or_kill(timeout_s)
 
-    def kill(self) -> None:
-        """End the worker with SIGKILL. No error if there is none."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-        self._leave()
-
-    def remove(self) -> None:
-        """End the worker if it runs and delete the home."""
-        self.kill()
-        self._home.remove()
-
-    def last_words(self) -> str | None:
+    def failure(self) -> str | None:
         """The last line that the worker or its library wrote before it failed, if any."""
         lines = self._home.read_log().splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), None)
@@ -185,11 +164,10 @@ class WorkerProcess:
             return process is not None and process.popen.wait(_EXITS_WITHIN_S) == -signal.SIGKILL
         return False
 
-    def _leave(self) -> processes.Process | None:
+    def _disconnect(self) -> None:
         if self.link is not None:
             self.link.close()
-        process, self._process, self.link = self._process, None, None
-        return process
+        self.link = None
 
     def _launch(self, descriptor: int, directories: Iterable[Path]) -> processes.Process:
         arguments = ["--adapter", self._adapter, "--connection", str(descriptor)]
@@ -209,5 +187,5 @@ class WorkerProcess:
             if connection.recv(len(READY)) == READY:
                 connection.settimeout(None)
                 return
-        words = self.last_words() or "no message"
+        words = self.failure() or "no message"
         raise TierwiseError(f"engine {self._name} cannot start: {words}", "mend what the message names")

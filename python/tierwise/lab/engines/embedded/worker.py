@@ -24,6 +24,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from tierwise import _core
 from tierwise.lab.engines import commits
 from tierwise.lab.engines.base import Limits
@@ -40,15 +42,15 @@ class Worker:
     """One adapter, its sets of clients, and the requests for both."""
 
     def __init__(self, adapter: Adapter) -> None:
-        """Prepare; nothing is open yet."""
         self._adapter = adapter
         self._numbers = itertools.count()
         self._clients: dict[int, _core.Clients] = {}
 
     def answer(self, request: str, arguments: dict[str, Any]) -> object:
-        """Execute a request and give its result as JSON-compatible data."""
+        """Execute a request, the worker's own or the adapter's; give its result as JSON-compatible data."""
         own: Callable[..., object] | None = getattr(self, f"_do_{request}", None)
-        return (own or self._adapter.special[request])(**arguments)
+        result = (own or getattr(self._adapter, request))(**arguments)
+        return result.model_dump() if isinstance(result, BaseModel) else result
 
     def _do_open(
         self,
@@ -59,12 +61,6 @@ class Worker:
     ) -> None:
         placed = {Role(role): Path(path) for role, path in directories.items()}
         self._adapter.open(Opening(placed, Path(home), settings, Limits(**limits)))
-
-    def _do_execute(self, role: str, statement: str) -> None:
-        self._adapter.execute(Role(role), statement)
-
-    def _do_checkpoint(self) -> None:
-        self._adapter.checkpoint()
 
     def _do_load_tables(self, program: str, seed: int) -> int:
         return _core.load_tables(*self._adapter.driver(), program, seed)
@@ -84,16 +80,6 @@ class Worker:
         self._known(number).close()
         del self._clients[number]
 
-    def _do_counters(self) -> dict[str, Any]:
-        return self._adapter.counters().model_dump()
-
-    def _do_space(self) -> dict[str, Any] | None:
-        space = self._adapter.space()
-        return None if space is None else space.model_dump()
-
-    def _do_settings(self) -> dict[str, str]:
-        return self._adapter.settings()
-
     def _do_make_commit_tables(self, clients: int) -> None:
         self._adapter.make_commit_tables()
         with contextlib.closing(self._adapter.commit_session()) as session:
@@ -107,9 +93,6 @@ class Worker:
     def _do_found_commits(self) -> dict[str, Any]:
         with contextlib.closing(self._adapter.commit_session()) as session:
             return asdict(commits.read(session))
-
-    def _do_check(self) -> dict[str, Any]:
-        return self._adapter.check().model_dump()
 
     def _do_close(self) -> None:
         for number in list(self._clients):

@@ -16,7 +16,7 @@ from typing import Any
 from tierwise.capture.mysql import COMMITS
 from tierwise.host.cpu import thread_cpu_s
 from tierwise.lab.engines.mariadb.files import DATABASE
-from tierwise.lab.engines.mariadb.session import CLIENT
+from tierwise.lab.engines.mariadb.server import CLIENT
 from tierwise.lab.engines.thread_waits import SESSIONS_MAX, RoleOf, ThreadWaitProbe
 from tierwise.model.extras import pymysql
 from tierwise.results.measurements import Counters, SpaceUse, WaitClass

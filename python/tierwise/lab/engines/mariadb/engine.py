@@ -6,16 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise import _core
-from tierwise.host import page_cache
-from tierwise.lab.engines.base import Clients
-from tierwise.lab.engines.commits import CommitSession
-from tierwise.lab.engines.documented import checked
+from tierwise.lab.engines.commits import SQL_TABLES
 from tierwise.lab.engines.mariadb.binaries import MariadbBinaries
 from tierwise.lab.engines.mariadb.counters import MariadbWaitProbe, read_counters, read_space
 from tierwise.lab.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.lab.engines.mariadb.server import MariadbServer, defaults_for, for_limits, for_places
-from tierwise.lab.engines.mariadb.session import commit_session, run_check
 from tierwise.lab.engines.server_engine import ServerEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -23,6 +18,7 @@ from tierwise.results.faults import IntegrityCheck
 from tierwise.results.measurements import Counters, SpaceUse
 from tierwise.results.wait_sampling import WaitSampler
 
+_ROOT_BY_PASSWORD = ["--auth-root-authentication-method=normal"]
 _DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
 """For making the system tables; the caller writes them out afterwards."""
 
@@ -32,6 +28,8 @@ class MariadbEngine(ServerEngine[MariadbServer]):
 
     roles: ClassVar = frozenset({Role.LOG, Role.UNDO, Role.SYSTEM, Role.DATA, Role.TEMP, Role.ARCHIVE})
     dialect: ClassVar = "mysql"
+    driver: ClassVar = "mariadb"
+    checkpoint_statement: ClassVar = "SET GLOBAL innodb_log_checkpoint_now = ON"  # a sharp one
     unsupported: ClassVar = {
         Role.INDEX: "index pages lie in the file of their table",
         Role.DOUBLEWRITE: "the doublewrite buffer lies in the system's tablespace, ibdata1",
@@ -43,29 +41,16 @@ class MariadbEngine(ServerEngine[MariadbServer]):
     def __init__(
         self,
         name: str,
-        binaries: MariadbBinaries,
+        installation: MariadbBinaries,
         settings: Mapping[str, str] | None = None,
         *,
         timeout_s: float = 600,
     ) -> None:
-        """Prepare; nothing is made or started yet.
-
-        Args:
-            name: the engine's name, for messages and results.
-            binaries: the installation to use.
-            settings: server settings by name, as in my.cnf.
-            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
-        """
-        super().__init__(name, "mariadb", timeout_s)
-        self._binaries = binaries
-        self._version = binaries.version
-        self._settings = checked(name, settings or {}, self.allowed_settings())
+        """Prepare; the arguments are the base class's."""
+        super().__init__(name, installation, settings, timeout_s=timeout_s)
+        self._binaries = installation
         self._files = MariadbFiles()
         self._temp: Path | None = None
-
-    def check_settings(self) -> None:
-        """Ask the server's own parser."""
-        self._binaries.check(self.name, self._settings)
 
     def init(self, places: Mapping[Role, Path]) -> None:
         """Check the settings, run mariadb-install-db, then make the load's schema and account."""
@@ -75,7 +60,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Give each new data table a DATA DIRECTORY; an index goes with its table."""
-        session = self._known_server().client
+        session = self._known_process().client
         for role, sql in statements:
             if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
                 raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
@@ -83,27 +68,12 @@ class MariadbEngine(ServerEngine[MariadbServer]):
             self._files.note(role, sql)
             session.query(sql if place is None else in_directory(sql, place))
 
-    def checkpoint(self) -> None:
-        """Run a sharp checkpoint of InnoDB, then write the kernel's dirty pages."""
-        self._known_server().query("SET GLOBAL innodb_log_checkpoint_now = ON")
-        page_cache.write_out(self.directories.values())
-
-    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
-        """Clients over the Unix socket, on threads of this process."""
-        return _core.Clients("mariadb", self._known_server().address, program_json, clients, seed)
-
-    def load_tables(self, program_json: str, seed: int) -> int:
-        """Multi-row INSERTs over several connections."""
-        address = self._known_server().address
-        return _core.load_tables("mariadb", address, program_json, seed, progress=self.on_loaded)
-
-    def commit_session(self) -> CommitSession:
-        """A session of the load's account."""
-        return commit_session(self._known_server().connect_client)
-
     def check(self) -> IntegrityCheck:
         """CHECK TABLE of the load's tables."""
-        return run_check(self._known_server().client.query)
+        tables = ", ".join(SQL_TABLES)
+        rows = self._known_process().client.query(f"CHECK TABLE {tables} EXTENDED")
+        problems = [f"{table}: {text}" for table, _, kind, text in rows if (kind, text) != ("status", "OK")]
+        return IntegrityCheck(name="CHECK TABLE EXTENDED", problems=problems)
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its table, else by the file's directory."""
@@ -114,38 +84,35 @@ class MariadbEngine(ServerEngine[MariadbServer]):
 
     def counters(self) -> Counters:
         """Server-wide counters, connected sessions included."""
-        server = self._known_server()
+        server = self._known_process()
         return read_counters(server.query, server.cpu_s())
 
     def space(self) -> SpaceUse | None:
         """Space of all tables of the load."""
-        server = self._known_server()
+        server = self._known_process()
         return read_space(server.query, server.client.query)
 
     def settings(self) -> dict[str, str]:
         """SHOW GLOBAL VARIABLES."""
-        return dict(self._known_server().query("SHOW GLOBAL VARIABLES"))
-
-    def version(self) -> str:
-        """Version such as ``10.11.14``."""
-        return self._version
+        return dict(self._known_process().query("SHOW GLOBAL VARIABLES"))
 
     def sampler(self) -> WaitSampler:
         """Samples the threads of the load's sessions."""
-        server = self._known_server()
-        if server.pid is None:
-            raise TierwiseError(f"engine {self.name} does not run", "start it first")
-        return WaitSampler(MariadbWaitProbe(server.pid, self.role_of, server.connect, server.client.number))
+        server = self._known_process()
+        own = int(server.client.connection.thread_id())
+        return WaitSampler(MariadbWaitProbe(self.processes()[0], self.role_of, server.connect, own))
 
-    def _make_server(self) -> MariadbServer:
+    def _make_process(self) -> MariadbServer:
         return MariadbServer(self.name, self._binaries, self._user)
 
-    def _make_database(self, server: MariadbServer) -> None:
+    def _make_database(self, process: MariadbServer) -> None:
         self._temp = self.directories.get(Role.TEMP) or self._made.make_beside(Role.SYSTEM, "temp")
         ours = {name: value for name, value in self._all_settings().items() if name != "log_bin"}
-        server.install(self.directories[Role.SYSTEM], ours | _DURABILITY_OFF, self._timeout_s)
+        process.install(
+            self.directories[Role.SYSTEM], ours | _DURABILITY_OFF, _ROOT_BY_PASSWORD, self._timeout_s
+        )
         self.start()
-        server.make_client()
+        process.make_client()
         self.stop()
 
     def _all_settings(self) -> dict[str, str]:
@@ -153,6 +120,6 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         return {
             **for_limits(self.name, self.limits),
             **defaults_for(self.directories),
-            **self._settings,
-            **for_places(self.directories, self._temp, self._known_server().socket),
+            **self._given,
+            **for_places(self.directories, self._temp, self._known_process().socket),
         }

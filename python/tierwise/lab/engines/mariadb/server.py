@@ -1,25 +1,31 @@
-"""One MariaDB server process: its settings, its start and stop, its errors in one line."""
+"""One MariaDB server process: its settings, its accounts, its errors in one line.
+
+root's sessions have no current schema, and their statements name no object of the load. In the load's
+schema, everything runs as :data:`CLIENT`: schema, load, statistics, checks. So no routine, trigger, view or
+event of a workload ever runs with more rights than the workload has.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import secrets
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tierwise.host.users import ServerUser
 from tierwise.lab.engines.base import Limits
 from tierwise.lab.engines.mariadb.binaries import MariadbBinaries
 from tierwise.lab.engines.mariadb.files import BINLOG, DATABASE
-from tierwise.lab.engines.mariadb.session import CLIENT, ROOT, MariadbSession, first_line, fix_for
-from tierwise.lab.engines.server_engine import ServerProcess
+from tierwise.lab.engines.server_engine import ServerProcess, fix_for
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
+
+CLIENT = "tierwise_client"
+"""Account of the load's sessions, which identifies them."""
+ROOT = "root"
 
 _BESIDES_POOL_MIB = 80
 """Measured with 10.11: at most 60 MB with 20 sessions and a load; the rest is for cached file pages."""
@@ -113,6 +119,8 @@ _GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*|FA
 class MariadbServer(ServerProcess):
     """The process, and a home for its socket and its log off the placed devices. It crashes by SIGKILL."""
 
+    memory_setting: ClassVar = "innodb_buffer_pool_size"
+
     def __init__(self, name: str, binaries: MariadbBinaries, user: ServerUser | None) -> None:
         """Make the home.
 
@@ -124,8 +132,6 @@ class MariadbServer(ServerProcess):
         self._client_secret = secrets.token_hex(16)
         self._root_password = ""
         """Empty until root gets a password; until then, only the server's own user can reach it."""
-        self._control: MariadbSession | None = None
-        self._client: MariadbSession | None = None
 
     @property
     def socket(self) -> Path:
@@ -137,11 +143,18 @@ class MariadbServer(ServerProcess):
         """Address as keywords and values, as the clients read it."""
         return f"socket={self.socket} user={CLIENT} password={self._client_secret} dbname={DATABASE}"
 
-    def install(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
-        """Make the system tables in a data directory and in the directories that settings name."""
-        options = [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]
-        fixed = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
-        self.run(self._binaries.installer, [*fixed, *options], timeout_s)
+    def command(self, data: Path, settings: Mapping[str, str]) -> list[str | Path]:
+        """mariadbd on a data directory."""
+        return [self._binaries.server, "--no-defaults", *options_of(data, settings)]
+
+    def install(self, data: Path, settings: Mapping[str, str], access: list[str], timeout_s: float) -> None:
+        """Make the system tables in a data directory and in the directories that settings name.
+
+        Args:
+            access: options that say who may be root.
+        """
+        arguments = ["--no-defaults", *access, "--skip-test-db", *options_of(data, settings)]
+        self.run(self._binaries.installer, arguments, timeout_s)
 
     def make_client(self) -> None:
         """Give root a password; make the load's schema, and an account with privileges only on it."""
@@ -151,21 +164,7 @@ class MariadbServer(ServerProcess):
         self.query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
         self.query(f"CREATE USER {CLIENT}@localhost IDENTIFIED BY '{self._client_secret}'")
         self.query(f"GRANT ALL ON {DATABASE}.* TO {CLIENT}@localhost")
-
-    def start(
-        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
-    ) -> None:
-        """Start mariadbd, its settings on the command line."""
-        options = [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]
-        self._process = self.launch(self._binaries.server, ["--no-defaults", *options])
-        try:
-            began()
-            self._control = self._connect(timeout_s)
-            if self._root_password:  # it has a client too
-                self._client = self._session(self.connect_client)
-        except BaseException:
-            self.crash_stop()
-            raise
+        self._has_client = True
 
     def connect(self) -> pymysql.Connection[Any]:
         """Open a session of root, without a schema."""
@@ -183,55 +182,28 @@ class MariadbServer(ServerProcess):
             autocommit=True,
         )
 
-    @property
-    def client(self) -> MariadbSession:
-        """tierwise's own session of the load's account, for all that concerns the load's schema.
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        """Those of the driver, and of its socket."""
+        return pymysql.MySQLError, OSError
 
-        Raises:
-            TierwiseError: if the server is down.
-        """
-        if self._client is None:
-            raise self._down()
-        return self._client
-
-    def query(self, sql: str) -> list[Any]:
-        """Run one statement of tierwise's own as root and give its rows."""
-        if self._control is None:
-            raise self._down()
-        return self._control.query(sql)
+    def is_lost(self, connection: pymysql.Connection[Any]) -> bool:
+        """Whether a connection has ended."""
+        return not connection.open
 
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the first severe line: later ones follow from it."""
         log = self._recent_log()
         cause = next(iter(grave_lines(log)), None) or (log.strip().splitlines() or ["no message"])[-1]
-        return TierwiseError(f"engine {self._name} {what}: {cause}", fix_for(cause))
+        return TierwiseError(f"engine {self._name} {what}: {cause}", fix_for(cause, self.memory_setting))
 
-    def failure(self) -> str | None:
-        """The last [ERROR] line of the log since the last start, if any."""
-        return next(reversed(grave_lines(self._recent_log())), None)
+    def grave_lines(self, log: str) -> list[str]:
+        """Those with [ERROR], or about a full disk."""
+        return grave_lines(log)
 
-    def _disconnect(self) -> None:
-        for session in (self._client, self._control):
-            if session is not None:
-                session.close()
-        self._client = self._control = None
 
-    def _session(self, connect: Callable[[], pymysql.Connection[Any]]) -> MariadbSession:
-        try:
-            return MariadbSession(self._name, connect(), self.failure)
-        except pymysql.MySQLError as error:
-            message = self.failure() or first_line(error)
-            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
-
-    def _connect(self, timeout_s: float) -> MariadbSession:
-        deadline_s = time.monotonic() + timeout_s
-        while time.monotonic() < deadline_s:
-            if self.pid is None:
-                raise self.error("cannot start")
-            with contextlib.suppress(TierwiseError):
-                return self._session(self.connect)
-            time.sleep(0.01)
-        raise self.error(f"took no connection within {timeout_s:g} s")
+def options_of(data: Path, settings: Mapping[str, str]) -> list[str]:
+    """The data directory and settings as options of a command line."""
+    return [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]
 
 
 def grave_lines(log: str) -> list[str]:

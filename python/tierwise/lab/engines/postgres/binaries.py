@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs."""
+"""PostgreSQL's programs: where they are, and what their messages mean."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tierwise.host import ledger, programs
 from tierwise.host.users import ServerUser, server_user, unreachable_part
-from tierwise.lab.engines.postgres.session import explain
+from tierwise.lab.engines.server_engine import fix_for
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 
@@ -135,3 +135,49 @@ def _major_version(bin_directory: Path) -> float:
         return float(bin_directory.parent.name)
     except ValueError:
         return 0
+
+
+MEMORY_SETTING = "shared_buffers"
+_GRAVE = re.compile(
+    r"(?:PANIC|FATAL):\s+(.*)|(?:initdb: error: |LOG:\s+(?=.* was terminated by signal))(.*)"
+    r"|.*(No space left on device).*"
+)
+_HARMLESS = re.compile(
+    r"the database system is (starting up|shutting down|not yet accepting connections)"
+    r"|connection to client lost|terminating (connection|walsender process) due to administrator command"
+)
+"""Messages about sessions that connect too early or too late, or disconnect: they report no loss."""
+
+_ABORTED = re.compile(r"was terminated by signal 6\b")
+_UNKNOWN = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]*)"')
+_HINT = re.compile(r"HINT:\s+(.*)")
+_BAD_VALUE = re.compile(
+    r'(?:invalid value for parameter|parameter|invalid|.* valid range for parameter) "(?P<name>\w+)".*'
+)
+
+
+def grave_lines(log: str) -> list[str]:
+    """Messages of a server's or initdb's log that report a loss, oldest first."""
+    matches = (_GRAVE.search(line) for line in log.splitlines())
+    messages = [
+        next(part for part in (*match.groups()[:2], match.group()) if part) for match in matches if match
+    ]
+    return [message for message in messages if not _HARMLESS.match(message)]
+
+
+def explain(what: str, log: str) -> TierwiseError:
+    """The error to raise when a program of PostgreSQL failed with this log.
+
+    Args:
+        what: the failed action, such as ``engine postgres cannot start``.
+    """
+    messages = grave_lines(log) or log.strip().splitlines() or ["no message"]
+    # After a PANIC the server also reports that the process has aborted.
+    last = messages[-2] if len(messages) > 1 and _ABORTED.search(messages[-1]) else messages[-1]
+    if unknown := _UNKNOWN.search(last):
+        message = f"{what}: setting {unknown['name']} is unknown to this server"
+        return TierwiseError(message, "leave it out, or use a version that has it")
+    if bad := _BAD_VALUE.match(last):
+        fix = ". ".join(["choose a value that the server takes", *_HINT.findall(log)[-1:]])
+        return TierwiseError(f"{what}: setting {bad['name']}: {last}", fix.removesuffix("."))
+    return TierwiseError(f"{what}: {last}", fix_for(last, MEMORY_SETTING))

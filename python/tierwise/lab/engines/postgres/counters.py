@@ -7,7 +7,7 @@ from typing import Any
 
 from tierwise.capture.postgres import classify
 from tierwise.host.cpu import process_cpu_s
-from tierwise.lab.engines.postgres.session import DATABASE
+from tierwise.lab.engines.postgres.server import DATABASE
 from tierwise.model.extras import psycopg
 from tierwise.results import WaitClass
 from tierwise.results.measurements import Counters, SpaceUse

@@ -6,23 +6,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tierwise import _core
-from tierwise.host import page_cache
-from tierwise.lab.engines.base import Clients
-from tierwise.lab.engines.commits import CommitSession
-from tierwise.lab.engines.documented import Salvage, checked
+from tierwise.lab.engines.documented import Salvage
 from tierwise.lab.engines.postgres.binaries import Binaries, major_of
 from tierwise.lab.engines.postgres.counters import PostgresWaitProbe, read_counters, read_space
 from tierwise.lab.engines.postgres.files import PostgresFiles
 from tierwise.lab.engines.postgres.server import (
+    CHECKS,
+    CLIENT,
     MEMBER_SETTINGS,
+    PORT,
     PostgresServer,
     PostgresSettings,
     SynchronousWalReceiver,
     for_archive,
     for_limits,
 )
-from tierwise.lab.engines.postgres.session import CLIENT, commit_session, run_check
 from tierwise.lab.engines.server_engine import ServerEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -34,6 +32,19 @@ _SETTINGS = """
     SELECT name, coalesce(pg_catalog.current_setting(name, true), '') FROM pg_catalog.pg_settings
     WHERE name NOT IN ('application_name', 'search_path')
 """
+_LASTING = "relation.relpersistence = 'p'"
+_HEAP = f"""
+    SELECT relation.relname || ', block ' || problem.blkno || ': ' || problem.msg
+    FROM pg_catalog.pg_class AS relation, LATERAL {CHECKS}.verify_heapam(relation.oid::regclass) AS problem
+    WHERE relation.relkind IN ('r', 'm', 't') AND {_LASTING}
+"""
+_INDEXES = f"""
+    SELECT {CHECKS}.bt_index_check(relation.oid, heapallindexed => true)
+    FROM pg_catalog.pg_class AS relation JOIN pg_catalog.pg_am AS method ON method.oid = relation.relam
+    WHERE relation.relkind = 'i' AND method.amname = 'btree' AND {_LASTING}
+"""
+"""The statements of pg_amcheck --heapallindexed, without a process."""
+_FULL_READ = "SELECT (SELECT count(body) FROM item), (SELECT count(number) FROM done)"
 _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
 
 
@@ -42,6 +53,8 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
     dialect: ClassVar = "postgres"
+    driver: ClassVar = "postgres"
+    checkpoint_statement: ClassVar = "CHECKPOINT"
     unsupported: ClassVar = {
         Role.UNDO: "old versions of a row stay in its table: there is no undo",
         Role.DOUBLEWRITE: "whole pages are saved in the log itself, as full-page images",
@@ -51,36 +64,26 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     def __init__(
         self,
         name: str,
-        binaries: Binaries,
+        installation: Binaries,
         settings: Mapping[str, str] | None = None,
         *,
         socket_dir: Path | None = None,
-        port: int = 5432,
         timeout_s: float = 600,
     ) -> None:
-        """Prepare; nothing is made or started yet.
+        """Prepare; the further arguments are the base class's.
 
         Args:
-            name: the engine's name, for messages and results.
-            binaries: the installation to use.
-            settings: server settings by name, as in postgresql.conf, and tierwise's own (see
+            settings: as in postgresql.conf, and tierwise's own (see
                 :mod:`tierwise.lab.engines.postgres.server`).
             socket_dir: directory of the socket; a private one when left out.
-            port: number in the socket's file name; no TCP port is opened.
-            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
-        super().__init__(name, "postgres", timeout_s)
-        self._binaries = binaries
-        self._version = binaries.version
-        given = checked(name, settings or {}, self.allowed_settings())
-        self._settings = PostgresSettings.split(name, given)
-        self._socket = (socket_dir, port)
+        super().__init__(name, installation, settings, timeout_s=timeout_s)
+        self._binaries = installation
+        self._own = PostgresSettings.split(name, self._given)
+        self._given = dict(self._own.server)
+        self._socket_dir = socket_dir
         self._member: SynchronousWalReceiver | None = None
         self._files = PostgresFiles(self._query_as_client)
-
-    def check_settings(self) -> None:
-        """Ask the server's own parser."""
-        self._binaries.check(self.name, self._settings.server)
 
     def start(self) -> None:
         """Start postgres, then the receiver of the second log member, if there is one."""
@@ -91,7 +94,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def start_salvaged(self, step: Salvage) -> None:
         """Run the step's program on the data directory, then start."""
-        server = self._known_server()
+        server = self._known_process()
         if step.program:
             arguments: list[str | Path] = [*step.program[1:], "-D", self.directories[Role.SYSTEM]]
             server.run(server.bin / step.program[0], arguments, self._timeout_s)
@@ -118,7 +121,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Set default_tablespace to the role's tablespace before each statement."""
-        session = self._known_server().client
+        session = self._known_process().client
         for role, sql in statements:
             if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
                 raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
@@ -128,30 +131,21 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         session.query("RESET default_tablespace")
         self._files.refresh()
 
-    def checkpoint(self) -> None:
-        """Run CHECKPOINT, then write the kernel's dirty pages."""
-        self._known_server().query("CHECKPOINT")
-        page_cache.write_out(self.directories.values())
-
     def dsn(self) -> str:
         """Keywords and values of the load's sessions, as libpq and tokio-postgres read them."""
-        return self._known_server().client_dsn
-
-    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
-        """Clients over the Unix socket, on threads of this process."""
-        return _core.Clients("postgres", self.dsn(), program_json, clients, seed)
-
-    def load_tables(self, program_json: str, seed: int) -> int:
-        """COPY over several connections."""
-        return _core.load_tables("postgres", self.dsn(), program_json, seed, progress=self.on_loaded)
-
-    def commit_session(self) -> CommitSession:
-        """A session of libpq."""
-        return commit_session(self.dsn())
+        return self._known_process().address
 
     def check(self) -> IntegrityCheck:
-        """What pg_amcheck runs, on every table and index."""
-        return run_check(self._query_as_client)
+        """What pg_amcheck runs, on every table and index; without amcheck, a read that verifies checksums."""
+        query = self._query_as_client
+        amcheck = query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'amcheck'")
+        name = f"{'amcheck' if amcheck else 'full read'}, data checksums {query('SHOW data_checksums')[0][0]}"
+        try:
+            found = query(_HEAP) if amcheck else []
+            query(_INDEXES if amcheck else _FULL_READ)
+        except TierwiseError as error:
+            return IntegrityCheck(name=name, problems=[error.message])
+        return IntegrityCheck(name=name, problems=[str(problem) for (problem,) in found])
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its relation, else the data directory's."""
@@ -166,7 +160,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def counters(self) -> Counters:
         """Server-wide counters; connected sessions may report up to a second late."""
-        server = self._known_server()
+        server = self._known_process()
         return read_counters(server.control.ask, major_of(self._version), server.cpu_s())
 
     def space(self) -> SpaceUse | None:
@@ -175,15 +169,11 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def settings(self) -> dict[str, str]:
         """All of pg_settings, each as SHOW prints it, but for what the asking session has of its own."""
-        return dict(self._known_server().query(_SETTINGS))
-
-    def version(self) -> str:
-        """Version such as ``18.6``."""
-        return self._version
+        return dict(self._known_process().query(_SETTINGS))
 
     def sampler(self) -> WaitSampler:
         """Samples pg_stat_activity."""
-        return WaitSampler(PostgresWaitProbe(self._known_server().superuser_dsn))
+        return WaitSampler(PostgresWaitProbe(self._known_process().superuser_dsn))
 
     def failure(self) -> str | None:
         """The last FATAL, PANIC or disk-full line, if any."""
@@ -192,33 +182,33 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         return super().failure()
 
     def _query_as_client(self, sql: str) -> list[Any]:
-        return self._known_server().client.query(sql)
+        return self._known_process().client.query(sql)
 
-    def _make_server(self) -> PostgresServer:
-        return PostgresServer(self.name, self._binaries, self._user, socket=self._socket)
+    def _make_process(self) -> PostgresServer:
+        return PostgresServer(self.name, self._binaries, self._user, socket_dir=self._socket_dir)
 
-    def _make_database(self, server: PostgresServer) -> None:
-        self._initdb(server)
+    def _make_database(self, process: PostgresServer) -> None:
+        self._initdb(process)
         self._make_client_and_tablespaces()
-        if self._settings.log_members == 2:
-            self._member = SynchronousWalReceiver(server, self._made.make_beside(Role.LOG, "log-member"))
+        if self._own.log_members == 2:
+            self._member = SynchronousWalReceiver(process, self._made.make_beside(Role.LOG, "log-member"))
 
     def _initdb(self, server: PostgresServer) -> None:
         directories = self.directories
         arguments: list[str | Path] = ["--no-sync", "--locale", "C", "--encoding", "UTF8"]
         if Role.LOG in directories:
             arguments += ["--waldir", directories[Role.LOG]]
-        if self._settings.segment_mib is not None:
-            arguments += ["--wal-segsize", str(self._settings.segment_mib)]
+        if self._own.segment_mib is not None:
+            arguments += ["--wal-segsize", str(self._own.segment_mib)]
         server.initdb(directories[Role.SYSTEM], arguments, self._timeout_s)
 
     def _make_client_and_tablespaces(self) -> None:
         self.start()
-        self._known_server().make_client()
+        self._known_process().make_client()
         for role in sorted(_TABLESPACES.keys() & self.directories.keys()):
             location = str(self.directories[role]).replace("'", "''")
-            self._known_server().query(f"CREATE TABLESPACE {_TABLESPACES[role]} LOCATION '{location}'")
-            self._known_server().query(f"GRANT CREATE ON TABLESPACE {_TABLESPACES[role]} TO {CLIENT}")
+            self._known_process().query(f"CREATE TABLESPACE {_TABLESPACES[role]} LOCATION '{location}'")
+            self._known_process().query(f"GRANT CREATE ON TABLESPACE {_TABLESPACES[role]} TO {CLIENT}")
         self.stop()
 
     def _tablespace(self, role: Role) -> str:
@@ -226,13 +216,13 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         return _TABLESPACES.get(role, "") if role in self.directories else ""
 
     def _all_settings(self) -> dict[str, str]:
-        server = self._known_server()
+        server = self._known_process()
         ours = {
             "dynamic_shared_memory_type": "mmap",
             "listen_addresses": "",
             "unix_socket_directories": str(server.socket_dir),
             "unix_socket_permissions": "0700",
-            "port": str(server.port),
+            "port": str(PORT),
             "temp_tablespaces": self._tablespace(Role.TEMP),
             "default_tablespace": self._tablespace(Role.DATA),
         }
@@ -240,4 +230,4 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             ours |= for_archive(self.directories[Role.ARCHIVE])
         if self._member is not None:
             ours |= MEMBER_SETTINGS
-        return {**for_limits(self.limits), **self._settings.server, **ours}
+        return {**for_limits(self.limits), **self._given, **ours}

@@ -1,39 +1,46 @@
-"""One PostgreSQL server process: settings, start, stop, errors in one line, a second member of its log."""
+"""One PostgreSQL server process: settings, accounts, errors in one line, a second member of its log.
+
+The superuser's sessions are in :data:`CONTROL`, which the load's account may not enter. They look names up
+in ``pg_catalog`` alone, whatever ``ALTER DATABASE`` or ``ALTER ROLE`` set. In the load's database, everything
+runs as :data:`CLIENT`: schema, load, catalogue, checks. So no statement, function, operator or index of a
+workload is ever evaluated with more rights than the workload has.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
 import shlex
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tierwise.host import ledger
 from tierwise.host.processes import Process
 from tierwise.host.users import ServerUser, ids, write_for
 from tierwise.lab.engines.base import Limits
-from tierwise.lab.engines.postgres.binaries import Binaries
+from tierwise.lab.engines.postgres.binaries import MEMORY_SETTING, Binaries, explain, grave_lines
 from tierwise.lab.engines.postgres.files import ARCHIVED
-from tierwise.lab.engines.postgres.session import (
-    CATALOGUE_ONLY,
-    CHECKS,
-    CLIENT,
-    CONTROL,
-    DATABASE,
-    SUPERUSER,
-    PostgresSession,
-    explain,
-    fix_for,
-    grave_lines,
-)
-from tierwise.lab.engines.server_engine import ServerProcess
+from tierwise.lab.engines.server_engine import ServerProcess, SqlSession
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
+
+SUPERUSER = "tierwise"
+CLIENT = "tierwise_client"
+"""Account of the load's sessions."""
+DATABASE = "postgres"
+"""The load's database."""
+CHECKS = "tierwise_checks"
+"""Schema of the functions of amcheck in the load's database."""
+CONTROL = "template1"
+"""Database of the superuser's sessions, whose commits do not count as the load's."""
+CATALOGUE_ONLY = "options='-c search_path=pg_catalog'"
+"""For the superuser: in the startup packet, so that it precedes all settings of databases and accounts."""
 
 _DEFAULT_WORKERS = 8
 """Default of max_worker_processes and max_parallel_workers."""
@@ -135,7 +142,7 @@ class SynchronousWalReceiver:
         """
         program = self._server.bin / "pg_receivewal"
         arguments: list[str | Path] = ["-D", self._directory, "--no-password", "--slot", MEMBER, "--no-loop"]
-        dsn = f"{self._server.dsn} application_name={MEMBER}"
+        dsn = f"{self._server.control_dsn} application_name={MEMBER}"
         create = ["--create-slot", "--if-not-exists", "--slot", MEMBER, "-d", dsn]
         secrets = self._server.secrets
         self._server.run(program, create, timeout_s, secrets)
@@ -167,23 +174,28 @@ class SynchronousWalReceiver:
 _MEMORY = Path("/dev/shm")
 
 
+PORT = 5432
+"""Number in the socket's file name; no TCP port is opened."""
+
+
 class PostgresServer(ServerProcess):
     """The programs, the process, and a home for its socket and its log off the placed devices.
 
     A fast shutdown stops it; an immediate shutdown crashes it.
     """
 
+    memory_setting: ClassVar = MEMORY_SETTING
     _stop_signal = signal.SIGINT
     _crash_signal = signal.SIGQUIT
 
     def __init__(
-        self, name: str, binaries: Binaries, user: ServerUser | None, *, socket: tuple[Path | None, int]
+        self, name: str, binaries: Binaries, user: ServerUser | None, *, socket_dir: Path | None = None
     ) -> None:
         """Make the home, with a copy of the programs if ``user`` cannot reach them.
 
         Args:
             name: of the engine, for messages.
-            socket: its directory (the home when ``None``) and the port number in its file name.
+            socket_dir: the home when left out.
         """
         super().__init__(name, "postgres", user)
         self._shared: ledger.Directory | None = None
@@ -193,10 +205,7 @@ class PostgresServer(ServerProcess):
             self._home.remove()
             raise
         self._secret, self._client_secret = secrets.token_hex(16), secrets.token_hex(16)
-        self.socket_dir, self.port = socket[0] or self.home, socket[1]
-        self._control: PostgresSession | None = None
-        self._has_client = False
-        self._client: PostgresSession | None = None
+        self.socket_dir = socket_dir or self.home
 
     @property
     def bin(self) -> Path:
@@ -204,12 +213,12 @@ class PostgresServer(ServerProcess):
         return self._binaries.bin
 
     @property
-    def dsn(self) -> str:
+    def control_dsn(self) -> str:
         """Keywords and values of the superuser's sessions, without the password."""
         return f"{self._address(SUPERUSER, CONTROL)} {CATALOGUE_ONLY}"
 
     @property
-    def client_dsn(self) -> str:
+    def address(self) -> str:
         """Keywords and values of the load's sessions, whose options replace the caller's PGOPTIONS."""
         options = "options='-c application_name=tierwise_client'"
         return f"{self._address(CLIENT, DATABASE)} {options} password={self._client_secret}"
@@ -222,23 +231,12 @@ class PostgresServer(ServerProcess):
     @property
     def superuser_dsn(self) -> str:
         """Keywords and values of the superuser's sessions, with the password."""
-        return f"{self.dsn} password={self._secret}"
-
-    @property
-    def client(self) -> PostgresSession:
-        """tierwise's own session of the load's account, for all that concerns the load's database.
-
-        Raises:
-            TierwiseError: if the server is down.
-        """
-        if self._client is None:
-            raise self._down()
-        return self._client
+        return f"{self.control_dsn} password={self._secret}"
 
     def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
         """Make a cluster in ``data`` whose superuser has the password."""
         password = self._home.outer / "password"
-        write_for(self._user, password, self._secret)
+        write_for(self.user, password, self._secret)
         access: list[str | Path] = ["--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", password]
         self.run(self.bin / "initdb", ["-D", data, *access, *arguments], timeout_s)
         password.unlink()
@@ -253,7 +251,7 @@ class PostgresServer(ServerProcess):
         self.query(f"REVOKE CONNECT, TEMPORARY ON DATABASE {CONTROL} FROM PUBLIC")
         self.query(f"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {DATABASE} TO {CLIENT}")
         once = f"{self._address(SUPERUSER, DATABASE)} {CATALOGUE_ONLY} password={self._secret}"
-        with contextlib.closing(self._session(once)) as session:
+        with contextlib.closing(self.session(lambda: connect(once))) as session:
             session.query(f"ALTER SCHEMA public OWNER TO {CLIENT}")
             if session.query("SELECT FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'"):
                 session.query(f"CREATE SCHEMA {CHECKS}")
@@ -268,24 +266,14 @@ class PostgresServer(ServerProcess):
         A killed server leaves its shared memory behind. In /dev/shm itself its owner would be unknown;
         in ``data`` it would cause I/O on the device under test.
         """
-        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, owner=ids(self._user))
+        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, owner=ids(self.user))
         (data / "pg_dynshmem").rmdir()
         (data / "pg_dynshmem").symlink_to(self._shared.path)
 
-    def start(
-        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
-    ) -> None:
-        """Start postgres, its settings on the command line."""
+    def command(self, data: Path, settings: Mapping[str, str]) -> list[str | Path]:
+        """``postgres`` on a data directory."""
         options = [f"-c{name}={value}" for name, value in settings.items()]
-        self._process = self.launch(self.bin / "postgres", ["-D", data, *options])
-        try:
-            began()
-            self._control = self._connect(data, timeout_s)
-            if self._has_client:
-                self._client = self._session(self.client_dsn)
-        except BaseException:
-            self.crash_stop()
-            raise
+        return [self.bin / "postgres", "-D", data, *options]
 
     def remove(self) -> None:
         """End the process if it runs, delete its shared memory and the home."""
@@ -294,61 +282,39 @@ class PostgresServer(ServerProcess):
             self._shared.remove()
         super().remove()
 
-    def query(self, sql: str) -> list[Any]:
-        """Run one statement of tierwise's own as the superuser and give its rows."""
-        return self.control.query(sql)
+    def connect(self) -> psycopg.Connection[Any]:
+        """Open a connection of the superuser."""
+        return connect(self.superuser_dsn)
 
-    @property
-    def control(self) -> PostgresSession:
-        """The superuser's session.
+    def connect_client(self) -> psycopg.Connection[Any]:
+        """Open a connection of the load's account."""
+        return connect(self.address)
 
-        Raises:
-            TierwiseError: if the server is down.
-        """
-        if self._control is None:
-            raise self._down()
-        return self._control
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        """Those of the driver."""
+        return (psycopg.Error,)
 
-    def failure(self) -> str | None:
-        """The last grave line of the log since the last start, if any."""
-        return next(reversed(grave_lines(self._recent_log())), None)
+    def is_lost(self, connection: psycopg.Connection[Any]) -> bool:
+        """Whether a connection has ended."""
+        return connection.closed
+
+    def is_ours(self, control: SqlSession, data: Path) -> bool:
+        """Whether the answer comes from our data directory."""
+        ((shown,),) = control.query("SHOW data_directory")
+        return Path(os.fsdecode(shown)).resolve() == data.resolve()  # bytes, if the encoding is SQL_ASCII
 
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the last severe line."""
         return explain(f"engine {self._name} {what}", self._recent_log())
 
+    def grave_lines(self, log: str) -> list[str]:
+        """PANIC, FATAL, and a full disk."""
+        return grave_lines(log)
+
     def _address(self, account: str, database: str) -> str:
-        return f"host='{self.socket_dir}' port={self.port} user={account} dbname={database}"
+        return f"host='{self.socket_dir}' port={PORT} user={account} dbname={database}"
 
-    def _disconnect(self) -> None:
-        for session in (self._client, self._control):
-            if session is not None:
-                session.close()
-        self._client = self._control = None
 
-    def _session(self, dsn: str) -> PostgresSession:
-        try:
-            opened = psycopg.connect(dsn, autocommit=True, application_name="tierwise")
-        except psycopg.Error as error:
-            message = self.failure() or str(error).splitlines()[0]
-            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
-        return PostgresSession(self._name, opened, self.failure)
-
-    def _connect(self, data: Path, timeout_s: float) -> PostgresSession:
-        deadline_s = time.monotonic() + timeout_s
-        while time.monotonic() < deadline_s:
-            if self.pid is None:
-                raise self.error("cannot start")
-            with contextlib.suppress(TierwiseError):
-                control = self._session(self.superuser_dsn)
-                if self._answers_on(control, data):
-                    return control
-                control.close()
-            time.sleep(0.01)
-        raise self.error(f"took no connection within {timeout_s:g} s")
-
-    @staticmethod
-    def _answers_on(control: PostgresSession, data: Path) -> bool:
-        """Whether our server answers, not another server that has the socket while ours fails to start."""
-        ((shown,),) = control.query("SHOW data_directory")
-        return Path(shown).resolve() == data.resolve()
+def connect(dsn: str) -> psycopg.Connection[Any]:
+    """Open a connection on which each statement commits by itself."""
+    return psycopg.connect(dsn, autocommit=True, application_name="tierwise")

@@ -210,10 +210,8 @@ class RocksAdapter:
     """One database; all sessions share it as an object store."""
 
     def __init__(self) -> None:
-        """Prepare; nothing is open yet."""
         self.kinds: dict[str, Kind] = {}
         self.locks = Locks()
-        self.special: Mapping[str, Callable[..., object]] = {}
         self._unsynced = WriteOptions()
 
     def open(self, opening: Opening) -> None:
@@ -243,8 +241,8 @@ class RocksAdapter:
         """Open a session."""
         return ObjectClient(self)
 
-    def execute(self, _role: Role, statement: str) -> None:
-        """Declare a kind of object; its indexes lie among the data, for every role."""
+    def execute(self, statement: str) -> None:
+        """Declare a kind of object; its indexes lie among the data."""
         kind = parse_kind(statement, len(self.kinds))
         if kind.name in self.kinds:
             raise TierwiseError(f"there are objects of the kind {kind.name} already", "choose another name")

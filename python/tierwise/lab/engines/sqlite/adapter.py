@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from tierwise import _core
@@ -31,10 +30,6 @@ _SPACE = """
 class SqliteAdapter:
     """One database."""
 
-    def __init__(self) -> None:
-        """Prepare; nothing is open yet."""
-        self.special: Mapping[str, Callable[..., object]] = {"refused": self._refused}
-
     def open(self, opening: Opening) -> None:
         """Make the database, or open it and recover after a crash."""
         self._address = json.dumps(
@@ -49,7 +44,7 @@ class SqliteAdapter:
         """Clients find the database by its address."""
         return "sqlite", self._address
 
-    def execute(self, _role: Role, statement: str) -> None:
+    def execute(self, statement: str) -> None:
         """Run a statement; what it creates goes to the one file."""
         self._database.query(statement)
 
@@ -123,12 +118,13 @@ class SqliteAdapter:
         problems = [str(row[0]) for row in self._rows("PRAGMA integrity_check")]
         return IntegrityCheck(name="PRAGMA integrity_check", problems=[] if problems == ["ok"] else problems)
 
+    def refused(self) -> str | None:
+        """The last I/O request that a device refused, if any."""
+        return self._database.refused()
+
     def close(self) -> None:
         """Close the last connection, which empties the log."""
         self._database.close()
-
-    def _refused(self) -> str | None:
-        return self._database.refused()
 
     def _number(self, sql: str) -> int:
         return int(self._rows(sql)[0][0])

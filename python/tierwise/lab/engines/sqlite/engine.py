@@ -42,7 +42,7 @@ class SqliteEngine(EmbeddedEngine):
             TierwiseError: naming the PRAGMA that is unknown or has a bad value.
         """
         super().__init__(name, settings)
-        check(name, self._settings)
+        check(name, self._given)
 
     @classmethod
     def allowed_settings(cls) -> frozenset[str]:

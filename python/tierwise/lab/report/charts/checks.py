@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tierwise.lab.analysis.answer import Comparison
-from tierwise.lab.analysis.io_by_role import IoRow
-from tierwise.lab.analysis.summary import PERCENTILES
+from tierwise.lab.analysis.summary import PERCENTILES, IoRow
+from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Interval
-from tierwise.report import numbers
 from tierwise.report.charts.builders import (
     Bar,
     LinePoint,

@@ -1,21 +1,283 @@
-"""The answer of a study, or the check of a workload, as a printed document."""
+"""The answer of a study, or the check of a workload, as a printed document; its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from tierwise.lab.analysis.answer import Answer, Comparison
 from tierwise.lab.analysis.benchmark import Benchmark
-from tierwise.lab.analysis.laps import chief_laps
+from tierwise.lab.analysis.conditions import HostRow
+from tierwise.lab.analysis.laps import LapCell, LapRow, chief_laps
+from tierwise.lab.analysis.measures import COUNTER_NAMES, kind_of, title_of
+from tierwise.lab.analysis.paper import PaperRow
 from tierwise.lab.analysis.rows import Row
 from tierwise.lab.analysis.sentences import Words
-from tierwise.lab.report.durability.document import death_blocks, frontier_blocks
-from tierwise.lab.report.study.evidence_tables import host_table
-from tierwise.lab.report.study.lap_tables import lap_table, score_table, speedup, sweep_blocks
-from tierwise.model.statistics import Interval
-from tierwise.report import numbers
+from tierwise.lab.analysis.summary import PERCENTILES, IoRow, Summary
+from tierwise.lab.analysis.sweeps import SweepLine, SweepPoint, SweepResult
+from tierwise.lab.analysis.validity import Validity
+from tierwise.lab.report.durability import death_blocks, frontier_blocks
+from tierwise.model import numbers
+from tierwise.model.statistics import Bound, Interval, Verdict
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
 from tierwise.results.records import WorkloadCheck
+
+LAP_COLUMNS = (
+    "elapsed", "times faster", "of slowest", "checksum", "resident before", "CPU", "log wait", "repeats",
+)  # fmt: skip
+_TONES = {Verdict.FASTER: Tone.BETTER, Verdict.SLOWER: Tone.WORSE}
+_SLOWER = " ▲"
+"""Mark after a figure that got significantly worse with more resources."""
+_MOST_LINES = 60
+
+
+def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
+    """One row for each lap under each placement."""
+    laps_table = table(["lap", "placement"], LAP_COLUMNS)
+    for lap in laps:
+        marks = [Text(mark, Tone.QUIET) for mark in _marks(lap)]
+        for cell in lap.cells:
+            elapsed_s = cell.elapsed.estimate if cell.elapsed else None
+            first = (Text("first move", Tone.BETTER),) if cell.placement == lap.first else ()
+            problems = [Text(problem, Tone.WARNING) for problem in cell.problems]
+            laps_table.add(
+                Cell(lap.label, below=tuple(marks)),
+                Cell(cell.placement, below=first, colour=colours[cell.placement]),
+                estimate(cell.elapsed, numbers.seconds),
+                speedup(cell.speedup, cell.verdict),
+                figure(elapsed_s / lap.slowest_s if elapsed_s and lap.slowest_s else None, numbers.percent),
+                checksum(cell),
+                figure(cell.resident_share, numbers.percent),
+                figure(cell.medians.get("cpu"), numbers.seconds),
+                figure(cell.medians.get("log wait share"), numbers.percent),
+                Cell(repeats(cell), below=tuple(problems)),
+            )
+    return laps_table
+
+
+def _marks(lap: LapRow) -> list[str]:
+    return ["cold"] * lap.cold + ["not part of the whole time"] * (not lap.timed)
+
+
+def score_table(summaries: Sequence[Summary], colours: Mapping[str, str]) -> Table | None:
+    """The scores of each placement; ``None`` if the workload has none."""
+    names = list(dict.fromkeys(name for summary in summaries for name in summary.scores))
+    if not names:
+        return None
+    scores = table(["placement"], [title_of(name).lower().replace(" ", "\n") for name in names])
+    for summary in summaries:
+        name = Cell(summary.placement, colour=colours[summary.placement])
+        scores.add(name, *(estimate(summary.scores.get(name), numbers.significant) for name in names))
+    return scores
+
+
+def checksum(cell: LapCell) -> str:
+    """The checksums of a lap; if all are as expected, one with a tick."""
+    if cell.expected is not None and cell.checksums == [cell.expected]:
+        return f"{cell.expected} ✓"
+    return ", ".join(map(str, cell.checksums)) or numbers.NONE
+
+
+def repeats(cell: LapCell) -> str:
+    """Outcomes of the repeats of a lap."""
+    counts = [(cell.ok, "ok"), (cell.capped, "capped"), (cell.failed, "failed")]
+    return ", ".join(f"{number} {how}" for number, how in counts if number)
+
+
+def sweep_blocks(sweep: SweepResult, title: str = "") -> list[Block]:
+    """Every line over the values of the setting, then the points slower with more resources.
+
+    If there are very many laps, only those with such points.
+    """
+    sweep_table = table([sweep.plain_name], sweep.values, title)
+    many = len(sweep.lines) > _MOST_LINES
+    for line in sweep.lines:
+        if many and line.lap and not line.anomalies:
+            continue
+        sweep_table.add(line.label, *(_point(line, point) for point in line.points))
+    return [sweep_table, *(Text(f"Anomaly: {anomaly}", Tone.WARNING) for anomaly in sweep.anomalies)]
+
+
+def _level_text(line: SweepLine, point: SweepPoint) -> str:
+    """The figure of one point, in the unit of its line."""
+    if point.level is None:
+        return numbers.NONE
+    shown = numbers.of_kind("seconds" if line.is_time else "score")
+    return numbers.signed(point.level, shown(point.level.estimate))
+
+
+def speedup(interval: Interval | None, verdict: Verdict) -> Cell:
+    """A ratio to the baseline with its interval, in the tone of what it proves."""
+    if interval is None:
+        return Cell(numbers.NONE)
+    cell = replace(estimate(interval, numbers.ratio), tone=_TONES.get(verdict, Tone.PLAIN))
+    if verdict is not Verdict.NO_DIFFERENCE:
+        return cell
+    return replace(cell, below=(*cell.below, Text("no difference", Tone.WARNING)))
+
+
+def _point(line: SweepLine, point: SweepPoint) -> Cell:
+    slower = point.slower_than is not None
+    value = point.level.estimate if point.level else None
+    tone = Tone.WARNING if slower else Tone.PLAIN
+    than = (Text(f"worse than {point.slower_than}", Tone.QUIET),) if slower else ()
+    return Cell(_level_text(line, point) + _SLOWER * slower, tone, below=than, value=value)
+
+
+Colours = Mapping[str, str]
+"""Placement -> name of its colour."""
+
+LAP_COUNTERS = [
+    name
+    for name in COUNTER_NAMES
+    if name not in {"rows", "reserved bytes", "data bytes", "index bytes", "unused bytes"}
+]
+"""Counters that both a lap and a whole run have."""
+
+
+def latency_table(summaries: Sequence[Summary], colours: Colours) -> Table:
+    """Percentiles of each transaction; medians over the valid runs."""
+    latencies = table(["placement", "transaction"], PERCENTILES)
+    for summary in summaries:
+        for name, spreads in summary.latency.items():
+            cells = (figure(spreads[key].median, numbers.microseconds) for key in PERCENTILES)
+            latencies.add(_placement(summary.placement, colours), name.replace("_", " "), *cells)
+    return latencies
+
+
+def counter_table(
+    columns: Sequence[Summary] | Sequence[LapCell], names: Sequence[str], title: str = ""
+) -> Table:
+    """Counters of whole runs or of one lap, one column per placement; no row for what none has."""
+    counters = table(["counter"], [column.placement for column in columns], title)
+    for name in (name for name in names if any(name in column.medians for column in columns)):
+        shown = numbers.of_kind(kind_of(name))
+        counters.add(title_of(name), *(figure(column.medians.get(name), shown) for column in columns))
+    return counters
+
+
+def paper_table(rows: Sequence[PaperRow]) -> Table:
+    """A paper's figures beside ours."""
+    figures = ["paper", "here", "paper’s ratio", "our ratio", "ours over theirs"]
+    papers = table(["figure", "placement"], figures, after=["source"])
+    for row in rows:
+        setting = "".join(f" {key} {value}" for key, value in row.setting.items())
+        papers.add(
+            row.label + setting,
+            row.placement,
+            Cell(f"{numbers.printed(row.paper_value)} {row.unit}", value=row.paper_value),
+            _bounded(row.our_value, row.our_bound, numbers.significant, f" {row.unit}"),
+            figure(row.paper_ratio or None, numbers.ratio),
+            _bounded(row.our_ratio or None, row.ratio_bound, numbers.ratio),
+            figure(row.agreement or None, numbers.ratio),
+            row.source,
+        )
+    return papers
+
+
+def _bounded(value: float | None, bound: Bound, shown: Callable[[float], str], unit: str = "") -> Cell:
+    return figure(value, lambda known: numbers.signed_value(bound, shown(known)) + unit)
+
+
+def noise_table(validity: Validity, colours: Colours) -> Table:
+    """Spread of the runs of each placement, and possible disturbances."""
+    shown = table(["placement"], ["valid runs", "variation", "median deviation", "foreign CPU", "errors"])
+    for row in validity.noise:
+        shown.add(
+            _placement(row.placement, colours),
+            figure(row.runs, numbers.count),
+            figure(row.variation, numbers.percent),
+            figure(row.deviation, numbers.percent),
+            figure(row.foreign_cpu_share, numbers.percent),
+            figure(row.errors, numbers.count),
+        )
+    return shown
+
+
+def overrun_table(validity: Validity, colours: Colours) -> Table:
+    """Deadline overrun of each emulated device, in its worst run."""
+    shown = table(["placement", "device"], ["p50", "p99", "max", "share of run", "bound"])
+    for row in validity.deadline_overrun:
+        share = Cell(numbers.percent(row.share), Tone.PLAIN if row.within else Tone.WORSE, value=row.share)
+        shown.add(
+            _placement(row.placement, colours),
+            row.device,
+            *(figure(one_us, numbers.microseconds) for one_us in (row.p50_us, row.p99_us, row.max_us)),
+            share,
+            figure(row.bound_share, numbers.percent),
+        )
+    return shown
+
+
+def placement_proof_table(validity: Validity, colours: Colours) -> Table:
+    """Share of each role's bytes on its device, files seen elsewhere, and share in memory at the start."""
+    figures = ["reached it", "engine wrote", "share", "files", "resident before"]
+    shown = table(["placement", "role", "device", "elsewhere"], figures)
+    for role_proof in validity.placed:
+        shown.add(
+            _placement(role_proof.placement, colours),
+            role_proof.role.value,
+            role_proof.device,
+            Cell(", ".join(role_proof.strays) or "none", Tone.WORSE if role_proof.strays else Tone.PLAIN),
+            figure(role_proof.reached_bytes, numbers.size),
+            figure(role_proof.written_bytes, numbers.size),
+            figure(role_proof.share, numbers.percent),
+            figure(role_proof.files, numbers.count),
+            figure(role_proof.resident_share, numbers.percent),
+        )
+    return shown
+
+
+def _placement(name: str, colours: Colours) -> Cell:
+    return Cell(name, colour=colours[name])
+
+
+def host_table(hosts: Sequence[HostRow]) -> Table:
+    """Blocks, relative time and speed-ups of each host."""
+    placements = list(dict.fromkeys(name for host in hosts for name in host.speedups))
+    shown = table(["host"], ["blocks", "time of\nall hosts", *placements])
+    for host in hosts:
+        shown.add(
+            host.host,
+            figure(host.blocks, numbers.count),
+            _ratio(host.cost, host.cost_differs),
+            *(_ratio(host.speedups.get(name), name in host.differing) for name in placements),
+        )
+    return shown
+
+
+def _ratio(value: float | None, differs: bool) -> Cell:
+    if value is None:
+        return Cell(numbers.NONE)
+    return Cell(numbers.ratio(value), Tone.WORSE if differs else Tone.PLAIN, value=value)
+
+
+_IO_COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "reads": ("reads", numbers.count),
+    "mean_read_bytes": ("mean size", numbers.size),
+    "writes": ("writes", numbers.count),
+    "mean_write_bytes": ("mean size ", numbers.size),
+    "flushes": ("flushes", numbers.count),
+    "read_bytes": ("read", numbers.size),
+    "write_bytes": ("written", numbers.size),
+    "busy_share": ("busy", numbers.percent),
+    "queue_depth": ("queue depth", lambda depth: numbers.significant(depth, 2)),
+} | {
+    f"{kind}_{percentile}_us": (f"{kind} {percentile}", numbers.microseconds)
+    for kind in ("read", "write", "flush")
+    for percentile in ("p50", "p99")
+}
+"""Field of a row -> its column and its format, in the order of the table."""
+
+
+def io_table(rows: Mapping[str, Sequence[IoRow]], colours: Mapping[str, str]) -> Table:
+    """Requests of each role, then of whole shared devices, by placement; medians over the valid runs."""
+    ios = table(["placement", "role", "device"], [name for name, _ in _IO_COLUMNS.values()])
+    for placement, several in rows.items():
+        for row in several:
+            cells = (figure(getattr(row, field), shown) for field, (_, shown) in _IO_COLUMNS.items())
+            ios.add(Cell(placement, colour=colours[placement]), row.name, row.device, *cells)
+    return ios
 
 
 def check_document(workload_check: WorkloadCheck) -> list[Block]:

@@ -18,20 +18,25 @@ from tierwise.lab.analysis.sentences import Words
 from tierwise.lab.analysis.sweeps import SweepResult
 from tierwise.lab.analysis.validity import Validity
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
-from tierwise.lab.report.study.document import benchmark_table, comparison_table, fault_blocks, reasons
-from tierwise.lab.report.study.evidence_tables import (
+from tierwise.lab.report.study.document import (
     LAP_COUNTERS,
+    benchmark_table,
+    comparison_table,
     counter_table,
+    fault_blocks,
     host_table,
     io_table,
+    lap_table,
     latency_table,
     noise_table,
     overrun_table,
     paper_table,
     placement_proof_table,
+    reasons,
+    score_table,
+    sweep_blocks,
 )
-from tierwise.lab.report.study.lap_tables import lap_table, score_table, sweep_blocks
-from tierwise.report import numbers
+from tierwise.model import numbers
 from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
 
 FOOTER = (
@@ -274,9 +279,9 @@ class Chapter:
     """One study. ``problem`` says why it has no answer."""
 
     name: str
-    question: str
-    answer: Answer | None
-    problem: str
+    question: str = ""
+    answer: Answer | None = None
+    problem: str = ""
 
     @property
     def summary(self) -> str:

@@ -1,19 +1,16 @@
 """Runs a study: storage for a placement, the measured phase, placement verification, one record per run."""
 
-from tierwise.lab.studies.runner.compatibility import restrict_to_supported
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.session import (
     FAILED_FILE,
     RESULTS_FILE,
     STUDY_FILE,
-    Observer,
     check_settings,
     find_latest,
     find_unfinished,
     restrict_to_runnable,
     results_in,
     run_study,
-    set_failed_aside,
 )
 from tierwise.results.files import LATEST
 
@@ -22,14 +19,11 @@ __all__ = [
     "LATEST",
     "RESULTS_FILE",
     "STUDY_FILE",
-    "Observer",
     "Recordings",
     "check_settings",
     "find_latest",
     "find_unfinished",
     "restrict_to_runnable",
-    "restrict_to_supported",
     "results_in",
     "run_study",
-    "set_failed_aside",
 ]

@@ -284,7 +284,7 @@ class CutBed(FaultBed):
         except (TierwiseError, OSError) as error:
             state["damage"] = error.message if isinstance(error, TierwiseError) else str(error)
         self.set_timing(True)
-        return cut.model_copy(update=state)
+        return cut.changed(**state)
 
 
 LINGER_S = 0.5

@@ -12,7 +12,7 @@ from typing import Any
 from tierwise.host import page_cache
 from tierwise.lab.engines.base import Clients, Engine
 from tierwise.lab.studies.runner.proof import resident_share
-from tierwise.lab.studies.runner.recorded import RunRecording
+from tierwise.lab.studies.runner.recorded import Recordings, RunRecording
 from tierwise.lab.studies.runner.storage import Storage
 from tierwise.lab.studies.runner.window import OpenWindow, Window
 from tierwise.lab.studies.study import RunPlan, Study
@@ -22,14 +22,22 @@ from tierwise.model.executor import ProgressCallback
 from tierwise.results import ColdStart, LapResult, Latency
 
 
-def measure(
-    engine: Engine,
-    storage: Storage,
-    program: Program,
-    study: Study,
-    plan: RunPlan,
-    recording: RunRecording | None = None,
-) -> tuple[dict[str, Any], Window]:
+@dataclass(frozen=True)
+class Bench:
+    """Objects that one run uses."""
+
+    study: Study
+    """The study at the run's point of the sweep."""
+    plan: RunPlan
+    engine: Engine
+    storage: Storage
+    program: Program
+    progress: ProgressCallback
+    recordings: Recordings | None = None
+    drop_caches: bool = False
+
+
+def measure(bench: Bench, recording: RunRecording | None = None) -> tuple[dict[str, Any], Window]:
     """Connect, warm up, then run the study's transactions with all counters active.
 
     Returns:
@@ -38,13 +46,14 @@ def measure(
     Raises:
         TierwiseError: if a statement fails, or the study says neither how many transactions nor how long.
     """
+    study = bench.study
     if study.transactions is None and study.seconds is None:
         raise TierwiseError(f"study {study.name}", "give transactions or seconds: its workload has no laps")
-    clients = engine.clients(program.json, study.clients, plan.seed)
+    clients = bench.engine.clients(bench.program.json, study.clients, bench.plan.seed)
     try:
         if study.warmup_transactions:
             clients.run(study.warmup_transactions, None)
-        window = OpenWindow(engine, storage, recording, waits=study.waits)
+        window = OpenWindow(bench.engine, bench.storage, recording, waits=study.waits)
         try:
             load = json.loads(clients.run(study.transactions, study.seconds))
             return load, window.close(load["elapsed_s"], load["client_cpu_s"])
@@ -52,9 +61,6 @@ def measure(
             window.abandon()
     finally:
         clients.close()
-
-
-"""Called with the current phase of a run."""
 
 
 @dataclass
@@ -99,23 +105,8 @@ def with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:
 class LapRunner:
     """Runs the laps of one program on a loaded database."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        storage: Storage,
-        program: Program,
-        study: Study,
-        plan: RunPlan,
-        progress: ProgressCallback,
-        *,
-        recording: RunRecording | None = None,
-        drop_caches: bool = False,
-    ) -> None:
-        """Prepare; nobody is connected yet."""
-        self._recording, self._drop_caches = recording, drop_caches
-        self._engine, self._storage, self._program = engine, storage, program
-        self._cap_s, self._seed, self._say = study.cap_s, plan.seed, progress
-        self._waits = study.waits
+    def __init__(self, bench: Bench, recording: RunRecording | None = None) -> None:
+        self._bench, self._recording = bench, recording
         self._clients: dict[tuple[int, int], Clients] = {}
         self._broken_off = threading.Event()
         self._began_s = time.monotonic()
@@ -128,7 +119,7 @@ class LapRunner:
         """
         measured = LapsMeasured()
         try:
-            for stage in self._program.stages:
+            for stage in self._bench.program.stages:
                 if len(stage.streams) == 1:
                     self._run_one_stream(stage, measured)
                 else:
@@ -141,24 +132,24 @@ class LapRunner:
         return measured
 
     def _window(self, recording: RunRecording | None) -> OpenWindow:
-        return OpenWindow(self._engine, self._storage, recording, waits=self._waits)
+        return OpenWindow(self._bench.engine, self._bench.storage, recording, waits=self._bench.study.waits)
 
     def _run_one_stream(self, stage: Stage, measured: LapsMeasured) -> None:
         for lap in stage.streams[0]:
             before: dict[str, Any] = {"cold_start": self._prepare(lap)}
-            before["resident_share"] = resident_share(self._engine, self._storage)
-            self._say(lap.name)
+            before["resident_share"] = resident_share(self._bench.engine, self._bench.storage)
+            self._bench.progress(lap.name)
             window = self._window(self._recording if lap.timed else None)
             try:
                 result, client_cpu_s = self._run_lap(lap, 0)
-                measured.laps.append(result.model_copy(update=before))
+                measured.laps.append(result.changed(**before))
                 if self._broken_off.is_set():
                     return
                 counted = window.close(result.elapsed_s, client_cpu_s)
             finally:
                 window.abandon()
-            measured.laps[-1] = measured.laps[-1].model_copy(
-                update={"counters": counted.engine, "io": counted.storage.io, "waits": counted.waits}
+            measured.laps[-1] = measured.laps[-1].changed(
+                counters=counted.engine, io=counted.storage.io, waits=counted.waits
             )
             if lap.timed:
                 measured.windows.append(counted)
@@ -205,10 +196,10 @@ class LapRunner:
         """Do what comes before a lap; give how it was made cold, if it is."""
         cold = None
         if "checkpoint" in lap.before:
-            self._engine.checkpoint()
+            self._bench.engine.checkpoint()
         if "cold" in lap.before:
-            cold = self._engine.restart_cold(drop_caches=self._drop_caches)
-            page_cache.forget(self._engine.owned_directories, drop_caches=self._drop_caches)
+            cold = self._bench.engine.restart_cold(drop_caches=self._bench.drop_caches)
+            page_cache.forget(self._bench.engine.owned_directories, drop_caches=self._bench.drop_caches)
             for clients in self._clients.values():
                 clients.reconnect()
         if lap.transaction is not None:
@@ -221,7 +212,9 @@ class LapRunner:
     def _connected(self, stream: int, count: int) -> Clients:
         key = (stream, count)
         if key not in self._clients:
-            self._clients[key] = self._engine.clients(self._program.json, count, self._seed + stream)
+            self._clients[key] = self._bench.engine.clients(
+                self._bench.program.json, count, self._bench.plan.seed + stream
+            )
         return self._clients[key]
 
     def _run_lap(self, lap: Lap, stream: int) -> tuple[LapResult, float]:
@@ -251,13 +244,13 @@ class LapRunner:
     def _do(self, lap: Lap, stream: int) -> dict[str, Any]:
         """Do the work of the lap and return the result fields that it determines."""
         if lap.load is not None:
-            alone = with_tables(self._program.json, lambda name: name == lap.load)
-            return {"status": "ok", "rows": self._engine.load_tables(alone, self._seed)}
+            alone = with_tables(self._bench.program.json, lambda name: name == lap.load)
+            return {"status": "ok", "rows": self._bench.engine.load_tables(alone, self._bench.plan.seed)}
         if lap.statement is not None:
-            self._engine.execute_schema([lap.statement])
+            self._bench.engine.execute_schema([lap.statement])
             return {"status": "ok"}
         clients = self._connected(stream, lap.clients)
-        cap_s = self._cap_s if lap.capped else None
+        cap_s = self._bench.study.cap_s if lap.capped else None
         report = json.loads(clients.run(lap.count, None, transaction=lap.transaction, cap_s=cap_s))
         return _outcome(lap, report)
 
@@ -278,18 +271,17 @@ def _outcome(lap: Lap, report: dict[str, Any]) -> dict[str, Any]:
     return outcome
 
 
-class _Stream:
+class _Stream(threading.Thread):
     """One stream on a thread of its own."""
 
     def __init__(self, runner: LapRunner, number: int, laps: list[Lap]) -> None:
+        super().__init__(name=f"stream-{number}", daemon=True)
         self._runner, self._number, self._laps = runner, number, laps
         self.results: list[LapResult] = []
         self.client_cpu_s = 0.0
         self.failure: TierwiseError | None = None
-        self._thread = threading.Thread(target=self._run, name=f"stream-{number}", daemon=True)
-        self.start, self.join = self._thread.start, self._thread.join
 
-    def _run(self) -> None:
+    def run(self) -> None:
         try:
             for lap in self._laps:
                 done = self._runner.run_in_stream(lap, self._number)

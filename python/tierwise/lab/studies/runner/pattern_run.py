@@ -6,7 +6,6 @@ import platform
 from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from tierwise import _core
 from tierwise.host import cpu
@@ -16,7 +15,7 @@ from tierwise.model.placement import Role
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import choose_size_bytes, look
 from tierwise.probe.samples import sample_flush, sample_patterns
-from tierwise.results import EngineInfo
+from tierwise.results import EngineInfo, RunResult
 from tierwise.results.measurements import FlushCheck, PatternResult
 
 FILE_BYTES = 1 << 30
@@ -42,20 +41,20 @@ class PatternsMeasured:
         """Time of all patterns."""
         return sum(pattern.elapsed_s for pattern in self.patterns.values())
 
-    def fields(self) -> dict[str, Any]:
-        """Fields of the run's record."""
-        return {
-            "status": "invalid" if self.storage.problems else "ok",
-            "problems": self.storage.problems,
-            "devices": self.storage.devices,
-            "elapsed_s": self.elapsed_s,
-            "transactions": self.requests,
-            "rate_per_s": self.requests / self.elapsed_s,
-            "errors": 0,
-            "io": self.storage.io,
-            "patterns": self.patterns,
-            "flush": self.flush,
-        }
+    def record(self, prepared: RunResult) -> RunResult:
+        """The run's record."""
+        return prepared.changed(
+            status="invalid" if self.storage.problems else "ok",
+            problems=self.storage.problems,
+            devices=self.storage.devices,
+            elapsed_s=self.elapsed_s,
+            transactions=self.requests,
+            rate_per_s=self.requests / self.elapsed_s,
+            errors=0,
+            io=self.storage.io,
+            patterns=self.patterns,
+            flush=self.flush,
+        )
 
 
 def engine_info() -> EngineInfo:

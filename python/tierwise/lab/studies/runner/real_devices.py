@@ -320,7 +320,7 @@ class RealDevices:
             return whole.get(name)
         if shares is None or role not in shares.roles:
             return None
-        return _io(name, shares.roles[role]).model_copy(update={"flushes": None})
+        return _io(name, shares.roles[role]).changed(flushes=None)
 
     def _info(
         self, name: str, whole: RoleIo | None, io: Mapping[Role, RoleIo], shares: Shares | None
@@ -336,15 +336,15 @@ class RealDevices:
         sharing = self._roles_on(number)
         first = next(device for device in self._devices if self._numbers[device] == number)
         if first != name:
-            return info.model_copy(update={"same_device_as": first})
+            return info.changed(same_device_as=first)
         # The first of several directories on one device reports the I/O that belongs to no role.
         if len(sharing) < 2 or whole is None:
             return info
         if shares is None or number not in shares.unattributed:
-            return info.model_copy(update={"not_by_role": self._not_by_role})
+            return info.changed(not_by_role=self._not_by_role)
         unattributed = _io(name, shares.unattributed[number])
         untraced = _less(whole, [unattributed, *(io[role] for role in sharing)])
-        return info.model_copy(update={"unattributed": unattributed, "untraced": untraced})
+        return info.changed(unattributed=unattributed, untraced=untraced)
 
 
 def _io(name: str, counts: Counts) -> RoleIo:

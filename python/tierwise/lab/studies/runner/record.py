@@ -12,7 +12,7 @@ from tierwise.lab.studies.runner.storage import Storage
 from tierwise.lab.studies.runner.window import Window, total
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.lab.workloads.dss.metrics import scores
-from tierwise.results import EngineInfo, Latency, RunResult, WorkloadInfo
+from tierwise.results import EngineInfo, RunResult, WorkloadInfo
 from tierwise.results.measurements import WaitProfile
 
 
@@ -46,58 +46,61 @@ def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, sto
     )
 
 
-def failed(prepared: RunResult, problems: Sequence[str]) -> RunResult:
+def failed(result: RunResult, problems: Sequence[str]) -> RunResult:
     """The record of an aborted run; each problem once."""
-    return prepared.model_copy(update={"status": "failed", "problems": list(dict.fromkeys(problems))})
+    return result.changed(status="failed", problems=list(dict.fromkeys(problems)))
 
 
-def of_mix(load: dict[str, Any], window: Window, *, sampled: bool = True) -> dict[str, Any]:
-    """Fields of the record of a mix of transactions; ``load`` is the clients' report.
+def with_mix(prepared: RunResult, load: dict[str, Any], window: Window, *, sampled: bool) -> RunResult:
+    """The record of a mix of transactions.
 
-    ``sampled`` says whether a wait profile is expected.
+    Args:
+        prepared: the record before.
+        load: the clients' report.
+        window: measured meanwhile.
+        sampled: whether a wait profile is expected.
     """
     problems = list(window.storage.problems)
     if sampled and window.waits is None:
         problems.append("the engine stopped answering the wait sampler")
-    return {
-        "status": "invalid" if problems else "ok",
-        "problems": problems,
-        "elapsed_s": window.elapsed_s,
-        "transactions": load["transactions"],
-        "rate_per_s": load["transactions"] / window.elapsed_s,
-        "errors": load["errors"],
-        "latency": {name: Latency.model_validate(latency) for name, latency in load["latency"].items()},
-        "elapsed_without_log_wait_s": projection_s(window.elapsed_s, window.waits),
+    return prepared.changed(
+        status="invalid" if problems else "ok",
+        problems=problems,
+        elapsed_s=window.elapsed_s,
+        transactions=load["transactions"],
+        rate_per_s=load["transactions"] / window.elapsed_s,
+        errors=load["errors"],
+        latency=load["latency"],
+        elapsed_without_log_wait_s=projection_s(window.elapsed_s, window.waits),
         **_of_window(window),
-    }
+    )
 
 
-def of_laps(measured: LapsMeasured, score: Mapping[str, float]) -> dict[str, Any]:
-    """Fields of the record of a run of laps: the sums over its timed laps.
+def with_laps(prepared: RunResult, measured: LapsMeasured, score: Mapping[str, float]) -> RunResult:
+    """The record of a run of laps: the sums over its timed laps.
 
     ``score`` is the input of the workload's metrics; empty if it defines none. It covers finished laps only.
     """
-    laps = {"laps": measured.laps, "problems": measured.problems, "counters": None}
+    run = prepared.changed(laps=measured.laps, problems=measured.problems)
     if measured.problems or not measured.windows:
-        return {**laps, "status": "failed" if measured.problems else "ok"}
+        return run.changed(status="failed" if measured.problems else "ok")
     whole = total(measured.windows)
     timed = [lap for lap in measured.laps if lap.timed]
     transactions = sum(lap.transactions or 0 for lap in timed)
     capped = measured.capped
-    return {
-        **laps,
+    return run.changed(
+        status="invalid" if whole.storage.problems else "ok",
+        problems=whole.storage.problems,
+        elapsed_s=None if capped else whole.elapsed_s,
+        elapsed_at_least_s=whole.elapsed_s if capped else None,
+        transactions=transactions or None,
+        rate_per_s=transactions / whole.elapsed_s if transactions and not capped else None,
+        errors=0,
+        scores=scores(score, measured.laps) if score else {},
+        latency={lap.name: lap.latency for lap in timed if lap.latency is not None},
+        elapsed_without_log_wait_s=None if capped else projection_s(whole.elapsed_s, whole.waits),
         **_of_window(whole),
-        "status": "invalid" if whole.storage.problems else "ok",
-        "problems": whole.storage.problems,
-        "elapsed_s": None if capped else whole.elapsed_s,
-        "elapsed_at_least_s": whole.elapsed_s if capped else None,
-        "transactions": transactions or None,
-        "rate_per_s": transactions / whole.elapsed_s if transactions and not capped else None,
-        "errors": 0,
-        "scores": scores(score, measured.laps) if score else {},
-        "latency": {lap.name: lap.latency for lap in timed if lap.latency is not None},
-        "elapsed_without_log_wait_s": None if capped else projection_s(whole.elapsed_s, whole.waits),
-    }
+    )
 
 
 def _of_window(window: Window) -> dict[str, Any]:

@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
 
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine, Limits
-from tierwise.lab.studies.runner import fault_run, lap_run, pattern_run, proof
+from tierwise.lab.studies.runner import fault_run, pattern_run, proof
 from tierwise.lab.studies.runner.lap_run import (
+    Bench,
     LapRunner,
     clients_of_laps,
+    measure,
     tables_of_laps,
     with_tables,
 )
 from tierwise.lab.studies.runner.proof import PlacementVerifier, resident_shares
-from tierwise.lab.studies.runner.record import failed, of_laps, of_mix, of_run
-from tierwise.lab.studies.runner.recorded import Recordings, RunRecording, recording_of
-from tierwise.lab.studies.runner.storage import Storage, open_storage
+from tierwise.lab.studies.runner.record import failed, of_run, with_laps, with_mix
+from tierwise.lab.studies.runner.recorded import Recordings, recording_of
+from tierwise.lab.studies.runner.storage import open_storage
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.lab.workloads import Workload
-from tierwise.lab.workloads.program import Program
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.placement import Role
 from tierwise.results import ColdStart, EngineInfo, RunResult
-
-
-@dataclass(frozen=True)
-class _Bench:
-    """Objects that one run uses."""
-
-    study: Study
-    """The study at the run's point of the sweep."""
-    plan: RunPlan
-    engine: Engine
-    storage: Storage
-    program: Program
-    progress: ProgressCallback
-    recordings: Recordings | None
-    drop_caches: bool
 
 
 def execute(
@@ -76,10 +60,8 @@ def execute(
     """
     if study.patterns:
         return _execute_patterns(study, plan, study_seed, progress)
-    if study.cuts is not None:
-        return fault_run.execute_cuts(study, plan, study_seed, progress)
-    if study.deaths is not None:
-        return fault_run.execute_deaths(study, plan, study_seed, progress)
+    if study.cuts is not None or study.deaths is not None:
+        return fault_run.execute(study, plan, study_seed, progress)
     with ExitStack() as undo:
         engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
@@ -91,7 +73,7 @@ def execute(
         progress("making devices")
         storage = open_storage(study, plan, engine.roles, undo, by_role=True)
         undo.enter_context(engine)
-        bench = _Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
+        bench = Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
         prepared = of_run(study, plan, study_seed, bare, storage)
         try:
@@ -102,13 +84,12 @@ def execute(
             if out_of_memory := _out_of_memory(engine):
                 raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
             raise
-        info = bare.model_copy(update={"settings": engine.settings()})
+        info = bare.changed(settings=engine.settings())
         shares = resident_shares(engine, storage)
-        prepared = prepared.model_copy(update={"engine": info, "residency": shares, "cold_start": cold})
-        return _measure(bench, prepared)
+        return _measure(bench, prepared.changed(engine=info, residency=shares, cold_start=cold))
 
 
-def _load(bench: _Bench) -> ColdStart | None:
+def _load(bench: Bench) -> ColdStart | None:
     """Load the database; give how its caches were emptied, if the study wants them cold."""
     engine, storage, program = bench.engine, bench.storage, bench.program
     bench.progress("loading")
@@ -126,63 +107,40 @@ def _load(bench: _Bench) -> ColdStart | None:
     return cold
 
 
-def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
+def _measure(bench: Bench, run: RunResult) -> RunResult:
     """The measured phase and its placement verification; partial results are kept on failure."""
-    engine, storage, plan = bench.engine, bench.storage, bench.plan
+    engine, storage = bench.engine, bench.storage
     bench.progress("measuring")
-    measured: dict[str, Any] = {}
     verifier = PlacementVerifier(engine, storage)
     try:
         laps = bool(bench.program.stages)
         with recording_of(
-            engine, storage, bench.recordings, plan.run_id, laps=laps, progress=bench.progress
+            engine, storage, bench.recordings, bench.plan.run_id, laps=laps, progress=bench.progress
         ) as recording:
-            measured = _run_laps(bench, recording) if laps else _run_mix(bench, recording)
-            if recording is not None and measured["status"] != "failed":
-                recording.finish(measured["transactions"])
-        if measured["status"] != "failed":
-            measured |= _prove(bench, verifier, measured)
+            if laps:
+                run = with_laps(run, LapRunner(bench, recording).run(), bench.program.score)
+            else:
+                sampled = bench.study.waits and recording is None
+                run = with_mix(run, *measure(bench, recording), sampled=sampled)
+            if recording is not None and run.status != "failed":
+                recording.finish(run.transactions)
+        if run.status != "failed":
+            return _prove(bench, run, verifier)
+        return run.changed(problems=[*run.problems, *storage.broken(), *_causes(engine)])
     except TierwiseError as error:
-        return failed(prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)])
+        return failed(run, [str(error), *storage.broken(), *_causes(engine)])
     finally:
         verifier.close()
-    if measured["status"] == "failed":
-        measured["problems"] += [*storage.broken(), *_causes(engine)]
-    return prepared.model_copy(update=measured)
 
 
-def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
-    runner = LapRunner(
-        bench.engine,
-        bench.storage,
-        bench.program,
-        bench.study,
-        bench.plan,
-        bench.progress,
-        recording=recording,
-        drop_caches=bench.drop_caches,
-    )
-    return of_laps(runner.run(), bench.program.score)
-
-
-def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
-    load, window = lap_run.measure(
-        bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
-    )
-    return of_mix(load, window, sampled=bench.study.waits and recording is None)
-
-
-def _prove(bench: _Bench, verifier: PlacementVerifier, measured: dict[str, Any]) -> dict[str, Any]:
+def _prove(bench: Bench, run: RunResult, verifier: PlacementVerifier) -> RunResult:
     """Write all data out at memory speed, and verify where it went."""
     bench.progress("proving the placement")
     bench.storage.set_timing(False)
     bench.engine.checkpoint()
-    evidence = verifier.verify(measured["counters"])
-    fields = {"proof": evidence, "space": bench.engine.space()}
-    leaks = proof.problems_of(evidence)
-    if not leaks:
-        return fields
-    return {**fields, "status": "failed", "problems": [*measured["problems"], *leaks]}
+    proven = run.changed(proof=verifier.verify(run.counters), space=bench.engine.space())
+    leaks = proof.problems_of(proven.proof)
+    return failed(proven, [*proven.problems, *leaks]) if leaks else proven
 
 
 def _causes(engine: Engine) -> list[str]:
@@ -210,4 +168,4 @@ def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, progress: Pr
             measured = pattern_run.measure(study, plan, storage, target)
         except TierwiseError as error:
             return failed(prepared, [str(error)])
-        return prepared.model_copy(update=measured.fields())
+        return measured.record(prepared)

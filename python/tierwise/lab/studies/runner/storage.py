@@ -86,12 +86,10 @@ class Storage:
         real_io, real_infos = self.real.stop(elapsed_s)
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
         infos = [
-            self._emulated_info(name, overrun_of(status, elapsed_s)).model_copy(
-                update={
-                    "write_amplification": status.write_amplification,
-                    "attainable": status.attainable,
-                    "path_share": status.path_share,
-                }
+            self._emulated_info(name, overrun_of(status, elapsed_s)).changed(
+                write_amplification=status.write_amplification,
+                attainable=status.attainable,
+                path_share=status.path_share,
             )
             for name, status in stats.items()
         ]

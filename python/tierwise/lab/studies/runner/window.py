@@ -6,9 +6,9 @@ deadline overrun is that of the worst window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot
 from typing import Any
 
 from tierwise.host import doctor
@@ -112,12 +112,8 @@ def total(windows: Sequence[Window]) -> Window:
 
 def total_counters(parts: Sequence[Counters]) -> Counters:
     """Sum each counter that all parts have."""
-    sums = {
-        name: _sum(getattr(part, name) for part in parts)
-        for name in Counters.model_fields
-        if name != "page_bytes"
-    }
-    return Counters.model_validate({**sums, "page_bytes": parts[0].page_bytes})
+    sums = {name: _sum(getattr(part, name) for part in parts) for name in Counters.model_fields}
+    return Counters(**sums).changed(page_bytes=parts[0].page_bytes)
 
 
 def total_waits(parts: Sequence[WaitProfile]) -> WaitProfile | None:
@@ -125,24 +121,13 @@ def total_waits(parts: Sequence[WaitProfile]) -> WaitProfile | None:
     samples = sum(part.samples for part in parts)
     if samples == 0:
         return None
-    weights = [part.samples / samples for part in parts]
-    kinds = dict.fromkeys(kind for part in parts for kind in part.shares)
     absent = WaitShare(share=0, sampling_error=0)
-    shares = {
-        kind: WaitShare(
-            share=sum(
-                weight * part.shares.get(kind, absent).share
-                for weight, part in zip(weights, parts, strict=True)
-            ),
-            sampling_error=sqrt(
-                sum(
-                    (weight * part.shares.get(kind, absent).sampling_error) ** 2
-                    for weight, part in zip(weights, parts, strict=True)
-                )
-            ),
-        )
-        for kind in kinds
-    }
+    shares = {}
+    for kind in dict.fromkeys(kind for part in parts for kind in part.shares):
+        seen = [(part.samples / samples, part.shares.get(kind, absent)) for part in parts]
+        share = sum(weight * wait.share for weight, wait in seen)
+        error = hypot(*(weight * wait.sampling_error for weight, wait in seen))
+        shares[kind] = WaitShare(share=share, sampling_error=error)
     ticks = sum(part.ticks for part in parts)
     sampled_s = sum(part.ticks / part.rate_hz for part in parts)
     return WaitProfile(ticks=ticks, samples=samples, rate_hz=ticks / sampled_s, shares=shares)
@@ -163,55 +148,34 @@ def _total_counted(windows: Sequence[Window], elapsed_s: float) -> Counted:
     return Counted(io, devices, cpu_s, [problem for device in devices for problem in problems_of(device)])
 
 
+_SUMMED = ("reads", "writes", "flushes", "discards", "read_bytes", "write_bytes", "busy_s")
+
+
 def _total_io(parts: Sequence[tuple[RoleIo, float]]) -> RoleIo:
     ios, elapsed_s = [io for io, _ in parts], sum(time_s for _, time_s in parts)
     depth_s = _sum(None if io.queue_depth_mean is None else io.queue_depth_mean * s for io, s in parts)
-    return RoleIo(
-        device=ios[0].device,
-        reads=sum(io.reads for io in ios),
-        writes=sum(io.writes for io in ios),
-        flushes=_sum(io.flushes for io in ios),
-        discards=_sum(io.discards for io in ios),
-        read_bytes=sum(io.read_bytes for io in ios),
-        write_bytes=sum(io.write_bytes for io in ios),
-        busy_s=_sum(io.busy_s for io in ios),
-        queue_depth_mean=depth_s / elapsed_s if depth_s is not None and elapsed_s else None,
-    )
+    sums = {name: _sum(getattr(io, name) for io in ios) for name in _SUMMED}
+    mean = depth_s / elapsed_s if depth_s is not None and elapsed_s else None
+    return RoleIo(device=ios[0].device, queue_depth_mean=mean, **sums)
 
 
 def _total_device(same: Sequence[DeviceInfo], times_s: Sequence[float], elapsed_s: float) -> DeviceInfo:
-    deadline_overrun = [
-        (device_info.deadline_overrun, s)
-        for device_info, s in zip(same, times_s, strict=True)
-        if device_info.deadline_overrun is not None
-    ]
-    ios = {
-        name: [
-            (io, s)
-            for device_info, s in zip(same, times_s, strict=True)
-            if (io := getattr(device_info, name)) is not None
-        ]
-        for name in ("io", "unattributed", "untraced")
-    }
-    return same[0].model_copy(
-        update={
-            "deadline_overrun": _total_overrun(deadline_overrun, elapsed_s) if deadline_overrun else None,
-            **{name: _total_io(parts) if parts else None for name, parts in ios.items()},
-        }
+    def timed(name: str) -> list[tuple[Any, float]]:
+        parts = ((getattr(info, name), s) for info, s in zip(same, times_s, strict=True))
+        return [(part, s) for part, s in parts if part is not None]
+
+    late = timed("deadline_overrun")
+    ios = {name: timed(name) for name in ("io", "unattributed", "untraced")}
+    return same[0].changed(
+        deadline_overrun=_total_overrun(late, elapsed_s) if late else None,
+        **{name: _total_io(parts) if parts else None for name, parts in ios.items()},
     )
 
 
 def _total_overrun(parts: Sequence[tuple[DeadlineOverrun, float]], elapsed_s: float) -> DeadlineOverrun:
-    def worst(value: Callable[[DeadlineOverrun], float]) -> float:
-        return max(value(late) for late, _ in parts)
-
-    return DeadlineOverrun(
-        p50_us=worst(lambda late: late.p50_us),
-        p99_us=worst(lambda late: late.p99_us),
-        max_us=worst(lambda late: late.max_us),
-        share=sum(late.share * s for late, s in parts) / elapsed_s if elapsed_s else 0.0,
-        bound_share=parts[0][0].bound_share,
-    )
+    worst = {name: max(getattr(late, name) for late, _ in parts) for name in ("p50_us", "p99_us", "max_us")}
+    share = sum(late.share * s for late, s in parts) / elapsed_s if elapsed_s else 0.0
+    return DeadlineOverrun(**worst, share=share, bound_share=parts[0][0].bound_share)
 
 
 def _sum(values: Iterable[Any]) -> Any:

@@ -9,15 +9,14 @@ from tierwise.lab.validation.clients.base import Client, Load, Option
 from tierwise.lab.validation.clients.db_bench import DbBench
 from tierwise.lab.validation.clients.duckdb_tpch import DuckdbTpch
 from tierwise.lab.validation.clients.go_tpc import GoTpc
-from tierwise.lab.validation.clients.mariadb_jobs import MariadbJob
 from tierwise.lab.validation.clients.pgbench import Pgbench
-from tierwise.lab.validation.clients.postgres_jobs import PostgresJob
+from tierwise.lab.validation.clients.server_jobs import MariadbJob, PostgresJob
 from tierwise.lab.validation.clients.sqlite_shell import SqliteShell
 from tierwise.lab.validation.clients.sysbench import Sysbench
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import one_of
 
-__all__ = ["Client", "Load", "create", "engine_of", "family_of", "laps_of"]
+__all__ = ["Client", "Load", "create", "named"]
 
 _ALL: tuple[type[Client[Any]], ...] = (
     Pgbench,
@@ -38,25 +37,15 @@ def create(name: str, options: Mapping[str, Option], clients: int) -> Client[Any
     Raises:
         TierwiseError: if there is no such family, or it has no such option.
     """
-    return _named(name)(options, clients)
+    return named(name)(options, clients)
 
 
-def family_of(name: str) -> str:
-    """Family of a client."""
-    return _named(name).family
+def named(name: str) -> type[Client[Any]]:
+    """The class of a family of clients.
 
-
-def laps_of(name: str) -> bool:
-    """Whether a client runs laps: work that is done once and timed."""
-    return _named(name).laps
-
-
-def engine_of(name: str) -> str:
-    """Engine of a client that embeds its database; empty for others."""
-    return _named(name).engine
-
-
-def _named(name: str) -> type[Client[Any]]:
+    Raises:
+        TierwiseError: if there is no such family.
+    """
     if name not in _BY_NAME:
         raise TierwiseError(f"there is no client {name!r}", one_of(name, sorted(_BY_NAME)))
     return _BY_NAME[name]

@@ -79,9 +79,8 @@ class Client(ABC, Generic[DatabaseT]):
     def prepare(self, database: DatabaseT) -> None:
         """Fill a new database."""
 
-    @abstractmethod
     def warm_up(self, database: DatabaseT, seconds: float) -> None:
-        """Run unmeasured work."""
+        """Run unmeasured work; nothing for a client that opens the database anew for each run."""
 
     @abstractmethod
     def run(self, database: DatabaseT, seconds: float) -> Load:
@@ -141,3 +140,23 @@ def finished(name: str, process: processes.Process, log: Path, timeout_s: float 
     if status != 0:
         raise TierwiseError(f"{name}: {' '.join(text.split())[-300:]}", "see what it says")
     return text
+
+
+_PERCENTILES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}
+
+
+def percentiles_of(counts: Mapping[float, int]) -> dict[str, float]:
+    """Percentiles of latencies in µs, each with its count."""
+    total = sum(counts.values())
+    if not total:
+        return {}
+    percentiles: dict[str, float] = {}
+    seen = 0
+    rising = iter(sorted(counts.items()))
+    value = 0.0
+    for name, share in _PERCENTILES.items():
+        while seen < share * total:
+            value, count = next(rising)
+            seen += count
+        percentiles[name] = value
+    return percentiles

@@ -36,9 +36,6 @@ class DbBench(Client[Library]):
         """Write every key, in order."""
         self._bench(database, ["--benchmarks=fillseq", "--sync=0", "--threads=1"])
 
-    def warm_up(self, database: Library, seconds: float) -> None:
-        """Nothing: each run opens the database anew."""
-
     def run(self, database: Library, seconds: float) -> Load:
         """Work for the time on as many threads as there are clients."""
         options = [f"--benchmarks={self.text('benchmark')}", "--use_existing_db=1", "--histogram=1"]

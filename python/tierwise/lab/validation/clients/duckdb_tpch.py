@@ -55,9 +55,6 @@ class DuckdbTpch(Client[Library]):
         """Make the tables."""
         command("duckdb", _python(_MAKE, database, self.text("scale")), database)
 
-    def warm_up(self, database: Library, seconds: float) -> None:
-        """Nothing: each run opens the database anew."""
-
     def run(self, database: Library, seconds: float) -> Load:
         """Time all queries, one after the other."""
         del seconds

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from tierwise.host import programs
 from tierwise.host.programs import Finished, Home
+from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.validation.clients import fetched
 from tierwise.lab.validation.clients.base import Client, Load, command
 from tierwise.lab.validation.servers.base import CLIENT, DATABASE, Server
@@ -134,12 +135,12 @@ def _connection(database: Server) -> list[str]:
         database.make_account(_USER, "@tcp(x)")
         socket = database.outer / "socket"
         with suppress(FileExistsError):
-            socket.with_name(f"{socket.name}:{database.port}").symlink_to(database.socket)
-        return ["-d", "mysql", "-H", f"x)@unix({socket}", *_login(database, _USER)]
+            socket.with_name(f"{socket.name}:{PORT}").symlink_to(database.socket)
+        return ["-d", "mysql", "-H", f"x)@unix({socket}", *_login(_USER)]
     # The driver takes the last host in alphabetical order.
     parameters = f"sslmode=disable&host={quote(str(database.home), safe='')}"
-    return ["-d", "postgres", "-H", ".", "--conn-params", parameters, *_login(database, CLIENT)]
+    return ["-d", "postgres", "-H", ".", "--conn-params", parameters, *_login(CLIENT)]
 
 
-def _login(database: Server, user: str) -> list[str]:
-    return ["-P", str(database.port), "-U", user, "-D", DATABASE]
+def _login(user: str) -> list[str]:
+    return ["-P", str(PORT), "-U", user, "-D", DATABASE]

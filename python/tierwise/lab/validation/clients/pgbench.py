@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import ClassVar
 
 from tierwise.host.users import ids
-from tierwise.lab.validation.clients import percentiles
-from tierwise.lab.validation.clients.base import Client, Load, command
-from tierwise.lab.validation.servers.base import CLIENT, DATABASE
+from tierwise.lab.validation.clients.base import Client, Load, command, percentiles_of
+from tierwise.lab.validation.servers.base import DATABASE
 from tierwise.lab.validation.servers.postgres import PostgresServer
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
@@ -85,10 +85,12 @@ class Pgbench(Client[PostgresServer]):
 
     def prepare(self, database: PostgresServer) -> None:
         """``pgbench -i``, and the scripts' tables."""
-        command("pgbench", [*self._base(database), "-i", "-q", "-s", self.text("scale"), DATABASE], database)
+        command(
+            "pgbench", [*database.tool("pgbench"), "-i", "-q", "-s", self.text("scale"), DATABASE], database
+        )
         tables = database.input_file("tables.sql", _TABLES)
-        psql = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(tables)]
-        command("psql", [database.programs / psql[0], *psql[1:], *self._login(database), DATABASE], database)
+        psql = [*database.tool("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", tables, DATABASE]
+        command("psql", psql, database)
 
     def warm_up(self, database: PostgresServer, seconds: float) -> None:
         """Run the measured work, unmeasured."""
@@ -107,11 +109,11 @@ class Pgbench(Client[PostgresServer]):
         transactions = int(done[1])
         # pgbench counts what a script sleeps, and how late a scheduled transaction began.
         waits = self.number("rate") or self.number("think_ms")
-        latency_us = {} if waits else percentiles.of_samples(_latencies(logs))
+        latency_us = {} if waits else percentiles_of(Counter(_latencies(logs)))
         return Load(transactions / float(rate[1]), transactions, latency_us)
 
     def _work(self, database: PostgresServer, seconds: float, more: list[str]) -> str:
-        argv = [*self._base(database), "-n", "-M", self.text("protocol"), "-c", str(self.clients)]
+        argv = [*database.tool("pgbench"), "-n", "-M", self.text("protocol"), "-c", str(self.clients)]
         argv += ["-j", str(min(2, self.clients)), "-T", str(max(1, round(seconds)))]
         # The same arrivals in each slot: chance does not make a difference of placements.
         argv += ["-R", self.text("rate"), "--random-seed=1"] if self.number("rate") else []
@@ -129,13 +131,6 @@ class Pgbench(Client[PostgresServer]):
             raise TierwiseError(without, f"use {', '.join([*_FLAGS, *_SCRIPTS])}")
         text = _SCRIPTS[mode] + (f"\\sleep {think_ms} ms\n" if think_ms else "")
         return ["-f", str(database.input_file("script.sql", text)), "-D", f"scale={self.text('scale')}"]
-
-    def _base(self, database: PostgresServer) -> list[str]:
-        return [str(database.programs / "pgbench"), *self._login(database)]
-
-    @staticmethod
-    def _login(database: PostgresServer) -> list[str]:
-        return ["-h", str(database.home), "-p", str(database.port), "-U", CLIENT]
 
 
 def _latencies(folder: Path) -> list[float]:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.lab.validation.clients import percentiles
-from tierwise.lab.validation.clients.base import Client, Load, command
+from tierwise.lab.engines.postgres.server import PORT
+from tierwise.lab.validation.clients.base import Client, Load, command, percentiles_of
 from tierwise.lab.validation.servers.base import CLIENT, DATABASE, Server
 from tierwise.lab.validation.servers.mariadb import MariadbServer
 from tierwise.lab.validation.servers.postgres import PostgresServer
@@ -47,7 +47,7 @@ class Sysbench(Client[Server]):
         if done is None or elapsed is None:
             raise TierwiseError("sysbench told no rate", "use one of its OLTP scripts")
         histogram = {1000 * float(value): int(count) for value, count in _BIN.findall(text)}
-        latency_us = {} if self.number("rate") else percentiles.of_histogram(histogram)
+        latency_us = {} if self.number("rate") else percentiles_of(histogram)
         return Load(float(elapsed[1]), int(done[1]), latency_us)  # It counts the wait of an arrival.
 
     def _work(self, database: Server, seconds: float, more: list[str]) -> str:
@@ -77,7 +77,7 @@ def _connection(database: Server) -> list[str]:
     return [
         "--db-driver=pgsql",
         f"--pgsql-host={database.home}",
-        f"--pgsql-port={database.port}",
+        f"--pgsql-port={PORT}",
         f"--pgsql-user={CLIENT}",
         f"--pgsql-db={DATABASE}",
     ]

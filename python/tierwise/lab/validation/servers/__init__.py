@@ -1,14 +1,23 @@
 """Debian's database servers, and database libraries embedded in client programs, on storage under test."""
 
-from tierwise.lab.validation.servers.base import (
-    BUFFER_SETTINGS,
-    CLIENT,
-    DATABASE,
-    Database,
-    Server,
-    missing,
-    roles_of,
-)
-from tierwise.lab.validation.servers.choice import create
+from __future__ import annotations
 
-__all__ = ["BUFFER_SETTINGS", "CLIENT", "DATABASE", "Database", "Server", "create", "missing", "roles_of"]
+from collections.abc import Mapping
+
+from tierwise.lab.validation.servers.base import BUFFER_SETTINGS, CLIENT, Database, missing, roles_of
+from tierwise.lab.validation.servers.library import Library
+from tierwise.lab.validation.servers.mariadb import MariadbServer
+from tierwise.lab.validation.servers.postgres import PostgresServer
+
+__all__ = ["BUFFER_SETTINGS", "CLIENT", "Database", "create", "missing", "roles_of"]
+
+
+def create(
+    server: str | None, engine: str, settings: Mapping[str, str], *, binary_log: bool = False
+) -> Database:
+    """A server by its name, or a library's directories if ``server`` is ``None``."""
+    if server == "postgres":
+        return PostgresServer(settings)
+    if server == "mariadb":
+        return MariadbServer(settings, binary_log=binary_log)
+    return Library(engine, settings)

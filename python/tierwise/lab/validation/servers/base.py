@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
-import signal
-import socket
-import subprocess
-from abc import ABC, abstractmethod
+import shutil
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tierwise.capture.sql_session import Dsn
-from tierwise.capture.target import Target
+from tierwise.capture.target import Target, of_pid
 from tierwise.host import mounts, processes, programs
 from tierwise.host.interpreter import Command
-from tierwise.host.programs import Home
-from tierwise.host.users import ServerUser, ids, require_reachable, server_user, unreachable_part
+from tierwise.host.users import ids, require_reachable, unreachable_part
+from tierwise.lab.engines.process_engine import EngineProcess
+from tierwise.lab.engines.server_engine import ServerProcess
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
 from tierwise.model.placement import Role
@@ -28,7 +29,8 @@ CLIENT = "bench"
 _POSTGRES_ROOT = Path("/usr/lib/postgresql")
 BUFFER_SETTINGS = {"postgres": "shared_buffers", "mariadb": "innodb-buffer-pool-size"}
 """Server -> the setting with the size of its own buffer."""
-START_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 60.0
+INSTALL_TIMEOUT_S = 300.0
 _STOP_TIMEOUT_S = 120.0
 
 _ROLES: Mapping[str, frozenset[Role]] = {
@@ -55,29 +57,15 @@ def missing(server: str | None) -> str | None:
     return None
 
 
-class Database(ABC):
+class Database(EngineProcess):
     """The database of a case's client. Files of a role are in the role's place, all others with the data."""
 
     engine: str
-
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        """Create nothing yet.
-
-        Args:
-            settings: settings of the engine.
-        """
-        self.settings = settings
-        self.user: ServerUser | None = server_user()
-        """User of the database and its clients; ``None`` for the caller, if not root."""
-        self._home = Home("validate-home", self.user)
-        self.places: dict[Role, Path] = {}
-        self.selected: Sequence[str] = ()
-        """Tables and indexes in a place of their own, such as ``table:public.orders``."""
-
-    @property
-    def home(self) -> Path:
-        """The user's directory outside the storage under test: sockets, and what the clients write."""
-        return self._home.own
+    settings: Mapping[str, str] = {}
+    """Of the engine."""
+    places: Mapping[Role, Path] = {}
+    selected: Sequence[str] = ()
+    """Tables and indexes in a place of their own, such as ``table:public.orders``."""
 
     @property
     def outer(self) -> Path:
@@ -153,78 +141,71 @@ class Database(ABC):
     def remove(self) -> None:
         """Stop, and delete the home's content."""
         self.stop()
-        self._home.remove()
+        super().remove()
 
 
-class Server(Database):
+class Server(Database, ServerProcess):
     """A server process, in directories that no other user may read."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        """Nothing runs yet."""
-        super().__init__(settings)
-        self._process: processes.Process | None = None
-        self.data = Path()
-        self.port = free_port()
-
-    @property
-    def pid(self) -> int:
-        """Pid of the server's first process.
-
-        Raises:
-            TierwiseError: if it does not run.
-        """
-        if self._process is None or not self._process.running:
-            raise self.error("does not run")
-        return self._process.pid
-
-    def launch(self, argv: Sequence[str | Path]) -> None:
-        """Start the server as its user, with its message log in the home."""
-        self._process = self._spawn(argv)
-
-    def run(self, argv: Sequence[str | Path], timeout_s: float = 300.0) -> None:
-        """Run one of the server's tools as its user, to its end.
-
-        Raises:
-            TierwiseError: with the last line it wrote, if it fails.
-        """
-        process = self._spawn(argv)
-        try:
-            failed = process.wait(timeout_s) != 0
-        except subprocess.TimeoutExpired:
-            process.kill()
-            failed = True
-        if failed:
-            raise self.error(f"{Path(argv[0]).name} failed")
-
-    def error(self, what: str) -> TierwiseError:
-        """The error to raise, with the last line of the server's messages."""
-        lines = self._home.read_log().strip().splitlines()
-        return TierwiseError(f"{self.engine} {what}: {lines[-1] if lines else 'no message'}", "mend that")
-
-    def stop(self) -> None:
-        """Shut it down cleanly, or kill it if that takes too long."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.signal(self._stop_signal())
-            process.wait_or_kill(_STOP_TIMEOUT_S)
+    data = Path()
 
     @abstractmethod
-    def _stop_signal(self) -> signal.Signals: ...
+    def make_empty(self) -> None:
+        """Make an empty database in :attr:`data`, which is there and empty too."""
 
-    def _spawn(self, argv: Sequence[str | Path]) -> processes.Process:
-        return programs.start(f"validate-{self.engine}", argv, home=self._home, log=self._home.log)
+    @abstractmethod
+    def finish_template(self) -> None:
+        """Complete a filled database, before it is stopped and kept."""
+
+    @abstractmethod
+    def spread(self, places: Mapping[Role, Path]) -> None:
+        """Move the files of other roles than the data's from :attr:`data` to their places."""
+
+    def make(self, prepare: Callable[[], None], folder: Path) -> None:
+        """Make a database, fill it, stop it, and keep its files."""
+        self.data = self.own_directory(self.home, self.engine)
+        self.make_empty()
+        self.start()
+        try:
+            self.make_client()
+            prepare()
+            self.finish_template()
+        finally:
+            self.stop()
+        copy_files(self.data, folder / self.engine)
+        shutil.rmtree(self.data)
+
+    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
+        """Copy all files to the data's place, then those of other roles to theirs."""
+        self.data = self.own_directory(places[Role.DATA], "cluster") / self.engine
+        copy_files(template / self.engine, self.data)
+        self.spread(places)
+        self.places = dict(places)
+
+    def target(self) -> Target | None:
+        """The server, found like ``tierwise record`` does."""
+        if self.pid is None:
+            raise self.error("does not run")
+        return of_pid(self.pid)
+
+    def run_with(self, settings: Mapping[str, str]) -> None:
+        """Start it; no session of tierwise's own is left open while a client is measured."""
+        self.serve(self.data, settings, _START_TIMEOUT_S)
+        self._disconnect()
+
+    def query(self, sql: str) -> list[Any]:
+        """Run one statement as the superuser, in a session of its own."""
+        with contextlib.closing(self.session(self.connect)) as session:
+            return session.query(sql)
+
+    def stop(self) -> None:
+        """Shut it down cleanly."""
+        self.end(_STOP_TIMEOUT_S)
 
 
 def caller() -> str:
     """Name of the account that tierwise runs as, the only one that may be a server's superuser."""
     return pwd.getpwuid(os.geteuid()).pw_name
-
-
-def free_port() -> int:
-    """A free TCP port of the loopback address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def copy_files(source: Path, destination: Path) -> None:

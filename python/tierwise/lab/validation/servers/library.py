@@ -11,6 +11,7 @@ from pathlib import Path
 from tierwise.capture.target import Target, load
 from tierwise.host import cpu, processes
 from tierwise.host.interpreter import Command
+from tierwise.host.users import server_user
 from tierwise.lab.validation.servers.base import Database, copy_files
 from tierwise.model.placement import Role
 
@@ -19,9 +20,8 @@ class Library(Database):
     """Files of a role are in the directory of that role."""
 
     def __init__(self, engine: str, settings: Mapping[str, str]) -> None:
-        """Nothing is made yet."""
-        super().__init__(settings)
-        self.engine = engine
+        super().__init__(engine, "validate", server_user())
+        self.engine, self.settings = engine, settings
         self.on_started: Callable[[Target], None] = lambda _: None
         """Called when a client's process exists and has not begun its work."""
 
@@ -47,6 +47,13 @@ class Library(Database):
 
     def stop(self) -> None:
         """Nothing to do."""
+
+    def failure(self) -> str | None:
+        """``None``: a client reports its own failures."""
+        return None
+
+    def _disconnect(self) -> None:
+        """Nothing is connected."""
 
     def target(self) -> Target | None:
         """``None``: there is no process before the client runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from tierwise.lab.studies.study import RunPlan, Study, plan_runs
@@ -88,7 +88,3 @@ def block(study: Study, seed: int, number: int) -> list[RunPlan]:
 def unfinished(study: Study, seed: int, results: Collection[RunResult]) -> bool:
     """Whether a study on many hosts lacks a complete block."""
     return not Blocks.after(study, seed, results).complete
-
-
-Present = Mapping[str, str]
-"""Host -> address of its worker."""

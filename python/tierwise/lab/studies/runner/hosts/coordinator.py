@@ -1,22 +1,21 @@
-"""Which run comes next on which host. Derived from the finished runs alone, so that a study resumes.
-
-Gives each idle host the next run of its block, and keeps every result as it comes.
-"""
+"""Gives each idle host the next run of its block, and keeps every result as it comes."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tierwise.lab.studies.runner.hosts.blocks import Blocks, Present
+from tierwise.lab.studies.runner.hosts.blocks import Blocks
 from tierwise.lab.studies.runner.hosts.task import RunTask, result_of, run_here
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult
 
+Present = Mapping[str, str]
+"""Host -> address of its worker."""
 RETURN_TIMEOUT_S = 60
 """How long a study waits for a host when it has none."""
 _POLL_S = 0.2

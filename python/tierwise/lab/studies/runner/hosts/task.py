@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from tierwise.device_models import profiles
 from tierwise.host import clean, ledger
 from tierwise.lab.studies.runner.hosts.blocks import block
@@ -19,7 +17,7 @@ from tierwise.lab.studies.study import Study, at
 from tierwise.lab.workloads import reader
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import read_text, validated
 from tierwise.model.names import path_in, resolved
 from tierwise.model.output_files import write_file
 from tierwise.results import RunResult, StudyHost
@@ -98,10 +96,7 @@ def run_here(task: RunTask) -> str:
 
 def result_of(task: RunTask, text: str) -> RunResult:
     """The record that a host gave, which must be of the run it was asked for."""
-    try:
-        result = RunResult.model_validate_json(text)
-    except ValidationError as error:
-        raise TierwiseError(f"host {task.host} gave no valid result", "check its worker") from error
+    result = validated(RunResult, text, f"host {task.host} gave no valid result", "check its worker")
     if result.run_id != task.run_id or result.host is None or result.host.name != task.host:
         raise TierwiseError(f"host {task.host} gave the result of another run", "check its worker")
     return result

@@ -6,9 +6,8 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
+from pathlib import Path
 from typing import Any
-
-from tierwise.model.input_files import DATA
 
 _CENT = Decimal("0.01")
 
@@ -41,7 +40,7 @@ def problems(query: int, rows: Sequence[Sequence[object]]) -> list[str]:
 
 @cache
 def _published() -> dict[str, Any]:
-    return tomllib.loads((DATA / "dss-answers.toml").read_text("utf-8"))
+    return tomllib.loads(Path(__file__).with_name("dss-answers.toml").read_text("utf-8"))
 
 
 def _different(

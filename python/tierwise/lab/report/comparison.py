@@ -6,22 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from tierwise.lab.analysis.sets import Level, Pair, SetComparison, SetRow
 from tierwise.lab.report.charts.comparison import pairs_figure
+from tierwise.model import numbers
 from tierwise.model.statistics import Interval
-from tierwise.report import numbers
-from tierwise.report.document import (
-    Block,
-    Cell,
-    Column,
-    ColumnKind,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tone,
-    estimate,
-    table,
-    texts,
-)
+from tierwise.report import document as doc
 from tierwise.report.render.text import csv_text
 
 LEVELS: dict[Level, str] = {"run": "Whole run", "score": "Scores", "lap": "Laps", "role": "I/O by role"}
@@ -36,20 +23,20 @@ _CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def compare_document(comparison: SetComparison) -> list[Block]:
+def compare_document(comparison: SetComparison) -> list[doc.Block]:
     """The answer, the conditions that differ, and every figure of both sets."""
-    return [*_answer(comparison), *_evidence(comparison), Text(_HOW, Tone.QUIET)]
+    return [*_answer(comparison), *_evidence(comparison), doc.Text(_HOW, doc.Tone.QUIET)]
 
 
-def compare_page(comparison: SetComparison) -> Page:
+def compare_page(comparison: SetComparison) -> doc.Page:
     """The comparison with its chart, as a page for one file."""
     figure = pairs_figure(comparison)
     caption = "An interval that reaches the dotted line at 1× shows no significant difference."
-    chart = [Section("B against A", [figure.block(caption)])] if figure else []
-    return Page(
+    chart = [doc.Section("B against A", [figure.block(caption)])] if figure else []
+    return doc.Page(
         title=f"{comparison.a} against {comparison.b}",
         header=_answer(comparison),
-        body=[Section("", [*chart, *_evidence(comparison)], id="compare")],
+        body=[doc.Section("", [*chart, *_evidence(comparison)], id="compare")],
         footer=_HOW,
     )
 
@@ -65,42 +52,42 @@ def to_csv(comparison: SetComparison) -> str:
     return csv_text(rows)
 
 
-def _answer(comparison: SetComparison) -> list[Block]:
+def _answer(comparison: SetComparison) -> list[doc.Block]:
     return [
-        Text(f"{comparison.a} against {comparison.b}", Tone.HEADLINE),
-        Text(
+        doc.Text(f"{comparison.a} against {comparison.b}", doc.Tone.HEADLINE),
+        doc.Text(
             f"A is {comparison.a} ({comparison.runs[0]} valid runs), "
             f"B is {comparison.b} ({comparison.runs[1]} valid runs)."
         ),
-        Text(comparison.headline, Tone.HEADLINE),
-        *texts([f"Not compared, {text}." for text in comparison.unmatched], Tone.WARNING),
+        doc.Text(comparison.headline, doc.Tone.HEADLINE),
+        *doc.texts([f"Not compared, {text}." for text in comparison.unmatched], doc.Tone.WARNING),
     ]
 
 
-def _evidence(comparison: SetComparison) -> Iterator[Section]:
-    conditions = table(["condition", "A", "B"], [])
+def _evidence(comparison: SetComparison) -> Iterator[doc.Section]:
+    conditions = doc.table(["condition", "A", "B"], [])
     for difference in comparison.differences:
         conditions.add(difference.what, "; ".join(difference.a), "; ".join(difference.b))
-    nothing = Text("Nothing that was recorded.", Tone.QUIET)
-    yield Section("What differs in the conditions", [conditions if comparison.differences else nothing])
+    nothing = doc.Text("Nothing that was recorded.", doc.Tone.QUIET)
+    yield doc.Section("What differs in the conditions", [conditions if comparison.differences else nothing])
     for pair in comparison.pairs:
         levels = [_table(pair, level) for level in LEVELS if pair.of(level)]
-        yield Section(pair.label or "All runs", levels)
+        yield doc.Section(pair.label or "All runs", levels)
 
 
-def _table(pair: Pair, level: Level) -> Table:
+def _table(pair: Pair, level: Level) -> doc.Table:
     named = level in ("lap", "role")
-    columns = table([*([level] if named else []), "figure"], ["A", "B", "B over A"]).columns
-    rows = Table([*columns, Column("verdict", ColumnKind.WORDS)], title=LEVELS[level])
+    words = [*([level] if named else []), "figure"]
+    rows = doc.table(words, ["A", "B", "B over A"], LEVELS[level], after=["verdict"])
     for row in pair.of(level):
-        ratio = estimate(row.ratio, numbers.ratio)
-        cells = [_value(row, row.a), _value(row, row.b), ratio, Cell(row.verdict)]
+        ratio = doc.estimate(row.ratio, numbers.ratio)
+        cells = [_value(row, row.a), _value(row, row.b), ratio, doc.Cell(row.verdict)]
         rows.add(*([row.name] if named else []), row.title, *cells)
     return rows
 
 
-def _value(row: SetRow, interval: Interval | None) -> Cell:
-    return estimate(interval, numbers.of_kind(row.kind))
+def _value(row: SetRow, interval: Interval | None) -> doc.Cell:
+    return doc.estimate(interval, numbers.of_kind(row.kind))
 
 
 def _csv_interval(interval: Interval | None) -> list[object]:

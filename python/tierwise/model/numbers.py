@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tierwise.model.statistics import Bound, Interval
+from tierwise.model.units import SYMBOLS
 from tierwise.model.units import significant as significant  # noqa: PLC0414  (exported)
 
 NONE = "–"
@@ -68,6 +69,16 @@ def cents(value: float) -> str:
 def amount(value: float) -> str:
     """An amount of money: to the cent below 100, unless it is whole."""
     return cents(value) if abs(value) < 100 and round(value, 2) % 1 else count(value)
+
+
+def symbol(currency: str) -> str:
+    """``$`` for ``USD``; a currency without a sign by its code."""
+    return SYMBOLS.get(currency, currency)
+
+
+def per_month(currency: str) -> str:
+    """``$/month``, the unit of costs."""
+    return f"{symbol(currency)}/month"
 
 
 def usd(value: float) -> str:

@@ -1,4 +1,0 @@
-"""Prediction error, as a page.
-
-Not here: the measurements; see ``validation``.
-"""

@@ -1,0 +1,464 @@
+"""The advice for a fleet: its sentences, its document, and its page that opens offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.fleet.records import (
+    Curve,
+    DatabaseMove,
+    FleetAdvice,
+    FleetDatabase,
+    FleetRemark,
+    FleetSharing,
+)
+from tierwise.model import numbers
+from tierwise.model.extras import alt
+from tierwise.model.names import join
+from tierwise.model.placement import ROLE_NAMES, Role
+from tierwise.model.statistics import Interval
+from tierwise.report import document as doc
+from tierwise.report.charts.look import Figure, Look, axis, finish, plot
+from tierwise.report.recording.decision_words import cost, money, price_texts
+from tierwise.report.recording.prediction import caution_blocks, moving, warning_sentence
+
+_MOST_MOVES = 8
+"""Moves that a sentence names at most."""
+
+
+def in_words(move: DatabaseMove) -> str:
+    """``the log of shop to ssd-nvme-dc``."""
+    return f"{ROLE_NAMES[move.role]} of {move.database} to {move.device}"
+
+
+def some(names: Sequence[str]) -> str:
+    """All names, or the first few and the number of the others."""
+    more = len(names) - _MOST_MOVES
+    return join(names) if more <= 0 else f"{', '.join(names[:_MOST_MOVES])} and {more} more"
+
+
+_PLURALS = {
+    Role.LOG: "the logs",
+    Role.DOUBLEWRITE: "the doublewrite areas",
+    Role.SYSTEM: "the system files",
+    Role.ARCHIVE: "the archives",
+}
+"""Of roles whose name for one database is not that for many."""
+
+
+def unusable_sentences(advice: FleetAdvice) -> list[str]:
+    """Which recordings are not usable, why and what to do."""
+    bad = [database for database in advice.databases if database.unusable]
+    if not bad:
+        return []
+    first = f"Not usable, so do not act on what is said of them: {some([database.name for database in bad])}."
+    return [first, *(f"{database.name}: {'; '.join(database.unusable)}." for database in bad)]
+
+
+def headline(advice: FleetAdvice) -> str:
+    """``Move the logs of 31 databases and the data of 4: 58 % of all that could be gained …``."""
+    moved = [move for database in advice.databases for move in database.moves(database.chosen)]
+    if not moved:
+        return f"Move nothing: no move{_limit(advice)} gains anything that can be told from chance."
+    what = f"Move {_counted(moved)}"
+    share = advice.gain_share
+    if share is None:
+        return f"{what}: nothing is gained, {cost(advice.cost_per_month, advice.currency)}."
+    if advice.gain >= advice.full_gain:
+        return f"{what}: all that could be gained, {cost(advice.cost_per_month, advice.currency)}."
+    if advice.cost_per_month <= 0 or advice.full_cost_per_month <= 0:
+        price = cost(advice.cost_per_month, advice.currency)
+    else:
+        price = f"for {numbers.percent(advice.cost_per_month / advice.full_cost_per_month)} of its price"
+    return f"{what}: {numbers.percent(share.value)} of all that could be gained, {price}."
+
+
+def money_sentences(advice: FleetAdvice) -> list[str]:
+    """Cost, interval of the gain, proof of the optimum, and what more money buys."""
+    sentences = []
+    if advice.gain_share and advice.gain < advice.full_gain:
+        share = Interval(advice.gain_share.value, *advice.gain_share.interval, advice.draws)
+        sentences.append(
+            f"These moves cost {money(advice.cost_per_month, advice.currency)}; those that gain all of it "
+            f"cost {money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, "
+            f"the share is {numbers.percent_span(share)} (95\u00a0% of {advice.draws} draws)."
+        )
+    sentences += [_gap_sentence(advice), _next_sentence(advice)]
+    return [sentence for sentence in sentences if sentence]
+
+
+def database_sentences(advice: FleetAdvice) -> list[str]:
+    """Databases that do not get the p99 that they must have, and those that stay as they are."""
+    missed = [
+        f"{database.name} ({numbers.microseconds(database.must_have_p99_us)})"
+        for database in advice.databases
+        if database.p99_missed
+    ]
+    unsure = [database.name for database in advice.databases if database.option.verdict == "likely reached"]
+    sentences = []
+    if missed:
+        sentences.append(
+            f"No placement reaches the p99 that these must have, so gain alone places them: {join(missed)}."
+        )
+    if unsure:
+        sentences.append(
+            f"These likely reach their p99, but a part of its interval is above: {join(unsure)}."
+        )
+    if advice.frozen:
+        sentences.append(f"Frozen by the weights: {some(advice.frozen)}.")
+    return sentences
+
+
+def left_out_sentence(advice: FleetAdvice) -> str:
+    """How many recordings are left out; empty if none is."""
+    count = len(advice.left_out)
+    return f"{count} recording{'s are' if count > 1 else ' is'} left out." if count else ""
+
+
+def _counted(moves: Sequence[DatabaseMove]) -> str:
+    """``the logs of 31 databases and the data of 4``; a single database is named."""
+    by_role: dict[Role, list[str]] = {}
+    for move in moves:
+        by_role.setdefault(move.role, []).append(move.database)
+    ordered = sorted(by_role.items(), key=lambda pair: (-len(pair[1]), list(Role).index(pair[0])))
+    counted = [
+        f"{_PLURALS.get(role, ROLE_NAMES[role])} of {len(names)}" for role, names in ordered if len(names) > 1
+    ]
+    named: dict[str, list[str]] = {}
+    for role, (name, *others) in ordered:
+        if not others:
+            named.setdefault(name, []).append(ROLE_NAMES[role])
+    first = [f"{count_words} databases" for count_words in counted[:1]]
+    return join([*first, *counted[1:], *(f"{join(files)} of {name}" for name, files in named.items())])
+
+
+def _gap_sentence(advice: FleetAdvice) -> str:
+    if advice.gap == 0:
+        return "No other set of these options gains more for the money: optimality gap 0\u00a0%."
+    return (
+        f"Optimality gap {numbers.percent(advice.gap)}: another set may gain that much more, as the search "
+        "ended at its time limit."
+    )
+
+
+def _next_sentence(advice: FleetAdvice) -> str:
+    after = advice.next
+    if after is None:
+        return ""
+    more = money(after.more_per_month, advice.currency)
+    if not after.begun and not after.ended:
+        return f"The next {more} buy nothing."
+    begun = f": {some([in_words(move) for move in after.begun])}" if after.begun else ""
+    ended = f"; no longer {some([in_words(move) for move in after.ended])}" if after.ended else ""
+    return f"The next {more} buy a further {numbers.percent(after.gain_share)}{begun}{ended}."
+
+
+def _limit(advice: FleetAdvice) -> str:
+    if advice.budget_per_month is None:
+        return ""
+    return f" for {money(advice.budget_per_month, advice.currency)} or less"
+
+
+VALIDATED_MOST = 4
+"""Most databases on one device whose joint predictions were measured (docs/evidence/shared-devices.md)."""
+
+
+def sharing_sentence(advice: FleetAdvice) -> str:
+    """``2 shared devices hold the logs of 7 databases …``; empty if sharing was not asked for."""
+    sharing = advice.sharing
+    if sharing is None:
+        return ""
+    if not sharing.devices:
+        return "No log can share a device: Shared devices below has the reasons."
+    count = len(sharing.devices)
+    logs = sum(len(device.databases) for device in sharing.devices)
+    hold = "devices hold" if count > 1 else "device holds"
+    saved = money(sharing.saved_per_month, advice.currency)
+    return (
+        f"{count} shared {hold} the logs of {logs} databases. This saves {saved} over a device for each."
+        f"{_set_words(sharing, advice)}"
+    )
+
+
+def sharing_blocks(advice: FleetAdvice) -> list[doc.Block]:
+    """What shares which device, at what loss, for what money; which logs share none; the risk."""
+    sharing = advice.sharing
+    if sharing is None:
+        return []
+    unit = numbers.per_month(advice.currency)
+    tables = [_devices(sharing, unit), _logs(sharing)] if sharing.devices else []
+    return [
+        *doc.texts(_changes(sharing)),
+        *tables,
+        *([_separate(sharing)] if sharing.separate else []),
+        *doc.texts(_risks(sharing), doc.Tone.WARNING),
+        doc.Text(
+            f"Each database keeps {numbers.percent(sharing.least_kept)} of its rate or more, and surely "
+            "reaches the p99 that it must have. The range of what it keeps is that of the seeds; the error "
+            f"of the model is not in it. Joint replays: {sharing.replays}. Other sections describe the set "
+            "without sharing.",
+            doc.Tone.QUIET,
+        ),
+    ]
+
+
+def _set_words(sharing: FleetSharing, advice: FleetAdvice) -> str:
+    share = sharing.gain_share
+    gained = f" and gains {numbers.percent(share)} of all that could be gained" if share is not None else ""
+    return f" The set with sharing costs {money(sharing.cost_per_month, advice.currency)}{gained}."
+
+
+def _changes(sharing: FleetSharing) -> list[str]:
+    sentences = []
+    if sharing.begun:
+        sentences.append(f"Further moves at the shared price: {_move_words(sharing.begun)}.")
+    if sharing.ended:
+        sentences.append(f"Moves that no longer belong to the set: {_move_words(sharing.ended)}.")
+    return sentences
+
+
+def _move_words(moves: list[DatabaseMove]) -> str:
+    return some([in_words(move) for move in moves])
+
+
+def _devices(sharing: FleetSharing, unit: str) -> doc.Table:
+    devices_table = doc.table(["databases"], [f"{unit}\nshared", "separate", "saved"], names=["device"])
+    for device in sharing.devices:
+        money_cells = [
+            doc.Cell(numbers.amount(value), value=value)
+            for value in (device.cost_per_month, device.separate_cost_per_month, device.saved_per_month)
+        ]
+        devices_table.add(device.name, ", ".join(log.database for log in device.databases), *money_cells)
+    return devices_table
+
+
+def _logs(sharing: FleetSharing) -> doc.Table:
+    logs_table = doc.table(
+        ["roles"],
+        ["rate/s\nalone", "shared", "kept", "p99\nalone", "p99\nshared"],
+        names=["database", "device"],
+    )
+    for device in sharing.devices:
+        for log in device.databases:
+            logs_table.add(
+                log.database,
+                device.name,
+                join(log.roles),
+                doc.estimate(log.rate_alone_per_s, numbers.significant),
+                doc.estimate(log.rate_per_s, numbers.significant),
+                doc.estimate(log.kept, numbers.percent),
+                doc.estimate(log.p99_alone_us, numbers.microseconds),
+                doc.estimate(log.p99_us, numbers.microseconds),
+            )
+    return logs_table
+
+
+def _separate(sharing: FleetSharing) -> doc.Table:
+    separate_table = doc.table(["why the log shares none"], [], names=["database", "device"])
+    for log in sharing.separate:
+        separate_table.add(log.database, log.device, log.reason)
+    return separate_table
+
+
+def _risks(sharing: FleetSharing) -> list[str]:
+    if not sharing.devices:
+        return []
+    most = max(len(device.databases) for device in sharing.devices)
+    sentences = [
+        f"If a shared device fails, all of its databases lose their logs at once, up to {most} here. "
+        "Mirror it, or share less with --share-most.",
+        "The replay adds no latency for a network: all databases of a device run on its host, or reach it "
+        "as fast as a local one.",
+    ]
+    if most > VALIDATED_MOST:
+        sentences.append(
+            f"Joint predictions were measured with {VALIDATED_MOST} databases on a device at most, not "
+            f"with {most}."
+        )
+    return sentences
+
+
+_CURVE_PX = 300
+
+
+def curve_figure(advice: FleetAdvice) -> Figure:
+    """A point for each budget, at the cost of its best set, and a ring for the budget that was asked."""
+    points = [
+        f"{money(one.budget_per_month, advice.currency)}: {numbers.percent(one.gain_share)}"
+        for one in advice.curve
+    ]
+    description = f"Gain against budget. {'; '.join(points)}."
+    return Figure("curve", description, lambda look: _curve(advice, look))
+
+
+def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
+    unit = numbers.per_month(advice.currency)
+    x = alt.X(
+        "cost:Q", scale=alt.Scale(nice=True), axis=axis(f"cost ({unit})", tickCount=4 if look.narrow else 8)
+    )
+    y = alt.Y(
+        "gain:Q", scale=alt.Scale(domain=[0, 100]), axis=axis("% of all that could be gained", tickCount=5)
+    )
+    base = plot([_spent(one, advice) for one in advice.curve]).encode(x=x, y=y)
+    colour = look.colour("place-1")
+    layers = [
+        base.mark_line(strokeWidth=1.5, opacity=0.55, interpolate="step-after", color=colour),
+        base.mark_point(filled=True, size=60, opacity=1, color=colour),
+        base.transform_filter("datum.asked").mark_point(
+            size=260, strokeWidth=2, color=look.colour("place-2")
+        ),
+    ]
+    return finish(layers, look, _CURVE_PX, "Gain against cost", right_px=24)
+
+
+def _spent(one: Curve, advice: FleetAdvice) -> dict[str, object]:
+    return {
+        "cost": one.cost_per_month,
+        "gain": 100 * one.gain_share,
+        "asked": one.budget_per_month == advice.budget_per_month,
+    }
+
+
+_LEAST_SHARE = 0.05
+"""Share of the draws from which a move outside the best set is listed."""
+_MOST_NAMED = 3
+
+
+def fleet_document(advice: FleetAdvice) -> list[doc.Block]:
+    """The answer in sentences, then databases, moves, the curve, what is left out, prices and warnings."""
+    budget = doc.Section("Gain against budget", [curve_table(advice)])
+    return [*answer_texts(advice), *sections(advice), budget, *remark_blocks(advice)]
+
+
+def answer_texts(advice: FleetAdvice) -> list[doc.Block]:
+    """Recordings that are not usable, the main sentence, money, and databases with something to say of."""
+    return [
+        *doc.texts(unusable_sentences(advice)[:1], doc.Tone.HEADLINE),
+        *doc.texts(unusable_sentences(advice)[1:], doc.Tone.WARNING),
+        doc.Text(headline(advice), doc.Tone.HEADLINE),
+        *doc.texts([*money_sentences(advice), sharing_sentence(advice)]),
+        *doc.texts([*database_sentences(advice), left_out_sentence(advice)], doc.Tone.WARNING),
+    ]
+
+
+def sections(advice: FleetAdvice) -> list[doc.Block]:
+    """Databases, shared devices, moves, and what is left out."""
+    made = (
+        ("Databases", "databases", [database_table(advice)]),
+        ("Shared devices", "shared", sharing_blocks(advice)),
+        ("How sure each move is", "moves", move_blocks(advice)),
+        ("Left out", "left-out", left_out_blocks(advice)),
+    )
+    return [doc.Section(title, blocks, id=name) for title, name, blocks in made if blocks]
+
+
+def database_table(advice: FleetAdvice) -> doc.Table:
+    """One row for each database, those that gain most first."""
+    figures = ["times\nfaster", "importance", "p99", numbers.per_month(advice.currency)]
+    databases = doc.table(["moves"], figures, names=["database"])
+    for database in sorted(
+        advice.databases, key=lambda database: -database.importance * database.option.gain
+    ):
+        option = database.option
+        tone = doc.Tone.PLAIN if option.placement else doc.Tone.QUIET
+        databases.add(
+            database.name,
+            doc.Cell(_moves(database), tone),
+            doc.estimate(option.speedup if option.placement else None, numbers.ratio),
+            doc.figure(database.importance, numbers.printed),
+            doc.estimate(option.p99_us, numbers.microseconds),
+            doc.figure(option.cost_per_month, numbers.amount),
+        )
+    return databases
+
+
+def move_blocks(advice: FleetAdvice) -> list[doc.Block]:
+    """How often each move is in the best set, those outside it last; nothing without a move."""
+    if not advice.moves:
+        return []
+    move_table = doc.table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
+    shown = [move for move in advice.moves if move.chosen or move.draws_share >= _LEAST_SHARE]
+    for move in shown:
+        share = doc.Cell(numbers.percent(move.draws_share), value=move.draws_share)
+        advised = "yes" if move.chosen else "no"
+        move_table.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
+    text = (
+        f"Share of {advice.draws} draws of all speed-ups from their intervals (seed {advice.seed}) in which "
+        "the best set has the move."
+    )
+    return [move_table, doc.Text(text, doc.Tone.QUIET)]
+
+
+def curve_table(advice: FleetAdvice) -> doc.Table:
+    """The best set for other budgets; that of the asked budget is marked."""
+    unit = numbers.per_month(advice.currency)
+    curves = doc.table([], [f"budget\n{unit}", f"cost\n{unit}", "gain"])
+    for point in advice.curve:
+        tone = doc.Tone.HEADLINE if point.budget_per_month == advice.budget_per_month else doc.Tone.PLAIN
+        curves.add(
+            doc.Cell(numbers.amount(point.budget_per_month), tone, value=point.budget_per_month),
+            doc.Cell(numbers.amount(point.cost_per_month), tone, value=point.cost_per_month),
+            doc.Cell(numbers.percent(point.gain_share), tone, value=point.gain_share),
+        )
+    return curves
+
+
+def left_out_blocks(advice: FleetAdvice) -> list[doc.Block]:
+    """Each recording that could not be used, with the reason and the fix."""
+    if not advice.left_out:
+        return []
+    left_out_table = doc.table(["reason", "what to do"], [], names=["recording"])
+    for recording in advice.left_out:
+        left_out_table.add(recording.name, recording.problem, recording.fix)
+    return [left_out_table]
+
+
+def remark_blocks(advice: FleetAdvice) -> list[doc.Block]:
+    """Prices, notes and warnings; each names its databases. Warnings of the most databases are in sight."""
+    warnings = sorted(advice.warnings, key=lambda warning: -len(warning.databases))
+    return [
+        *price_texts(advice.prices),
+        *doc.texts([f"Note, {_whose(note, advice)}: {note.text.rstrip('.')}." for note in advice.notes]),
+        *caution_blocks(warning_sentence(warning.text, _whose(warning, advice)) for warning in warnings),
+    ]
+
+
+def _whose(remark: FleetRemark, advice: FleetAdvice) -> str:
+    count = len(remark.databases)
+    if 1 < count == len(advice.databases):
+        return "all databases"
+    return ", ".join(remark.databases) if count <= _MOST_NAMED else f"{count} databases"
+
+
+def _moves(fleet_database: FleetDatabase) -> str:
+    if not fleet_database.option.placement:
+        return "as recorded"
+    along = f"; {moving(fleet_database.option.taken_along)} too" if fleet_database.option.taken_along else ""
+    return f"{moving(fleet_database.option.placement)}{along}"
+
+
+def _tone(chosen: bool) -> doc.Tone:
+    return doc.Tone.PLAIN if chosen else doc.Tone.QUIET
+
+
+_GAIN = (
+    "The gain of a database is the share of the time of a transaction that a placement saves, times its "
+    "importance. The ring is the budget."
+)
+_FOOTER = "Intervals are 95\u00a0% intervals of predictions. Nothing is measured on the new devices."
+
+
+def fleet_page(advice: FleetAdvice) -> doc.Page:
+    """The answer first, then money, databases, moves, what is left out, and the basis."""
+    count = len(advice.databases)
+    folded = doc.Section("The same as a table", [curve_table(advice)], folded=True)
+    return doc.Page(
+        title=f"advice for {numbers.count(count)} database{'s' if count > 1 else ''}",
+        header=answer_texts(advice),
+        body=[
+            doc.Section("Gain against budget", [curve_figure(advice).block(_GAIN), folded], id="budget"),
+            *sections(advice),
+            doc.Section("Prices, notes and warnings", remark_blocks(advice), id="basis"),
+        ],
+        footer=_FOOTER,
+    )
