@@ -15,7 +15,8 @@ import tempfile
 import threading
 from pathlib import Path
 
-from tierwise.capture import Schedule, Session
+from tierwise.capture.record import Session
+from tierwise.capture.schedule import Schedule
 from tierwise.lab.validation.case import Case, cases_of
 from tierwise.lab.validation.placed import Placed, placed, template_of
 from tierwise.lab.validation.spec import load

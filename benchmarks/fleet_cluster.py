@@ -34,7 +34,9 @@ from perturbed import perturbed
 
 from tierwise.advise import Terms
 from tierwise.cluster.dask_executor import executor
-from tierwise.fleet import DatabaseOptions, Executor, OptionsTask, Threads, catalogue, options_of
+from tierwise.fleet.catalogue import catalogue
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
+from tierwise.model.executor import Executor, Threads
 from tierwise.predict import resolve
 from tierwise.predict.model_error import ModelError
 

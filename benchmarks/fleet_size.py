@@ -17,7 +17,9 @@ import time
 from itertools import accumulate
 
 from tierwise.advise import AdviceOptions, Terms
-from tierwise.fleet import DatabaseOptions, FleetOption, Weights, best_moves
+from tierwise.fleet.advice import best_moves
+from tierwise.fleet.catalogue import Weights
+from tierwise.fleet.options import DatabaseOptions, FleetOption
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, resolve
 

@@ -24,8 +24,7 @@ from pathlib import Path
 from tierwise.advise.costs import Costs
 from tierwise.predict import Predictor
 from tierwise.predict.devices import RECORDED
-from tierwise.predict.front_search import front
-from tierwise.predict.ranking import MOST_PLACEMENTS, Ranked, by_load, placements_of, rank
+from tierwise.predict.ranking import MOST_PLACEMENTS, Ranked, by_load, front, placements_of, rank
 
 EXAMPLES = Path(__file__).parents[1] / "examples/recordings"
 DEVICES = (

@@ -27,8 +27,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture import Schedule, Session, Target, of_pid, record_running
-from tierwise.capture.target import load
+from tierwise.capture.record import Session, record_running
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import Target, load, of_pid
 from tierwise.host import cpu, ledger
 from tierwise.lab import engines
 from tierwise.lab.engines.postgres.binaries import embedded

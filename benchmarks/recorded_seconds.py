@@ -22,7 +22,7 @@ import duckdb
 import numpy as np
 
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Scenario, predict
+from tierwise.predict import Predictor, Scenario
 
 QUESTIONS = [
     Scenario(),
@@ -58,9 +58,8 @@ def cut(recording: Path, bursts: int, out: Path) -> None:
 
 def rates(recording: Path) -> list[float | None]:
     """Rates that a recording predicts, in transactions a second."""
-    return [
-        prediction.rate_per_s and prediction.rate_per_s.value for prediction in predict(recording, QUESTIONS)
-    ]
+    answers = Predictor.open(recording).predict(QUESTIONS)
+    return [answer.rate_per_s and answer.rate_per_s.value for answer in answers]
 
 
 def main() -> int:

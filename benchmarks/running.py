@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.capture import Schedule, Session
+from tierwise.capture.record import Session
+from tierwise.capture.schedule import Schedule
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Clients, Limits

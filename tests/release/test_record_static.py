@@ -16,7 +16,9 @@ import pytest
 
 from support.engine_contract import open_directory, places_in
 from support.paths import ROOT
-from tierwise.capture import Schedule, of_pid, record_running
+from tierwise.capture.record import record_running
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import of_pid
 from tierwise.host import ledger, tracing
 from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.lab.engines.postgres.engine import PostgresEngine

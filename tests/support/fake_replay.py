@@ -56,7 +56,6 @@ class FakeReplay:
             "footprints": {"log": GB, "data": 40 * GB, "index": 10 * GB, "temp": GB},
             "devices": [{"profile": "hdd-7k2", "roles": ["log", "data", "index", "temp"]}],
             "observed": {"turns_per_s": 3 * rate, "transactions_per_s": rate},
-            "locks": [],
             "can_change_memory": False,
             "memory_reason": "it was taken in bursts",
             "limits": ["reads through mmap are invisible"],

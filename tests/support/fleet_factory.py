@@ -9,7 +9,10 @@ from pathlib import Path
 from support.paths import RECORDINGS
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.advise.goal import Verdict
-from tierwise.fleet import DatabaseOptions, FleetAdvice, FleetOption, LeftOutRecording, Weights, best_moves
+from tierwise.fleet.advice import best_moves
+from tierwise.fleet.catalogue import LeftOutRecording, Weights
+from tierwise.fleet.options import DatabaseOptions, FleetOption
+from tierwise.fleet.records import FleetAdvice
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_monthly
 from tierwise.predict import Estimate

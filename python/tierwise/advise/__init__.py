@@ -3,17 +3,14 @@
 Not here: simulation; advice asks ``predict``.
 """
 
-from tierwise.advise.advice import Advice, Caution, advise
-from tierwise.advise.costs import Costs, Terms
+from tierwise.advise.advice import Advice, AdviceOptions, Caution, advise
+from tierwise.advise.costs import Costs, Terms, Wear
 from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
 from tierwise.advise.decision import Decision
-from tierwise.advise.endurance import Wear
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
 from tierwise.advise.option import Option
-from tierwise.advise.options import AdviceOptions
 from tierwise.advise.search import LeftOut
-from tierwise.advise.verification import Verification, verify
 
 __all__ = [
     "Advice",
@@ -28,9 +25,7 @@ __all__ = [
     "Move",
     "Option",
     "Terms",
-    "Verification",
     "Wear",
     "advise",
     "advise_day",
-    "verify",
 ]

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
+from tierwise.advise.alternatives import (
+    MachineMove,
+    MemoryMove,
+    SettingMove,
+    instead,
+    machine_moves,
+    machine_notes,
+    machine_of,
+    memory_moves,
+    setting_moves,
+    with_placement,
+)
 from tierwise.advise.costs import Costs, Terms, UsedPrice, billing_notes, recorded_profiles, used_prices
 from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, lost_at_stop
-from tierwise.advise.filling import Filling, filling
 from tierwise.advise.goal import Goal
-from tierwise.advise.growing import Growing, growing
-from tierwise.advise.machine_moves import MachineMove, machine_moves, machine_notes, machine_of
-from tierwise.advise.memory_moves import MemoryMove, memory_moves
-from tierwise.advise.moves import Move, climb, single_moves
-from tierwise.advise.option import Option
+from tierwise.advise.growing import Growing, growing, parse_factor
+from tierwise.advise.moves import Move, Moves
+from tierwise.advise.option import Filling, Option, filling
 from tierwise.advise.search import LeftOut, Search
-from tierwise.advise.setting_moves import SettingMove, instead, setting_moves, with_placement
 from tierwise.advise.space import RoleSpace
-from tierwise.advise.tables import TableAdvice
-from tierwise.device_models.instances import Instance
+from tierwise.advise.tables import TableAdvice, tables_beside
+from tierwise.device_models.instances import Instance, find_instances
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import names_in
 from tierwise.model.placement import Role
+from tierwise.model.units import parse_duration_s, parse_monthly
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.usability import Remark, Usability, usability
@@ -120,59 +132,107 @@ class Advice(Record):
         return next((move for move in self.settings if move.setting == self.decision.setting), None)
 
 
+@dataclass(frozen=True)
+class AdviceOptions:
+    """What an advice is asked for, as the commands that give one share it.
+
+    Attributes:
+        devices: names of the candidate devices; those that ``terms`` say are owned are candidates too, unless
+            the recorded run is on them.
+        budget_per_month: most that a placement may cost more than is paid now, in the currency of the prices.
+        goal: what to reach.
+        terms: of payment; the prices that ship, and nothing owned, by default.
+        fresh: whether new devices are in their factory state.
+        may_lose_s: commits of how many seconds a crash may lose, so that a setting may be recommended; none
+            is by default.
+        instances: the machine of the database, whose limits hold for every placement, then others to compare
+            it with; by default the larger ones of its family that ship.
+        grow: a factor by which data and load may grow, to say what breaks first.
+    """
+
+    devices: Sequence[str]
+    budget_per_month: float | None = None
+    goal: Goal | None = None
+    terms: Terms = field(default_factory=Terms)
+    fresh: bool = False
+    may_lose_s: float | None = None
+    instances: Sequence[Instance] = ()
+    grow: float | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        devices: str,
+        budget: str | None,
+        goal: str | None,
+        terms: Terms,
+        *,
+        fresh: bool,
+        may_lose: str | None = None,
+        instances: Sequence[str] = (),
+        grow: str | None = None,
+    ) -> Self:
+        """Read the options of a command line: ``nvme-dc,gp3``, ``50/month``, ``p99=5ms`` and ``1s``.
+
+        Raises:
+            TierwiseError: naming the option.
+        """
+        return cls(
+            devices=names_in(devices),
+            budget_per_month=None
+            if budget is None
+            else parse_monthly(budget, "--budget", terms.prices.currency),
+            goal=None if goal is None else Goal.parse(goal),
+            terms=terms,
+            fresh=fresh,
+            may_lose_s=None if may_lose is None else parse_duration_s(may_lose, "--may-lose"),
+            instances=find_instances(instances),
+            grow=None if grow is None else parse_factor(grow),
+        )
+
+
 def advise(
-    predictor: Predictor,
-    devices: Sequence[str],
-    budget_per_month: float | None = None,
-    goal: Goal | None = None,
-    terms: Terms | None = None,
-    may_lose_s: float | None = None,
-    *,
-    instances: Sequence[Instance] = (),
-    grow: float | None = None,
+    predictor: Predictor, options: AdviceOptions, *, tables: bool = False, named: bool = False
 ) -> Advice:
     """Advise on placing the recorded files on some devices beside those that they are on.
 
     Args:
         predictor: of the recording.
-        devices: names, as in a scenario; those that ``terms`` say are owned are candidates too, unless the
-            recorded run is on them.
-        budget_per_month: most that a placement may cost more than is paid now, in the currency of the prices.
-        goal: what to reach.
-        terms: of payment; the prices that ship, and nothing owned, if not given.
-        may_lose_s: commits of how many seconds a crash may lose, so that a setting may be recommended; none
-            is if not given.
-        instances: the machine of the database, whose limits hold for every placement, then others to compare
-            it with; by default the larger ones of its family that ship.
-        grow: a factor by which data and load may grow, to say what breaks first.
+        options: what is asked.
+        tables: whether to answer for tables and indexes too, if the recording has their names.
+        named: whether the user has named them: then a recording that cannot answer for them is refused.
 
     Raises:
         TierwiseError: no device, an unknown one, one without a price, or a budget below 0.
     """
+    budget_per_month, goal, terms = options.budget_per_month, options.goal, options.terms
     if budget_per_month is not None and budget_per_month < 0:
         raise TierwiseError(f"--budget: {budget_per_month:g} is below 0", "give an amount a month")
     if goal is not None and goal.what != "tps" and predictor.run.from_waits:
         raise TierwiseError(f"--goal {goal.what}: waits do not tell latencies", "give tps=NUMBER, or record")
-    terms = terms or Terms()
-    names = _candidates(predictor, devices, terms)
+    names = _candidates(predictor, options.devices, terms)
     costs = Costs.of(predictor, terms)
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
-    machine = machine_of(instances, terms.recorded_on)
+    machine = machine_of(options.instances, terms.recorded_on)
     search = Search(predictor, names, costs, budget_per_month, machine)
     ranking, fastest, simpler = search.ranking, search.fastest, search.simpler()
     recorded, (_, placed) = search.staying.prediction, by_load(predictor)
-    moves = single_moves(predictor, names, recorded, costs, budget_per_month, placed)
+    allowed = Moves(predictor, names, costs, budget_per_month, placed)
+    moves = allowed.after(recorded)
     reaching = search.cheapest(goal) if goal else None
     decision = decide(search, predictor.run, goal, reaching)
     tried = setting_moves(predictor, recorded)
-    if setting := instead(tried, decision.option, goal, may_lose_s):
-        decision = decision.model_copy(update={"setting": setting.setting})
+    if setting := instead(tried, decision.option, goal, options.may_lose_s):
+        decision = decision.changed(setting=setting.setting)
     tried = with_placement(predictor, tried, decision.option.placement, recorded)
     memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))
-    ladder = climb(predictor, names, moves, costs, budget_per_month, placed, memory=memory)
-    options = [decision.option, *(option for option in (search.best, fastest, simpler, reaching) if option)]
-    answers = [*(option.prediction for option in options), *(move.prediction for move in ladder)]
+    ladder = allowed.ladder(moves, memory=memory)
+    placed_options = [
+        decision.option,
+        *(option for option in (search.best, fastest, simpler, reaching) if option),
+    ]
+    answers = [*(option.prediction for option in placed_options), *(move.prediction for move in ladder)]
     judged = usability(predictor)
     priced = [*names, *(volume.device for volume in costs.volumes)]
     return Advice(
@@ -191,11 +251,14 @@ def advise(
         moves=moves,
         ladder=ladder,
         settings=tried,
+        tables=tables_beside(predictor, names, terms, named=named) if tables or named else None,
         memory=memory_moves(predictor, terms.prices, recorded),
         memory_price=terms.prices.memory,
-        machines=machine_moves(predictor, instances, recorded, decision.option, costs.currency),
-        instance=instances[0] if instances else None,
-        growing=growing(predictor, grow, names, terms, machine, instances) if grow else None,
+        machines=machine_moves(predictor, options.instances, recorded, decision.option, costs.currency),
+        instance=options.instances[0] if options.instances else None,
+        growing=growing(predictor, options.grow, names, terms, machine, options.instances)
+        if options.grow
+        else None,
         best=search.best,
         fastest=fastest,
         step_to_fastest=decision.option.step_to(fastest) if fastest else None,
@@ -211,7 +274,7 @@ def advise(
         notes=[
             *ranking.notes,
             *billing_notes(names, terms, costs.volumes),
-            *machine_notes(instances, predictor.work.cores),
+            *machine_notes(options.instances, predictor.work.cores),
         ],
         warnings=_merged(
             judged,

@@ -1,4 +1,4 @@
-"""Terms of payment, and the monthly cost of a placement: its new devices, less the rent of emptied volumes.
+"""Terms of payment, wear, and the monthly cost of a placement: new devices, less the rent of emptied volumes.
 
 A drive that its writes wear out within its service life is bought again. The writes are those of the recorded
 load, at the recorded rate, unless others are given.
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Self
 
 from tierwise.advise.durability import ephemeral
-from tierwise.advise.endurance import lifetime_months, written_by_device
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.device_models.prices import (
     YEARS,
@@ -33,7 +32,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.names import names_in
 from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import SECTOR_BYTES
-from tierwise.predict import RECORDED, Predictor, RecordedRun, resolve
+from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.ranking import by_load
 from tierwise.recording import About
 from tierwise.results.measurements import Record
@@ -216,6 +215,71 @@ def _name_of(
             "give these roles one device",
         )
     return min(names, default=None)
+
+
+SECONDS_PER_MONTH = 365.25 * 24 * 3600 / 12
+_TB = 1e12
+
+
+class Wear(Record):
+    """Writes to one device, if the load went on without a pause."""
+
+    device: str
+    written_bytes_per_month: float
+    """At the recorded rate of work: what a load that does not grow with the speed writes."""
+    endurance_tb_written: float | None
+    """The maker's figure; ``None`` if there is none, or if writes do not wear the device out."""
+    months: float | None
+    """Time until that is written; ``None`` if there is no figure or nothing is written."""
+    predicted_bytes_per_month: float
+    """At the predicted rate of work: what a load that fills the new speed writes."""
+    predicted_months: float | None
+    """Time until the maker's figure is written then."""
+
+
+def wear(prediction: Prediction, devices: Sequence[str], recorded: Mapping[Role, float]) -> list[Wear]:
+    """The wear of each device that a prediction places files on, except the recorded ones.
+
+    Args:
+        prediction: with what each role writes.
+        devices: full names, in the order wanted.
+        recorded: bytes a second that the recorded load writes to each role.
+    """
+    placed = {role: load.device for role, load in prediction.io.items()}
+    at_recorded_rate = written_by_device(placed, recorded)
+    predicted = written_by_device(placed, predicted_writes(prediction))
+    return [
+        Wear(
+            device=device,
+            written_bytes_per_month=at_recorded_rate[device] * SECONDS_PER_MONTH,
+            endurance_tb_written=resolve(device).profile.endurance_tb_written,
+            months=lifetime_months(device, at_recorded_rate[device]),
+            predicted_bytes_per_month=predicted[device] * SECONDS_PER_MONTH,
+            predicted_months=lifetime_months(device, predicted[device]),
+        )
+        for device in devices
+        if device != RECORDED and device in placed.values()
+    ]
+
+
+def predicted_writes(prediction: Prediction) -> dict[Role, float]:
+    """Bytes a second that the predicted load writes to each role."""
+    return {role: load.written_bytes_per_s for role, load in prediction.io.items()}
+
+
+def written_by_device(placement: Mapping[Role, str], written: Mapping[Role, float]) -> dict[str, float]:
+    """Bytes a second that are written to each device of a placement."""
+    written_bytes: dict[str, float] = {}
+    for role, device in placement.items():
+        written_bytes[device] = written_bytes.get(device, 0.0) + written.get(role, 0.0)
+    return written_bytes
+
+
+def lifetime_months(device: str, written_bytes_per_s: float) -> float | None:
+    """Months until the maker's endurance is written; ``None`` if there is no figure or nothing is written."""
+    endurance = resolve(device).profile.endurance_tb_written
+    per_month = written_bytes_per_s * SECONDS_PER_MONTH
+    return endurance * _TB / per_month if endurance and per_month > 0 else None
 
 
 _GIB = 1 << 30

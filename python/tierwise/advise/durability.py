@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tierwise.device_models.profiles import Profile
-from tierwise.model.input_files import DATA, read_text
+from tierwise.model.input_files import DATA, read_text, validated
 from tierwise.model.placement import Role
-from tierwise.model.strict_model import validated
 from tierwise.predict import RECORDED, resolve
 from tierwise.results.measurements import Record
 

@@ -11,11 +11,10 @@ from pydantic import ValidationError
 
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_json, read_text
+from tierwise.model.input_files import first_problem, parse_json, read_text
 from tierwise.model.names import resolved
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.model.placement import Role
-from tierwise.model.strict_model import first_problem
 from tierwise.predict import RECORDED, Prediction, RecordedRun, Scenario, resolve
 from tierwise.results.measurements import Record
 

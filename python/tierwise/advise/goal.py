@@ -16,6 +16,7 @@ VERDICTS: tuple[Verdict, ...] = ("missed", "likely missed", "likely reached", "r
 """From no part of the interval at or beyond the goal, over its best end and the best guess, to all of it."""
 _UNITS_US = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 _PATTERN = re.compile(r"(tps|p50|p95|p99)=(\d+(?:\.\d+)?)(us|µs|ms|s)?")
+_FIELDS: dict[What, str] = {"tps": "rate_per_s", "p50": "p50_us", "p95": "p95_us", "p99": "p99_us"}
 _NEAR = 0.9
 _FIX = "write for example tps=2000 or p99=5ms"
 
@@ -44,13 +45,8 @@ class Goal(Record):
 
     def figure(self, prediction: Prediction) -> Estimate | None:
         """The figure of a prediction that the goal is about."""
-        figures = {
-            "tps": prediction.rate_per_s,
-            "p50": prediction.p50_us,
-            "p95": prediction.p95_us,
-            "p99": prediction.p99_us,
-        }
-        return figures[self.what]
+        figure: Estimate | None = getattr(prediction, _FIELDS[self.what])
+        return figure
 
     def near(self, ranked: Ranked) -> bool:
         """Whether a first look, under one seed, came within a tenth of it."""
@@ -60,13 +56,8 @@ class Goal(Record):
 
     def distance(self, ranked: Ranked) -> float:
         """A figure of a first look that is smaller, the better it serves the goal."""
-        figures = {
-            "tps": -ranked.rate_per_s,
-            "p50": ranked.p50_us,
-            "p95": ranked.p95_us,
-            "p99": ranked.p99_us,
-        }
-        return figures[self.what]
+        figure: float = getattr(ranked, _FIELDS[self.what])
+        return -figure if self.what == "tps" else figure
 
     def verdict(self, prediction: Prediction) -> Verdict:
         """Whether a prediction reaches it, by where the goal lies in the interval and from the best guess."""

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from tierwise.advise.costs import Costs, Terms, recorded_profiles
-from tierwise.advise.endurance import lifetime_months, written_by_device
-from tierwise.advise.machine_moves import rent_difference
+from tierwise.advise.alternatives import rent_difference
+from tierwise.advise.costs import Costs, Terms, lifetime_months, recorded_profiles, written_by_device
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role
@@ -26,9 +25,10 @@ from tierwise.predict.answer import is_saturated
 from tierwise.predict.growth import grown
 from tierwise.predict.machine import on_instance
 from tierwise.predict.prediction import Refusal
-from tierwise.predict.ranking import by_load
+from tierwise.predict.ranking import asking, by_load
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.savings import NO_TIME
+from tierwise.predict.scenario import MOST_CLIENTS
 from tierwise.predict.together import units
 from tierwise.results.measurements import Record
 
@@ -243,15 +243,12 @@ class _Search:
     def _scenario(self, case: _Case, factor: float) -> Scenario:
         predictor = self._predictor
         run = predictor.run
-        asked = case.machine.model_copy(
-            update={
-                "placement": {role.value: device for role, device in case.placement.items()},
-                "growth": factor,
-                "clients": math.ceil(run.clients * factor * _SESSIONS),
-                "cores": case.cores,
-                # The error of the reproduced run is the same factor everywhere, as in all predictions.
-                "rate_per_s": run.rate_per_s * factor * (1 + run.error),
-            }
+        asked = asking(case.machine, case.placement).changed(
+            growth=factor,
+            clients=min(math.ceil(run.clients * factor * _SESSIONS), MOST_CLIENTS),
+            cores=case.cores,
+            # The error of the reproduced run is the same factor everywhere, as in all predictions.
+            rate_per_s=run.rate_per_s * factor * (1 + run.error),
         )
         return grown(on_instance(asked, predictor.work), run, predictor.work)
 
@@ -326,7 +323,7 @@ class _Search:
             else:
                 low = middle
         machine = self._machine_for(lambda instance: (instance.vcpus or 0) >= high)
-        return machine.model_copy(update={"cores": high})
+        return machine.changed(cores=high)
 
     def _machine_for(self, suffices: Callable[[Instance], bool]) -> GrowthAnswer:
         """The cheapest other machine that suffices."""
@@ -342,7 +339,7 @@ class _Search:
         return GrowthAnswer()
 
     def _on(self, instance: Instance) -> Scenario:
-        return self._machine.model_copy(update={"instance": instance})
+        return self._machine.changed(instance=instance)
 
     def _other_devices(self, first: GrowthLimit) -> GrowthAnswer:
         """The cheapest placement of the roles of a device with which it keeps up, alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tierwise.advise.costs import Costs
 from tierwise.advise.durability import lost_at_stop
@@ -52,70 +53,56 @@ class Move(Record):
         return dict.fromkeys([self.role, *self.along], self.device)
 
 
-def single_moves(
-    predictor: Predictor,
-    devices: Sequence[str],
-    before: Prediction,
-    costs: Costs,
-    budget_per_month: float | None,
-    placed: Sequence[Unit],
-) -> list[Move]:
-    """Every move of one role to one device from a placement, best gain for the money first.
+@dataclass(frozen=True)
+class Moves:
+    """The moves that are allowed.
 
-    Args:
+    Attributes:
         predictor: of the recording.
         devices: full names of those to move to.
-        before: prediction of the placement to move from.
         costs: of placements.
         budget_per_month: most that a placement may cost a month.
         placed: roles to move, those together that move as one.
     """
-    held = placement_of(before)
-    tried = [
-        (unit, device, {**held, **dict.fromkeys(unit, device)})
-        for unit in placed
-        for device in devices
-        if held.get(unit[0]) != device
-    ]
-    tried = [step for step in tried if costs.allows(step[2], budget_per_month)]
-    answers = predictor.predict([asking(before.scenario, placement) for *_, placement in tried])
-    sizes = costs.needed_bytes
-    moves = [
-        _move((unit, device, sum(sizes.get(role, 0) for role in unit)), before, answer, costs)
-        for (unit, device, _), answer in zip(tried, answers, strict=True)
-    ]
-    return sorted((move for move in moves if move), key=_worth, reverse=True)
 
+    predictor: Predictor
+    devices: Sequence[str]
+    costs: Costs
+    budget_per_month: float | None
+    placed: Sequence[Unit]
 
-def climb(
-    predictor: Predictor,
-    devices: Sequence[str],
-    first: Sequence[Move],
-    costs: Costs,
-    budget_per_month: float | None,
-    placed: Sequence[Unit],
-    *,
-    memory: bool,
-) -> list[Move]:
-    """The ladder: from the recorded placement, the move with most gain for the money, again and again.
+    def after(self, before: Prediction) -> list[Move]:
+        """Every move of one role to one device from a placement, best gain for the money first."""
+        held, sizes = placement_of(before), self.costs.needed_bytes
+        tried = [
+            (unit, device, placement)
+            for unit in self.placed
+            for device in self.devices
+            if held.get(unit[0]) != device
+            and self.costs.allows(placement := {**held, **dict.fromkeys(unit, device)}, self.budget_per_month)
+        ]
+        answers = self.predictor.predict([asking(before.scenario, placement) for *_, placement in tried])
+        moves = [
+            _move((unit, device, sum(sizes.get(role, 0) for role in unit)), before, answer, self.costs)
+            for (unit, device, _), answer in zip(tried, answers, strict=True)
+        ]
+        return sorted((move for move in moves if move), key=_worth, reverse=True)
 
-    Args:
-        predictor: of the recording.
-        devices: full names of those to move to.
-        first: the single moves from the recorded placement.
-        costs: of placements.
-        budget_per_month: most that a placement may cost a month.
-        placed: roles to move, those together that move as one.
-        memory: whether files that must last may be kept in memory.
-    """
-    rungs: list[Move] = []
-    moves = list(first)
-    while chosen := next(
-        (move for move in moves if move.worthwhile and (memory or not lost_at_stop(move.moved))), None
-    ):
-        rungs.append(chosen)
-        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_per_month, placed)
-    return rungs
+    def ladder(self, first: Sequence[Move], *, memory: bool) -> list[Move]:
+        """From the recorded placement, the move with most gain for the money, again and again.
+
+        Args:
+            first: the moves from the recorded placement.
+            memory: whether files that must last may be kept in memory.
+        """
+        rungs: list[Move] = []
+        moves = first
+        while chosen := next(
+            (move for move in moves if move.worthwhile and (memory or not lost_at_stop(move.moved))), None
+        ):
+            rungs.append(chosen)
+            moves = self.after(chosen.prediction)
+        return rungs
 
 
 def _move(what: tuple[Unit, str, int], before: Prediction, after: Prediction, costs: Costs) -> Move | None:

@@ -17,7 +17,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked, asking
-from tierwise.predict.time_shares import CHANCE
+from tierwise.predict.replayed import CHANCE
 from tierwise.results.measurements import Record
 
 _CHANCE = 1.1

@@ -22,7 +22,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.predict import Estimate, Predictor, RecordedRun
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
-from tierwise.predict.time_shares import CHANCE
+from tierwise.predict.replayed import CHANCE
 from tierwise.predict.usability import Remark, usability
 from tierwise.results.measurements import Record
 

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, Verification, advise_day
-from tierwise.advise import verify as verify_forecast
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise, advise_day
 from tierwise.advise.costs import parse_recorded_on
-from tierwise.advise.tables import tables_beside
+from tierwise.advise.verification import Verification
+from tierwise.advise.verification import verify as verify_forecast
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.instances import find_instance
 from tierwise.device_models.prices import YEARS
@@ -124,7 +124,7 @@ class AdviceView(View[Advice]):
     """An advice; its page shows every placement."""
 
     def __init__(self, advice: Advice, surveyed: Callable[[], Subject]) -> None:
-        """Store the advice. ``surveyed`` is called when a page is wanted: it replays every placement."""
+        """Store the advice. ``surveyed`` is called when a page is wanted."""
         super().__init__(advice, advice_document(advice), "advice")
         self._surveyed = surveyed
 
@@ -265,10 +265,7 @@ class RecordedRun:
             instances=[str(instance)] if isinstance(instance, (str, Path)) else instance,
             grow=grow,
         )
-        advice = replace(options, devices=list(devices)).advise(self._predictor)
-        if tables:
-            beside = tables_beside(self._predictor, advice.devices, terms)
-            advice = advice.model_copy(update={"tables": beside})
+        advice = advise(self._predictor, replace(options, devices=list(devices)), tables=tables)
 
         def surveyed() -> Subject:
             if advice.instance:
@@ -279,7 +276,9 @@ class RecordedRun:
 
     @cached_property
     def _predictor(self) -> Predictor:
-        return Predictor.open(self._path, fresh=self._fresh)
+        predictor = Predictor.open(self._path, fresh=self._fresh)
+        predictor.replayer.remember()  # the page of an advice needs the placements that it ranks
+        return predictor
 
 
 def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:

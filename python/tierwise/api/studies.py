@@ -76,7 +76,7 @@ class Results:
         if baseline is not None and baseline not in self.info.placements:
             known = ", ".join(self.info.placements)
             raise TierwiseError(f"no placement {baseline!r}", f"use one of {known}")
-        info = self.info if baseline is None else self.info.model_copy(update={"baseline": baseline})
+        info = self.info if baseline is None else self.info.changed(baseline=baseline)
         rows = [
             {
                 "placement": run.placement,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
-from tierwise.advise import verify as verify_forecast
-from tierwise.advise.tables import advise_tables, tables_beside
+from tierwise.advise import advise as advised
+from tierwise.advise.tables import advise_tables
 from tierwise.cli import options as opt
 from tierwise.cli.output import Format, FormatOption, show, simulations, warn, write_file
 from tierwise.cli.printing import echo
@@ -27,15 +27,14 @@ from tierwise.predict.predictor import SEEDS
 from tierwise.predict.timeline import timeline_of
 from tierwise.predict.usability import usability
 from tierwise.recording import Day, Observation, open_source
-from tierwise.recording.role_requests import role_requests
-from tierwise.report.advice import advice_page, subject
-from tierwise.report.change import Change, change_of, cluster_patch, fio_jobs, playbook, volumes
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day import day_advice_document, day_advice_section
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.tables import tables_document
-from tierwise.report.recording.verification import verification_document
+
+if TYPE_CHECKING:
+    from tierwise.report.change import Change
 
 
 class Emit(StrEnum):
@@ -70,6 +69,8 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
     if not advice.usable:
         reason = next(remark.reason for remark in advice.remarks if remark.blocks)
         raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
+    from tierwise.report.change import change_of  # only an advice with --emit needs it
+
     change = change_of(advice, terms.room)
     if change is None:
         echo("The advice is to leave every file where it is; there is nothing to emit.", err=True)
@@ -82,6 +83,9 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
 
 
 def _text(emit: Emit, change: Change, recording: Path) -> str:
+    from tierwise.recording.role_requests import role_requests
+    from tierwise.report.change import cluster_patch, fio_jobs, playbook, volumes
+
     match emit:
         case Emit.CNPG:
             return cluster_patch(change)
@@ -238,11 +242,7 @@ def advise(
                 predictor.replayer.remember()  # the page needs the placements that the advice ranks
                 opened[path] = predictor
             with simulations(predictor, opt.progress_console(to_stderr=True)):
-                advice = options.advise(predictor)
-                if output is None and names is None:
-                    return advice
-                tables = tables_beside(predictor, advice.devices, terms, named=names is not None)
-                return advice.model_copy(update={"tables": tables})
+                return advised(predictor, options, tables=output is not None, named=names is not None)
 
         day: list[Block] = []
         if Day.is_at(recording):
@@ -263,6 +263,8 @@ def advise(
             if emit is not None:
                 emit_change(emit, advice, terms, recording, emitted)
         if output is not None:
+            from tierwise.report.advice import advice_page, subject
+
             predictor = opened[recording]
             with simulations(predictor, opt.progress_console(to_stderr=True)):
                 surveyed = subject(predictor, advice, terms, recording, fresh, names)
@@ -293,6 +295,9 @@ def verify(
 
     Exit status 1 if a measured figure lies outside its interval.
     """
+    from tierwise.advise.verification import verify as verify_forecast  # no other command needs them
+    from tierwise.report.recording.verification import verification_document
+
     verification = verify_forecast(
         forecast, recording, parse_place(place) if place is not None else None, seeds=seeds
     )

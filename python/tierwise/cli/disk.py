@@ -14,8 +14,7 @@ from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles
 from tierwise.host.disk.config import Transport
-from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
-from tierwise.host.disk.stats import DiskStats
+from tierwise.host.disk.disk import WHOLE, DiskStats, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_size_bytes

@@ -14,7 +14,10 @@ from tierwise.cli.output import Format, FormatOption, counted, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.cluster.dask_executor import executor
 from tierwise.device_models.prices import YEARS
-from tierwise.fleet import Results, ShareLimits, Weights, advise_fleet, catalogue
+from tierwise.fleet.advice import advise_fleet
+from tierwise.fleet.catalogue import Weights, catalogue
+from tierwise.fleet.packing import ShareLimits
+from tierwise.fleet.results import Results
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
 from tierwise.report.fleet import fleet_document, fleet_page

@@ -19,7 +19,7 @@ from rich.text import Text as RichText
 from tierwise.cli import printing
 from tierwise.cli.options import SETTINGS
 from tierwise.model import output_files
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import os_errors
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Predictor
 from tierwise.report.document import Block, Document, Section, Text, Tone
@@ -94,10 +94,8 @@ def write_file(path: Path, content: bytes) -> Path:
     Raises:
         TierwiseError: if it cannot be written.
     """
-    try:
+    with os_errors(path, "name a place that you may write to"):
         output_files.write_file(path, content)
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "name a place that you may write to") from error
     return path
 
 

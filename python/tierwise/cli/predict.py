@@ -101,7 +101,7 @@ def _scenarios(text: str, names: Sequence[str], machine: Scenario) -> dict[str, 
             raise TierwiseError(f"--place: no recording is named {database!r}", one_of(database, names))
         parts[database].append(f"{rest}={part.partition('=')[2]}")
     return {
-        name: machine.model_copy(update={"placement": parse_place(",".join(own)) if own else {}})
+        name: machine.changed(placement=parse_place(",".join(own)) if own else {})
         for name, own in parts.items()
     }
 
@@ -256,7 +256,7 @@ def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Ans
 
 def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: Scenario) -> _Answered:
     """Predictions of these placements, also as a document and in fields."""
-    scenarios = [machine.model_copy(update={"placement": placement}) for placement in placements or [{}]]
+    scenarios = [machine.changed(placement=placement) for placement in placements or [{}]]
     answers = predictor.predict(scenarios)
     document = prediction_document(predictor.run, predictor.as_recorded, answers)
     return answers, document, {"predictions": [answer.model_dump(mode="json") for answer in answers]}

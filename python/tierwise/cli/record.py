@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tierwise import capture as recorder
-from tierwise.capture import BurstCost, DayPlan, DayRecorder, Taken, Target
 from tierwise.capture import sql_session as data_sources
-from tierwise.capture.target import load
+from tierwise.capture.day import DayRecorder
+from tierwise.capture.record import Enough, record_command, record_running
+from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
+from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
 from tierwise.cli import printing
 from tierwise.cli.options import progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn
@@ -174,7 +175,7 @@ def record(
     until_usable: UntilUsable = None,
     duty: Duty = None,
     burst: Burst = None,
-    limit: Limit = recorder.Schedule.limit_bytes // _MB,
+    limit: Limit = Schedule.limit_bytes // _MB,
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
     format: FormatOption = Format.TEXT,
@@ -200,7 +201,7 @@ def record(
         pid = _first_process(pid, engine)
         plan = _day(duration, every, each, duty, burst, limit)
         source = data_sources.find(dsn, dsn_file)
-        find = partial(recorder.of_pid, rules=chosen, roles=roles)
+        find = partial(of_pid, rules=chosen, roles=roles)
         _say_which(find(pid))
         record_day(pid, find, output, plan, source, format)
         return
@@ -210,12 +211,12 @@ def record(
     console = progress_console(to_stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
-            recorder.record_command(command, chosen, output, schedule, status.update, source, roles=roles)
+            record_command(command, chosen, output, schedule, status.update, source, roles=roles)
         else:
-            target = recorder.of_pid(_first_process(pid, engine), chosen, roles)
+            target = of_pid(_first_process(pid, engine), chosen, roles)
             _say_which(target)
-            enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
-            recorder.record_running(target, output, schedule, status.update, source, enough)
+            enough = None if longest_s is None else Enough(_is_usable, longest_s)
+            record_running(target, output, schedule, status.update, source, enough)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
     opened = Recording.open(output)
@@ -226,16 +227,16 @@ def record(
 
 
 def _first_process(pid: int | None, engine: str | None) -> int:
-    return recorder.pid_of_engine(engine) if engine is not None else pid or 0
+    return pid_of_engine(engine) if engine is not None else pid or 0
 
 
 def _schedule(
     duration: str | None, duty: str | None, burst: str | None, limit_mb: int, *, whole: bool
-) -> recorder.Schedule:
+) -> Schedule:
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
-    return recorder.Schedule(
+    return Schedule(
         seconds=_DEFAULT_S if seconds is None and not whole else seconds,
-        duty=recorder.parse_duty(duty or ("1" if whole else recorder.DEFAULT_DUTY)),
+        duty=parse_duty(duty or ("1" if whole else DEFAULT_DUTY)),
         burst_s=_DEFAULT_BURST_S if burst is None else parse_duration_s(burst, "--burst"),
         limit_bytes=limit_mb * _MB,
     )
@@ -243,23 +244,23 @@ def _schedule(
 
 def _day(
     duration: str | None, every: str, each: str | None, duty: str | None, burst: str | None, limit_mb: int
-) -> recorder.DayPlan:
+) -> DayPlan:
     every_s = parse_duration_s(every, "--every")
     each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")
-    share = recorder.parse_duty(duty or recorder.DEFAULT_DUTY)
+    share = parse_duty(duty or DEFAULT_DUTY)
     short_s = max(min(_DEFAULT_BURST_S, each_s * share / 4), _LEAST_BURST_S)
     burst_s = short_s if burst is None else parse_duration_s(burst, "--burst")
-    return recorder.DayPlan(
+    return DayPlan(
         seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
         every_s=every_s,
-        each=recorder.Schedule(each_s, share, burst_s, limit_mb * _MB),
+        each=Schedule(each_s, share, burst_s, limit_mb * _MB),
     )
 
 
-def _say_which(target: recorder.Target) -> None:
+def _say_which(target: Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
     if target.pid is not None and target.rules.is_server:
-        complain(f"recording {recorder.server_at(target.pid, target.rules)['described']}")
+        complain(f"recording {server_at(target.pid, target.rules)['described']}")
 
 
 def _is_usable(recording: Path) -> bool:

@@ -159,7 +159,6 @@ class Dask:
     """
 
     def __init__(self, client: Any) -> None:
-        """Take a connected ``distributed.Client``."""
         self._client = client
 
     def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:

@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 
 from tierwise.host import ledger
-from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.errors import HostError, TierwiseError, os_errors
 from tierwise.model.extras import require
 from tierwise.model.input_files import open_regular
 from tierwise.predict.replayer import Replayer
@@ -54,11 +54,11 @@ def _contents(folder: Path) -> Iterator[tuple[str, str]]:
     for name in FILES:
         if not os.path.lexists(folder / name):
             continue
-        with open_regular(folder / name, _FINGERPRINT_FIX, most_bytes=sys.maxsize, in_folder=True) as file:
-            try:
-                yield name, hashlib.file_digest(file, "sha256").hexdigest()
-            except OSError as error:
-                raise TierwiseError(f"{folder / name}: {error.strerror}", _FINGERPRINT_FIX) from error
+        with (
+            open_regular(folder / name, _FINGERPRINT_FIX, most_bytes=sys.maxsize, in_folder=True) as file,
+            os_errors(folder / name, _FINGERPRINT_FIX),
+        ):
+            yield name, hashlib.file_digest(file, "sha256").hexdigest()
 
 
 PROTOCOLS = ("s3", "gs", "az", "abfs", "abfss", "https")

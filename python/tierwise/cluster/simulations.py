@@ -6,23 +6,24 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tierwise import _core
-from tierwise.cluster.dask_executor import executor
-from tierwise.cluster.remote import OpenRecordings, fingerprint
 from tierwise.device_models.profiles import ProfileTexts, compiled, texts_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor, Lost
 from tierwise.model.names import resolved
 from tierwise.predict.replayer import Core, Distribute, Progress, Replayer
 
+if TYPE_CHECKING:
+    from tierwise.cluster.remote import OpenRecordings
+
 _MOST_REQUESTS = 8
 """Most requests of a task. A request takes 2 ms and more, the scheduler 3 ms (docs/how-to/fleet.md)."""
 _LEAST_TASKS = 64
 """Tasks of one question, unless it has fewer requests, so that many workers share it."""
-_open = OpenRecordings()
-"""Of this process, which is a worker."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,18 @@ def simulated(task: PredictTask) -> str:
         TierwiseError: the worker cannot read the recording, or has another one at this path.
     """
     try:
-        replayer = _open.get(task.uri, task.checksum, task.without)
+        replayer = _open().get(task.uri, task.checksum, task.without)
     except TierwiseError as error:
         raise type(error)(f"a worker of the cluster: {error.message}", error.fix) from error
     return replayer.simulate(task.requests, [compiled(texts) for texts in task.profiles])
+
+
+@cache
+def _open() -> OpenRecordings:
+    """Those of this process, which is a worker."""
+    from tierwise.cluster.remote import OpenRecordings
+
+    return OpenRecordings()
 
 
 class ClusterReplay:
@@ -111,6 +120,8 @@ def distributed(scheduler: str | None, workers: int | None, *, trusted: bool = F
     if scheduler is None and workers is None:
         yield lambda *_: None
         return
+    from tierwise.cluster.dask_executor import executor  # with all that a cluster needs
+
     with executor(scheduler, workers, trusted=trusted) as engine:
         yield _distribute_to(engine)
 
@@ -119,6 +130,8 @@ def _distribute_to(engine: Executor) -> Distribute:
     def distribute(replayer: Replayer, path: Path, without: Sequence[str] = ()) -> None:
         if replayer.work.from_waits:
             return  # an observation has no simulations
+        from tierwise.cluster.remote import fingerprint
+
         uri = str(resolved(path))
         task = PredictTask(uri, fingerprint(uri), tuple(without))
         replayer.distribute(lambda core, progress: ClusterReplay(core, engine, task, progress))

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tierwise.device_models.prices import Date
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_json, parse_toml, read_text
+from tierwise.model.input_files import DATA, first_problem, parse_json, parse_toml, read_text
 from tierwise.model.names import one_of
-from tierwise.model.strict_model import first_problem
+from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "instances.toml"
 AWS_BURST_MINUTES = 30.0
@@ -31,11 +31,7 @@ Rate = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class InstanceBurst(_Part):
+class InstanceBurst(Record):
     """What a machine reaches for a time."""
 
     iops: Rate
@@ -46,7 +42,7 @@ class InstanceBurst(_Part):
     """How long it lasts from full credits, which come in at the baseline."""
 
 
-class InstanceLimits(_Part):
+class InstanceLimits(Record):
     """A machine as one entry of a file describes it."""
 
     family: str = ""
@@ -87,7 +83,7 @@ class Instance(InstanceLimits):
     """Of its rent, a code of ISO 4217."""
 
 
-class InstanceFile(_Part):
+class InstanceFile(Record):
     """The fields of a TOML file of machines, such as ``data/instances.toml``."""
 
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
@@ -187,7 +183,7 @@ def larger(instance: Instance) -> list[Instance]:
 
 def limits_only(instance: Instance) -> Instance:
     """The machine without its processors and memory: a scenario with it keeps the recorded ones."""
-    return instance.model_copy(update={"vcpus": None, "memory_gib": None})
+    return instance.changed(vcpus=None, memory_gib=None)
 
 
 def _is_file(name: str) -> bool:

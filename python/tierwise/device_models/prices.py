@@ -12,12 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from tierwise.device_models.profiles import Profile, full_name, names
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml, read_text
-from tierwise.model.strict_model import first_problem, validated
+from tierwise.model.input_files import DATA, first_problem, parse_toml, read_text, validated
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "prices.toml"
@@ -39,11 +38,7 @@ Date = Annotated[str, BeforeValidator(_iso), Field(pattern=r"^\d{4}(-\d{2}(-\d{2
 """A day, a month or a year: ``2026-03-14``, ``2026-03``, ``2026``."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class Price(_Part):
+class Price(Record):
     """The price of a device: bought as a whole, or rented by the month."""
 
     purchase: Amount | None = None
@@ -107,7 +102,7 @@ class ListedPrice(Price):
         return (today - _first_day(self.date)).days > 365
 
 
-class MemoryPrice(_Part):
+class MemoryPrice(Record):
     """The price of memory, as the difference of two machines."""
 
     per_gib_month: Amount
@@ -120,7 +115,7 @@ class MemoryPrice(_Part):
     """Whether somebody compared it with the source."""
 
 
-class PriceFile(_Part):
+class PriceFile(Record):
     """The fields of a file of prices, such as ``data/prices.toml``."""
 
     currency: str = Field(pattern=r"^[A-Z]{3}$")

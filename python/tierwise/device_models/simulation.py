@@ -13,7 +13,7 @@ from tierwise import _core
 from tierwise.device_models.prices import ListedPrice, Prices, cost_per_month
 from tierwise.device_models.profiles import Profile
 from tierwise.model import executor
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import os_errors
 from tierwise.model.output_files import open_file
 from tierwise.results.measurements import Latency, Record
 
@@ -116,11 +116,8 @@ def simulate_core(core: _core.Profile, job: Job) -> Simulation:
 @contextmanager
 def _times_file(path: Path) -> Iterator[Path]:
     """A path of the file's descriptor, so that nobody else can turn it elsewhere."""
-    try:
-        with open_file(path, "append", 0o666) as file:
-            yield Path(f"/proc/self/fd/{file.fileno()}")
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "name a file that can be written") from error
+    with os_errors(path, "name a file that can be written"), open_file(path, "append", 0o666) as file:
+        yield Path(f"/proc/self/fd/{file.fileno()}")
 
 
 _GB = 1e9

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from tierwise.advise import AdviceOptions, Costs
 from tierwise.advise.costs import used_prices
-from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weights
 from tierwise.fleet.knapsack import Knapsack, require_solver
 from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask
-from tierwise.fleet.packing import JointReplays, ShareLimits
+from tierwise.fleet.packing import JointReplays, ShareLimits, with_sharing
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
 from tierwise.fleet.results import Results, rows_of
 from tierwise.fleet.sensitivity import DRAWS, NEAR, curve, drawn_speedups, gain_share, next_money, sure_moves
-from tierwise.fleet.sharing import with_sharing
-from tierwise.fleet.weights import Weights
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor
 from tierwise.model.extras import np

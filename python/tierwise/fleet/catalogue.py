@@ -1,19 +1,34 @@
-"""The recordings of a fleet: found by path, glob or URI, each with a name and a checksum."""
+"""The databases of a fleet: their recordings, found by path, glob or URI, and what their owner says of them.
+
+The owner's file of weights is TOML, with a table for each database that differs from the rest::
+
+    [databases.shop]
+    importance = 3
+    p99 = "5ms"
+
+    [databases.archive]
+    frozen = true
+"""
 
 from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Self
 
+from pydantic import BaseModel, Field, model_validator
+
+from tierwise.advise import Goal
 from tierwise.cluster import remote
 from tierwise.cluster.remote import fingerprint
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.executor import Threads
-from tierwise.model.names import printable
+from tierwise.model.input_files import STRICT, parse_toml, read_text, validated
+from tierwise.model.names import did_you_mean, printable
+from tierwise.model.units import parse_duration_s
 from tierwise.results.measurements import Record
 
 if TYPE_CHECKING:
@@ -115,3 +130,82 @@ def _everywhere(uri: str) -> str:
 
 def _tail(uri: str) -> str:
     return uri.rpartition("/")[2] or uri
+
+
+_WEIGHTS_FIX = "mend that field; see docs/how-to/fleet.md"
+
+
+class Weight(BaseModel):
+    """What holds for one database."""
+
+    model_config = STRICT
+
+    importance: Annotated[float, Field(gt=0, le=1e6)] = 1.0
+    """Factor of its gain."""
+    p99: str | None = None
+    """99th percentile of the latency that it must have, such as `5ms`."""
+    frozen: bool = False
+    """Whether its files stay where they are."""
+
+    @model_validator(mode="after")
+    def _moves_for_its_goal(self) -> Self:
+        if self.frozen and self.p99 is not None:
+            raise ValueError("a frozen database moves for no p99: give one of frozen and p99")
+        return self
+
+    @property
+    def goal(self) -> Goal | None:
+        """The p99 as a goal."""
+        return None if self.p99 is None else Goal(what="p99", bound=1e6 * parse_duration_s(self.p99, "p99"))
+
+
+class WeightsFile(BaseModel):
+    """The fields of a file of weights."""
+
+    model_config = STRICT
+
+    databases: dict[str, Weight] = {}
+    """Name of a database -> what holds for it; one without a table has importance 1."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of a fleet.
+
+    Attributes:
+        of_databases: name -> weight, of those that differ from the rest.
+        file: where they are from.
+    """
+
+    of_databases: Mapping[str, Weight] = field(default_factory=dict)
+    file: Path | None = None
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Read a file.
+
+        Raises:
+            TierwiseError: naming the file and the field that is not valid.
+        """
+        raw = parse_toml(read_text(file, "give a readable TOML file"), str(file))
+        databases = validated(WeightsFile, raw, str(file), _WEIGHTS_FIX).databases
+        for name, weight in databases.items():
+            if weight.p99 is not None:
+                parse_duration_s(weight.p99, f"{file}: databases.{name}.p99")
+        return cls(databases, file)
+
+    def of(self, name: str) -> Weight:
+        """The weight of a database."""
+        return self.of_databases.get(name, Weight())
+
+    def require_known(self, names: Iterable[str]) -> None:
+        """Check that each database of the file is in the fleet.
+
+        Raises:
+            TierwiseError: naming the first that is not.
+        """
+        known = list(names)
+        for name in self.of_databases:
+            if name not in known:
+                fix = did_you_mean(name, known, "write the name of a recording's folder")
+                raise TierwiseError(f"{self.file}: databases.{name}: no such database in the fleet", fix)

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tierwise.advise import Costs, Goal, Option, Terms
-from tierwise.advise.costs import billing_notes
+from tierwise.advise.costs import billing_notes, written_by_device
 from tierwise.advise.durability import lost_at_stop
-from tierwise.advise.endurance import written_by_device
 from tierwise.advise.goal import Verdict
 from tierwise.advise.search import Search
 from tierwise.cluster.remote import opened, require_same

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from tierwise.fleet.catalogue import LeftOutRecording, with_checksums
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
+from tierwise.model import lock
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor, Lost
 from tierwise.model.extras import require
@@ -65,14 +65,8 @@ class Results:
         require("cluster", "--results", ["pyarrow"])
         with _problems(folder):
             own_folder(folder)
-            lock = open_file(folder / ".lock", "append")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise TierwiseError(
-                    f"--results: another run writes to {folder}", "wait for it, or name another directory"
-                ) from None
+        busy = f"--results: another run writes to {folder}"
+        with lock.held(folder / ".lock", busy=TierwiseError(busy, "wait for it, or name another directory")):
             yield cls(folder)
 
     def known(self, tasks: Sequence[OptionsTask]) -> dict[int, DatabaseOptions]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from tierwise.host import cpu, ledger
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 
 ROOT = Path("/sys/fs/cgroup")
 PARENT = "tierwise"
@@ -345,9 +345,7 @@ def _write_limits(group: Path, size_bytes: int) -> None:
         limits = {_UNIFIED_LIMIT: size_bytes, _UNIFIED_SWAP_LIMIT: 0}
     else:
         limits = {_LIMIT: size_bytes, _LIMIT_WITH_SWAP: size_bytes}
-    try:
+    with os_errors(f"memory: {group}", "see tierwise doctor"):
         for name, limit_bytes in limits.items():
             if (group / name).exists() or name in (_LIMIT, _UNIFIED_LIMIT):
                 (group / name).write_text(str(limit_bytes))
-    except OSError as error:
-        raise TierwiseError(f"memory: {group}: {error.strerror}", "see tierwise doctor") from error

@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from tierwise.host import lock
 from tierwise.host.users import ServerUser
+from tierwise.model import lock
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder, own_folder
 
@@ -206,7 +206,7 @@ def locked() -> Iterator[None]:
     """Hold the ledger's lock, so that only one process undoes at a time.
 
     Raises:
-        TierwiseError: naming the process that holds it, after :data:`tierwise.host.lock.WAITS_S`.
+        TierwiseError: naming the process that holds it, after :data:`tierwise.model.lock.WAITS_S`.
     """
     with lock.held(run_dir() / "lock"):
         yield

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tierwise.host.mounts import device_in_use_by
-from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.errors import HostError, TierwiseError, os_errors
 
-MAJOR = 7
 _CONTROL = Path("/dev/loop-control")
 # From linux/loop.h. A struct loop_config: file, block size, and a struct loop_info64 with only its flags.
 _LOOP_CLR_FD = 0x4C01
@@ -93,12 +92,8 @@ def configure(device: Path, rotational: bool) -> None:
         "rq_affinity": "1",
     }
     for name, value in settings.items():
-        try:
+        with os_errors(f"{device}: queue/{name} = {value}", "use Linux 5.10 or later"):
             _attribute(device, f"queue/{name}").write_text(value)
-        except OSError as error:
-            raise TierwiseError(
-                f"{device}: queue/{name} = {value}: {error.strerror}", "use Linux 5.10 or later"
-            ) from error
 
 
 def attached_below(directory: Path) -> dict[Path, Path]:

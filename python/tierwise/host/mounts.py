@@ -11,11 +11,8 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tierwise.model.errors import HostError, TierwiseError
-
-FileSystem = Literal["ext4", "xfs"]
 
 _MAKE_OPTIONS: dict[str, list[str]] = {
     # Initialise everything now: lazy initialisation would run in the measured phase.
@@ -40,6 +37,7 @@ _MS_PRIVATE = 1 << 18
 _CLONE_NEWNS = 0x00020000
 _MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
+_PATIENCE_S = 2
 
 
 @dataclass(frozen=True)
@@ -174,15 +172,15 @@ def _mount(source: Path | str, point: Path, file_system: str, options: str) -> i
     return ctypes.get_errno() if libc.mount(os.fsencode(source), os.fsencode(point), *arguments) else 0
 
 
-def unmount(point: Path, patience_s: float = 2, *, lazily: bool = False) -> None:
-    """Unmount the last mount at ``point``; wait up to ``patience_s`` for its users to end.
+def unmount(point: Path, *, lazily: bool = False) -> None:
+    """Unmount the last mount at ``point``; wait up to :data:`_PATIENCE_S` for its users to end.
 
     With ``lazily``, detach it from the tree at once: it is unmounted when its last user ends.
 
     Raises:
-        TierwiseError: if it is still in use after ``patience_s``, naming the users.
+        TierwiseError: if it is still in use after that, naming the users.
     """
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + _PATIENCE_S
     while error := _umount2(point, _UMOUNT_NOFOLLOW | (_MNT_DETACH if lazily else 0)):
         if error == errno.EBUSY and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -263,7 +263,7 @@ def _checked(cold: ColdStart, directories: Directories) -> ColdStart:
     files.sort(key=lambda file: file.resident_bytes, reverse=True)
     warm = [file for file in files if file.resident_bytes > WARM_BYTES]
     total_bytes = sum(file.resident_bytes for file in files)
-    return cold.model_copy(update={"resident_bytes": total_bytes, "warm": warm[:_MOST_WARM_FILES]})
+    return cold.changed(resident_bytes=total_bytes, warm=warm[:_MOST_WARM_FILES])
 
 
 def _resident(directory: Path) -> Iterator[tuple[str, int]]:

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from tierwise.host import cgroups, ledger
-from tierwise.host.home import open_log
 from tierwise.host.users import ServerUser, existing_account
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_files import open_file
 
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable with the token of a ledger entry."""
@@ -297,3 +297,21 @@ def remove(segments: Iterable[int]) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     for segment in segments:
         libc.shmctl(segment, _IPC_RMID, None)
+
+
+_MOST_LOG_BYTES = 8 << 20
+"""Read of a log; the rest stays on disk."""
+
+
+def read_end(path: Path, start_bytes: int = 0) -> str:
+    """A log from byte ``start_bytes`` on, or its last 8 MiB if there is more; empty if there is none."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(start_bytes, file.seek(0, os.SEEK_END) - _MOST_LOG_BYTES))
+        return file.read(_MOST_LOG_BYTES).decode("utf-8", "replace")
+
+
+def open_log(path: Path) -> IO[bytes]:
+    """Open a log to append to; create it if missing, and never follow a link."""
+    return open_file(path, "append")

@@ -18,11 +18,59 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tierwise.host import processes
-from tierwise.host.home import Home
+from tierwise.host import ledger, processes
 from tierwise.host.interpreter import Command
-from tierwise.host.users import server_user
-from tierwise.model.errors import TierwiseError
+from tierwise.host.users import ServerUser, ids, server_user
+from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.output_files import new_folder
+
+
+class Home:
+    """A directory of the caller's, entered in the ledger, that no third user may enter.
+
+    It contains ``own``, a directory of the program's user, and the log. The user may pass through the outer
+    directory but may not write in it, so he cannot replace the log by a link.
+    """
+
+    def __init__(self, prefix: str, user: ServerUser | None) -> None:
+        """Make the directory.
+
+        Args:
+            prefix: begins its name.
+            user: the program's account; ``None`` for the caller.
+        """
+        self._made = ledger.passage(prefix, user)
+        self.user = user
+        new_folder(self.own, owner=ids(user))
+
+    @property
+    def own(self) -> Path:
+        """Directory that the program may write to."""
+        return self._made.path / "own"
+
+    @property
+    def outer(self) -> Path:
+        """Directory that only the caller may write to; the program may pass through it."""
+        return self._made.path
+
+    @property
+    def log(self) -> Path:
+        """File with the program's output."""
+        return self._made.path / "log"
+
+    @property
+    def log_bytes(self) -> int:
+        """Size of the log."""
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def read_log(self, start_bytes: int = 0) -> str:
+        """The log from byte ``start_bytes`` on, at most its last 8 MiB; empty if there is none."""
+        return processes.read_end(self.log, start_bytes)
+
+    def remove(self) -> None:
+        """Delete the directory with all its files."""
+        self._made.remove()
+
 
 DIRECTORY = Path("/")
 """Working directory: a program that looks for code in it finds none, and only root may add some."""
@@ -200,10 +248,8 @@ def _too_slow(name: str) -> TierwiseError:
 
 
 def _copy_file(source: Path, destination: Path) -> None:
-    try:
+    with os_errors(source, "name a program"):
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise TierwiseError(f"{source}: {error.strerror}", "name a program") from error
     with os.fdopen(descriptor, "rb") as read, destination.open("xb") as written:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class TierwiseError(Exception):
@@ -59,3 +60,20 @@ class StatementError(Exception):
         self.message = message
         self.retry = retry
         self.capped = capped
+
+
+@contextmanager
+def os_errors(what: object, fix: str) -> Iterator[None]:
+    """Turn what the system refuses into an error.
+
+    Args:
+        what: the file, option or device, for the message.
+        fix: what to do about it.
+
+    Raises:
+        TierwiseError: with the system's reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise TierwiseError(f"{what}: {error.strerror}", fix) from error

@@ -13,10 +13,22 @@ import tomllib
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from tierwise.model.errors import TierwiseError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tierwise.model.errors import TierwiseError, os_errors
+
+STRICT = ConfigDict(
+    allow_inf_nan=False, extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+)
+"""Fields of exactly the declared types, none unknown, none changed afterwards."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""Letters, digits and ``_``, not a digit first."""
+
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+_LONGEST_FIELD = 80
 _MOST_BYTES = 16 << 20
 _MOST_TOML = 1 << 20
 _MOST_FIGURE = 1e30
@@ -24,6 +36,37 @@ _MOST_DIGITS = 20
 """Of a whole number: all of 64 bits and a sign."""
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """A key of more than 64 parts."""
+
+
+def validated(
+    model: type[_ModelT], content: object, where: str, fix: str, *, strict: bool | None = None
+) -> _ModelT:
+    """Data that others wrote, as a model. A text is JSON.
+
+    Args:
+        model: what it must be.
+        content: of a file, a request or an option.
+        where: file, line or option, for the message; may be empty.
+        fix: of the error.
+        strict: overrides the model's own strictness.
+
+    Raises:
+        TierwiseError: naming the place, the first field that is not valid, and what is wrong with it.
+    """
+    try:
+        if isinstance(content, str | bytes):
+            return model.model_validate_json(content, strict=strict)
+        return model.model_validate(content, strict=strict)
+    except ValidationError as error:
+        raise TierwiseError(f"{where}: {first_problem(error)}".removeprefix(": "), fix) from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing wrong with given data: the field's place, if it has one, and what is wrong with it."""
+    first = error.errors()[0]
+    field = ".".join(str(part)[:_LONGEST_FIELD] for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message
 
 
 def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False) -> str:
@@ -46,11 +89,11 @@ def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder:
 
 def read_bytes(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False) -> bytes:
     """The bytes of a file, as :func:`read_text`."""
-    with open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file:
-        try:
-            return file.read(most_bytes)
-        except OSError as error:
-            raise TierwiseError(f"{path}: {error.strerror}", fix) from error
+    with (
+        open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file,
+        os_errors(path, fix),
+    ):
+        return file.read(most_bytes)
 
 
 def read_lines(path: Path, fix: str, *, most_bytes: int, in_folder: bool = False) -> Iterator[bytes]:
@@ -61,10 +104,8 @@ def read_lines(path: Path, fix: str, *, most_bytes: int, in_folder: bool = False
     """
     with open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file:
         while True:
-            try:
+            with os_errors(path, fix):
                 line = file.readline(_MOST_BYTES)
-            except OSError as error:
-                raise TierwiseError(f"{path}: {error.strerror}", fix) from error
             if len(line) == _MOST_BYTES:
                 raise TierwiseError(f"{path}: a line has more than {_MOST_BYTES} bytes", fix)
             if not line.endswith(b"\n"):

@@ -68,6 +68,7 @@ SYNONYMS: dict[str, str] = {
 
 EVERYTHING = "all"
 """Stands for every role that the placement does not name."""
+_PLACED = (EVERYTHING, *(role.value for role in ROLES_OF_FILES))
 
 
 class DeviceSpec(BaseModel):
@@ -160,9 +161,8 @@ def require_role(role: str, option: str = "--place") -> None:
     Raises:
         TierwiseError: naming the known roles.
     """
-    known = [EVERYTHING, *(role.value for role in ROLES_OF_FILES)]
-    if role not in known:
-        raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, known, SYNONYMS))
+    if role not in _PLACED:
+        raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, _PLACED, SYNONYMS))
 
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from tierwise.predict.devices import RECORDED, NamedDevice, resolve
 from tierwise.predict.joint import JointPrediction, predict_together
 from tierwise.predict.model_error import CalibratedError, ModelError
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, Refusal, RoleLoad
-from tierwise.predict.predictor import Predictor, predict
+from tierwise.predict.predictor import Predictor
 from tierwise.predict.ranking import Ranking, rank
 from tierwise.predict.scenario import Scenario
 
@@ -26,7 +26,6 @@ __all__ = [
     "Refusal",
     "RoleLoad",
     "Scenario",
-    "predict",
     "predict_together",
     "rank",
     "resolve",

@@ -15,9 +15,8 @@ from tierwise.model.units import significant
 from tierwise.predict import bounds, estimates, mean_value, state
 from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
-from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
+from tierwise.predict.replayed import CHANCE, Outcome, Reproduced, WorkSummary, computing
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import CHANCE, computing
 from tierwise.predict.together import parted, together
 from tierwise.predict.uncertainty import Uncertainty
 

@@ -30,9 +30,8 @@ from collections.abc import Sequence
 from tierwise.model.placement import Role
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.prediction import Bound
-from tierwise.predict.replayed import Wait, WorkSummary
+from tierwise.predict.replayed import DEVICES, Wait, WorkSummary
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import DEVICES
 
 _UNRECORDED = 0.8
 """Share of the recorded processor time that is there without recording."""

@@ -1,7 +1,7 @@
 """The coarse model: answers from an observation, in place of the replay of a recording.
 
 Rates are those of :mod:`tierwise.predict.mean_value`. The time of a request on a new device is that of its
-model (:mod:`tierwise.predict.device_times`): a flush of the log is one write and one flush, a read of a page
+model (:mod:`tierwise.predict.coarse_waits`): a flush of the log is one write and one flush, a read of a page
 one random read, both behind the requests of the other clients. What waits leave open is answered three times:
 as is likely, at worst and at best. The interval of an answer contains all three.
 """
@@ -30,7 +30,7 @@ _ELAPSED_S = 1000.0
 _ROUNDS = 40
 _NEAR = 1e-4
 """Relative change of the rate at which a solution has settled."""
-_NO_LATENCY = SimulatedLatency(p50_us=0.0, p95_us=0.0, p99_us=0.0, mean_us=0.0)
+_NO_LATENCY = SimulatedLatency(p50_us=0.0, p95_us=0.0, p99_us=0.0)
 _CASES: tuple[Case, ...] = ("likely", "worst", "best")
 
 

@@ -1,20 +1,83 @@
-"""Waits of a transaction after a move, from its observed waits and the models of the devices."""
+"""Waits of a transaction after a move, from its observed waits and requests simulated on the devices."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, Simulation, simulate_core
 from tierwise.model.placement import Role
-from tierwise.predict import device_times
-from tierwise.predict.device_times import Access
 from tierwise.predict.devices import resolve
 from tierwise.predict.observed_work import LogDemand, moved_parts
 from tierwise.predict.replayed import SimulatedRoleIo, Wait, WorkSummary
 from tierwise.recording.observation import Observation
+
+Access = Literal["randread", "randwrite", "seqread", "seqwrite"]
+
+_REQUESTS = 1000
+"""Simulated requests behind a time: its mean is then within 3 % of the model's own."""
+_KIB = 1024
+_MOST_FLUSHED = 1 << 20
+_KINDS = ("hdd", "ssd", "volume")
+"""Kinds of a device that a database may lie on; arrays have the reads of their members."""
+
+
+def flush_us(core: _core.Profile, appended_bytes: float, *, worn: bool) -> float:
+    """Mean time of one append to the log and the flush after it, one at a time, in µs.
+
+    Args:
+        core: profile of the device.
+        appended_bytes: log of one flush; rounded up to a power of two of KiB.
+        worn: whether the device is in the state of long use.
+    """
+    size = min(_power_of_two(max(appended_bytes, _KIB)), _MOST_FLUSHED)
+    result = _simulated(core, f"log-append-{size // _KIB}k", worn)
+    writes = result.ops["write"].count
+    return result.virtual_s * 1e6 / writes
+
+
+def request_us(core: _core.Profile, access: Access, size_bytes: int, depth: float, *, worn: bool) -> float:
+    """Mean time of a request with ``depth`` outstanding, its queue on the device included, in µs.
+
+    Between powers of two of ``depth`` it is interpolated.
+    """
+    worn = worn and access.endswith("write")  # reads take as long, and wearing a model in takes a second
+    below = 1 << int(math.log2(max(depth, 1.0)))
+    pattern = f"{access}-{size_bytes // _KIB}k-qd"
+    low_us = _simulated(core, f"{pattern}{below}", worn).mean_us
+    if depth <= below:
+        return low_us
+    high_us = _simulated(core, f"{pattern}{2 * below}", worn).mean_us
+    return low_us + (high_us - low_us) * (depth / below - 1)
+
+
+@lru_cache
+def extremes_us(access: Access, size_bytes: int) -> tuple[float, float]:
+    """The shortest and the longest time of a request over the shipped devices, new and without a queue."""
+    devices = [profiles.load(name) for name in profiles.names()]
+    times = [
+        request_us(device.core, access, size_bytes, 1, worn=False)
+        for device in devices
+        if device.kind in _KINDS
+    ]
+    return min(times), max(times)
+
+
+@lru_cache(maxsize=1024)
+def _simulated(core: _core.Profile, pattern: str, worn: bool) -> Simulation:
+    return simulate_core(
+        core, Job(preset=pattern, count=_REQUESTS, precondition="random" if worn else "fresh")
+    )
+
+
+def _power_of_two(number: float) -> int:
+    return 1 << math.ceil(math.log2(number))
+
 
 Case = Literal["likely", "worst", "best"]
 
@@ -61,7 +124,7 @@ class Placed:
         if core is None:
             ends = self.case == "best" and Role.LOG in freed(self.work, self.placed)
             return 0.0 if ends else self.log.flush_us
-        alone_us = device_times.flush_us(core, self.log.flush_bytes, worn=self.worn)
+        alone_us = flush_us(core, self.log.flush_bytes, worn=self.worn)
         if self.case != "worst":
             return alone_us
         return alone_us + self._disturbance_us(core, rate_per_s)
@@ -118,7 +181,7 @@ class Placed:
         before_us = self._before_us(wait)
         depth = 1.0
         for _ in range(_ROUNDS):
-            each_us = device_times.request_us(core, access, size_bytes, depth, worn=self.worn)
+            each_us = request_us(core, access, size_bytes, depth, worn=self.worn)
             now_us = wait.time_us * each_us / before_us
             depth = min(max(rate_per_s * now_us / 1e6, 1.0), clients)
         return now_us
@@ -139,7 +202,7 @@ class Placed:
     def _disturbance_us(self, core: _core.Profile, rate_per_s: float) -> float:
         """Mean rest of another role's request that a flush finds on its device."""
         others = [role for role, other in self.placed.items() if other is core and role in _PAGES]
-        each_us = device_times.request_us(core, "randwrite", self.seen.page_bytes, 1, worn=self.worn)
+        each_us = request_us(core, "randwrite", self.seen.page_bytes, 1, worn=self.worn)
         requests = sum(
             self.seen.counts.get(name, 0) * page_share(self.seen, role)
             for role in others
@@ -189,9 +252,9 @@ def before_us(seen: Observation, work: WorkSummary, wait: Wait) -> tuple[float, 
     if name is not None:
         depth = max(rate * wait.time_us / 1e6, 1.0)
         core = resolve(name).profile.core  # one object for each device: times are cached by it
-        each_us = max(device_times.request_us(core, access, size_bytes, depth, worn=True), 1e-3)
+        each_us = max(request_us(core, access, size_bytes, depth, worn=True), 1e-3)
         return each_us, each_us
-    low_us, high_us = device_times.extremes_us(access, size_bytes)
+    low_us, high_us = extremes_us(access, size_bytes)
     calls = seen.counts.get("page_reads", 0) if wait.category == "read" and wait.role in _PAGES else 0
     if calls and wait.role is not None:
         own = calls * page_share(seen, wait.role) / max(seen.transactions or 1, 1)

@@ -38,7 +38,7 @@ def grown(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> Scenario:
         cache_bytes = max(cache.likely_bytes + memory_bytes - work.memory_bytes, 0)
         less_bytes = round(cache_bytes * (1 - 1 / scenario.growth))
         changes["memory_bytes"] = max(memory_bytes - less_bytes, cache.engine_bytes + _LEAST_CACHE)
-    return scenario.model_copy(update={**changes, "set_by_growth": sorted(changes)})
+    return scenario.changed(**changes, set_by_growth=sorted(changes))
 
 
 def assumed(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> str | None:

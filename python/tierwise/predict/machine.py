@@ -35,7 +35,7 @@ def on_instance(scenario: Scenario, work: WorkSummary) -> Scenario:
         changes["cores"] = instance.vcpus
     if scenario.memory_bytes is None and _other_memory(instance, work) and work.can_change_memory:
         changes["memory_bytes"] = round((instance.memory_gib or 0) * _GIB)
-    return scenario.model_copy(update={**changes, "set_by_instance": sorted(changes)})
+    return scenario.changed(**changes, set_by_instance=sorted(changes))
 
 
 def limits(scenario: Scenario, work: WorkSummary, about: About | None) -> dict[str, Any] | None:

@@ -16,9 +16,8 @@ import math
 
 from tierwise.model.placement import Role
 from tierwise.model.units import significant
-from tierwise.predict.replayed import Outcome, WorkSummary
+from tierwise.predict.replayed import Outcome, WorkSummary, time_share
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import time_share
 
 _OTHER_WAITS = ("read", "write", "lock", "sleep", "other")
 _SATURATED = 1e-6

@@ -8,8 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tierwise.model.input_files import DATA, parse_toml, read_text
-from tierwise.model.strict_model import validated
+from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "model_error.toml"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import mean_value
-from tierwise.predict.replayed import Demands, Observed, RecordedDevice, Wait, WorkSummary
-from tierwise.predict.time_shares import DEVICES
+from tierwise.predict.replayed import DEVICES, Demands, Observed, RecordedDevice, Wait, WorkSummary
 from tierwise.recording.observation import PARTS, Observation
 
 FROM_WAITS = (
@@ -93,7 +92,6 @@ def work_of(seen: Observation) -> WorkSummary:
             server_cpu_us=cpu_us,
             waits=waits,
         ),
-        locks=[],
         can_change_memory=False,
         memory_reason="waits do not tell which reads more memory would answer",
         limits=[FROM_WAITS],

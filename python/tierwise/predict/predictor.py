@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import counting, growth, machine, memory, settings, uncertainty
+from tierwise.predict import counting, growth, machine, settings, uncertainty
 from tierwise.predict.answer import Answers
-from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
@@ -23,26 +22,6 @@ from tierwise.recording.relations import Relations
 
 SEEDS = 5
 """Runs of the simulator behind an interval."""
-
-
-def predict(
-    path: Path, scenarios: Sequence[Scenario], *, seeds: int = SEEDS, model_error: ModelError | None = None
-) -> list[Prediction]:
-    """Answer scenarios from a recording.
-
-    Args:
-        path: folder of the recording.
-        scenarios: what to change.
-        seeds: runs of the simulator for each scenario.
-        model_error: the calibrated error; if not given, the one measured here or else the shipped one.
-
-    Returns:
-        One answer for each scenario, in order; a refused one has its reason and no figures.
-
-    Raises:
-        TierwiseError: no recording, a damaged or newer one, or one without work in it.
-    """
-    return Predictor.open(path, seeds=seeds, model_error=model_error).predict(scenarios)
 
 
 class Predictor:
@@ -137,6 +116,8 @@ class Predictor:
         """
         source = open_source(path)
         if isinstance(source, Observation):
+            from tierwise.predict.coarse import Coarse
+
             error = ModelError()  # what was calibrated is the error of replays
             replayer = Replayer(Coarse(source), fresh=fresh)
             return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=error, unit=unit)
@@ -271,10 +252,10 @@ class Predictor:
             span_s: counted virtual time.
             enough: counted transactions after which a simulation may stop before ``span_s``.
         """
-        bounds = memory.bounds(scenario, self.work)
+        open_reads = uncertainty.memory_assumptions(scenario, self.work)
         return [
             *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
-            *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in bounds),
+            *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in open_reads),
             *(
                 SimulationRequest(scenario, seeds[0], span_s, enough=enough, end=end)
                 for end in (ENDS if uncertainty.ranged(scenario, self.work) else ())
@@ -298,12 +279,14 @@ class Predictor:
         outcomes = [answer for answer in answers if isinstance(answer, Outcome)]
         pairs = list(zip(asked, outcomes, strict=True))
         likely = [outcome for ask, outcome in pairs if ask.is_likely]
-        bounds = [self.answers.rate_of(outcome) for ask, outcome in pairs if ask.misses != memory.LIKELY]
+        extremes = [
+            self.answers.rate_of(outcome) for ask, outcome in pairs if ask.misses != uncertainty.LIKELY
+        ]
         ends = [outcome for ask, outcome in pairs if ask.end]
         unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
         unsure.warnings += settings.warnings(scenario.settings, self.about)
         unsure.warnings += machine.warnings(scenario, self.work, self.about)
-        memory.widen(scenario, self.work, bounds, self.answers.rate_of(likely[0]), unsure)
+        uncertainty.widen_for_memory(scenario, self.work, extremes, self.answers.rate_of(likely[0]), unsure)
         return self.answers.prediction(scenario, likely, unsure, ends)
 
     def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:

@@ -2,20 +2,19 @@
 
 All of them are replayed under one seed and for few transactions, the best few again under every seed. Roles
 with almost no I/O stay where they are, and roles that the engine keeps together move as one. If there are
-still too many placements, a search chooses those that are replayed (:mod:`tierwise.predict.front_search`).
-Notes say both.
+still too many placements, a search chooses those that are replayed (:func:`search`). Notes say both.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import significant
-from tierwise.predict import front_search
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.machine import on_instance
 from tierwise.predict.prediction import Prediction, Refusal
@@ -24,8 +23,98 @@ from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.together import Unit, units
-from tierwise.predict.uncertainty import refusal
+from tierwise.predict.uncertainty import refusal, uncertainty_of
 from tierwise.results.measurements import Record
+
+_AT_ONCE = 4
+"""Placements of a front whose neighbours are simulated in one step, evenly spread over the front."""
+
+Placement = dict[Role, str]
+
+
+class Look(Protocol):
+    """A simulated placement."""
+
+    @property
+    def placement(self) -> Placement:
+        """Device of each role."""
+
+    @property
+    def rate_per_s(self) -> float:
+        """Its rate."""
+
+
+L = TypeVar("L", bound=Look)
+
+
+def search(
+    simulate: Callable[[list[Placement]], list[L]],
+    placed: Sequence[Sequence[Role]],
+    devices: Sequence[str],
+    keep: Callable[[Placement], bool],
+    cost: Callable[[L], float],
+    most: int,
+) -> list[L]:
+    """Simulate the placements that are likely on the front: a local search.
+
+    The front is the fastest placement for each amount of money. As in Pareto local search (Paquete,
+    Chiarandini and Stützle, 2004, in *Metaheuristics for Multiobjective Optimisation*), the neighbours of
+    placements on the front are simulated: those that move one role, or the roles that move as one. Once all
+    neighbours are known, the search goes on with the front of the other placements, until the limit of
+    simulations is reached. Nothing is random. Nothing guarantees that the front found is the true one.
+
+    Args:
+        simulate: gives the looks of placements; it leaves out those without an answer.
+        placed: roles to place, those together that move as one.
+        devices: for each role.
+        keep: which placements to consider.
+        cost: of a placement.
+        most: placements to simulate at most.
+
+    Returns:
+        All looks.
+    """
+    same = [{role: device for unit in placed for role in unit} for device in devices]
+    fresh = [*same, *_neighbours(same[0], placed, devices)]
+    asked: set[tuple[str, ...]] = set()
+    simulated: list[L] = []
+    waiting: list[tuple[float, L]] = []
+    while len(asked) < most:
+        new = {tuple(placement.values()): placement for placement in fresh}
+        kept = [(key, placement) for key, placement in new.items() if key not in asked and keep(placement)][
+            : most - len(asked)
+        ]
+        asked.update(key for key, _ in kept)
+        looks = simulate([placement for _, placement in kept]) if kept else []
+        simulated += looks
+        waiting += [(cost(look), look) for look in looks]
+        best = front(waiting)
+        if not best:
+            break
+        chosen = best[:: len(best) // -_AT_ONCE]
+        waiting = [pair for pair in waiting if all(pair is not other for other in chosen)]
+        fresh = [near for _, look in chosen for near in _neighbours(look.placement, placed, devices)]
+    return simulated
+
+
+def front(priced: Sequence[tuple[float, L]]) -> list[tuple[float, L]]:
+    """Placements that are faster than every one that costs no more, the cheapest first."""
+    steps: list[tuple[float, L]] = []
+    for pair in sorted(priced, key=lambda each: (each[0], -each[1].rate_per_s)):
+        if not steps or pair[1].rate_per_s > steps[-1][1].rate_per_s:
+            steps.append(pair)
+    return steps
+
+
+def _neighbours(
+    placement: Placement, placed: Sequence[Sequence[Role]], devices: Sequence[str]
+) -> Iterator[Placement]:
+    """The placements that differ in one role, or in the roles that move as one."""
+    for unit in placed:
+        for device in devices:
+            if device != placement[unit[0]]:
+                yield {**placement, **dict.fromkeys(unit, device)}
+
 
 MOST_PLACEMENTS = 4096
 """Most placements to replay; two processors take some seconds for them."""
@@ -125,7 +214,7 @@ def rank(
     if count <= most:
         ranked = looked_at(filter(keep, placements_of(placed, names)))
     else:
-        ranked = front_search.search(looked_at, placed, names, keep, cost, most)
+        ranked = search(looked_at, placed, names, keep, cost, most)
     ranked.sort(key=lambda placing: placing.rate_per_s, reverse=True)
     best = predictor.predict([asking(base, placing.placement) for placing in ranked[:closer]])
     best.sort(
@@ -175,9 +264,9 @@ def placements_of(placed: Sequence[Unit], devices: Sequence[str]) -> Iterable[di
         yield {role: device for unit, device in zip(placed, choice, strict=True) for role in unit}
 
 
-def asking(base: Scenario, placement: dict[Role, str]) -> Scenario:
+def asking(base: Scenario, placement: Mapping[Role, str]) -> Scenario:
     """A scenario with the roles on these devices."""
-    return base.model_copy(update={"placement": {role.value: device for role, device in placement.items()}})
+    return base.changed(placement={role.value: device for role, device in placement.items()})
 
 
 def placement_of(prediction: Prediction) -> dict[Role, str]:
@@ -245,3 +334,107 @@ def _searched(predictor: Predictor, base: Scenario, count: int, ranked: Sequence
     times = max(bound.rate_per_s / ranked[0].rate_per_s, 1.0)
     bounded = f"none is more than {significant(times)} times as fast as the best of them"
     return f"{text}; by the recorded waits, {bounded}"
+
+
+@dataclass
+class Survey:
+    """Predictions of all placements.
+
+    Attributes:
+        devices: ``recorded``, then the full names of the others.
+        placed: roles that are placed, those together that move as one.
+        left: roles that stay where they were recorded.
+        predictions: by number, see :meth:`number`; ``None`` where there is no answer.
+        notes: what was left out, as sentences.
+    """
+
+    devices: list[str]
+    placed: list[Unit]
+    left: list[Role]
+    predictions: list[Prediction | None]
+    notes: list[str]
+
+    def number(self, placement: Mapping[Role, str]) -> int | None:
+        """Number of a placement: a digit for each unit of roles, the index of a device, the last fastest.
+
+        Roles that are not named stay where they were recorded. ``None`` for a placement that is not in the
+        survey.
+        """
+        known = {role for unit in self.placed for role in unit}
+        if any(
+            (role not in known and device != RECORDED) or device not in self.devices
+            for role, device in placement.items()
+        ):
+            return None
+        number = 0
+        for unit in self.placed:
+            device, *others = {placement.get(role, RECORDED) for role in unit}
+            if others:
+                return None
+            number = number * len(self.devices) + self.devices.index(device)
+        return number
+
+    def place(self, closer: Iterable[Prediction]) -> None:
+        """Replace predictions by others of the same placements that rest on more seeds."""
+        for prediction in closer:
+            number = self.number(placement_of(prediction))
+            if number is not None:
+                self.predictions[number] = prediction
+
+
+def survey(
+    predictor: Predictor,
+    devices: Sequence[str],
+    keep: Keep = lambda _: True,
+    first: Collection[Role] = (),
+) -> Survey:
+    """Predict every placement over the recorded devices and some others, under one seed.
+
+    The intervals hold the model's error and the reproduction's; the spread over seeds, not known from one, is
+    far smaller.
+
+    Args:
+        predictor: of the recording. If its replayer remembers, placements that were ranked are not replayed.
+        devices: names, as in a scenario.
+        keep: which placements to predict; the others have no answer.
+        first: roles to place before busier ones, where the placements of all roles are too many.
+
+    Raises:
+        TierwiseError: an unknown device, or no device.
+    """
+    names = [RECORDED, *dict.fromkeys(resolve(name).name for name in devices)]
+    if len(names) == 1:
+        raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
+    idle, loaded = by_load(predictor)
+    order = sorted(loaded, key=lambda unit: not set(unit) & set(first))
+    placed = order[: max(_units_that_fit(len(names)), 1)]
+    fixed = [role for unit in order[len(placed) :] for role in unit]
+    roles = {role for unit in placed for role in unit}
+    made = Survey(
+        devices=names,
+        placed=placed,
+        left=[role for role in predictor.work.footprints if role not in roles],
+        predictions=[None] * len(names) ** len(placed),
+        notes=[*idle_notes(idle), *([_fixed(fixed)] if fixed else [])],
+    )
+    asked = filter(keep, placements_of(placed, names))
+    for look in first_looks(predictor, Scenario(), asked, enough(len(made.predictions))):
+        doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
+        made.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
+    made.place([predictor.as_recorded])
+    return made
+
+
+def _units_that_fit(devices: int) -> int:
+    """How many units of roles have no more than ``MOST_PLACEMENTS`` placements."""
+    count = 0
+    while devices ** (count + 1) <= MOST_PLACEMENTS:
+        count += 1
+    return count
+
+
+def _fixed(roles: Sequence[Role]) -> str:
+    return (
+        f"more than {MOST_PLACEMENTS:,} placements: {', '.join(roles)} cannot be moved on this page; advice "
+        "and prediction on the command line place all roles"
+    )

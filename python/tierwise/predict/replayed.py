@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import math
-
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping, Sequence
 
 from tierwise.model.placement import Role
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import CHANCE
+from tierwise.results.measurements import Foreign
+
+DEVICES = ("log_device", "log_queue", "read", "write")
+"""Parts of the sessions' time that devices decide."""
+CHANCE = 0.03
+"""Error of the rate that chance explains: quiet runs of the same client and server differ by 0.1 to 3 %."""
 
 
-class _Said(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+def time_share(shares: Mapping[str, float], parts: Sequence[str]) -> float:
+    """Share of the sessions' time that went to any of these."""
+    return sum(shares.get(part, 0.0) for part in parts)
 
 
-class SimulatedLatency(_Said):
+def computing(shares: Mapping[str, float], demands: Demands) -> float:
+    """Share of the sessions' time on processors or waiting for one, of server and client.
+
+    Its rise from the recorded run to a prediction is how far the predicted rate depends on processor time
+    under conditions that the recording does not show: in a closed network, d ln(rate) / d ln(processor time)
+    is this share with its sign changed. Assumption: of the time in which a session waits for its client, the
+    client computes for the same part as in the recording.
+    """
+    away_us = demands.client_cpu_us + demands.think_us
+    client = demands.client_cpu_us / away_us if away_us > 0 else 0.0
+    return time_share(shares, ("cpu", "runnable")) + client * shares.get("client", 0.0)
+
+
+class SimulatedLatency(Foreign):
     """Percentiles of the latency of transactions, in µs."""
 
     p50_us: float
     p95_us: float
     p99_us: float
-    mean_us: float
 
     @property
     def percentiles_us(self) -> tuple[float, float, float]:
@@ -29,7 +46,7 @@ class SimulatedLatency(_Said):
         return self.p50_us, self.p95_us, self.p99_us
 
 
-class SimulatedRoleIo(_Said):
+class SimulatedRoleIo(Foreign):
     """I/O of one role on its device in the counted time."""
 
     role: Role
@@ -41,7 +58,7 @@ class SimulatedRoleIo(_Said):
     busy_s: float
 
 
-class Outcome(_Said):
+class Outcome(Foreign):
     """One scenario under one seed."""
 
     elapsed_s: float
@@ -61,7 +78,7 @@ class Outcome(_Said):
     """Speed-ups over this one under other assumptions, which the intervals contain; of an observation."""
 
 
-class Observed(_Said):
+class Observed(Foreign):
     """Figures of the recording itself."""
 
     turns_per_s: float
@@ -75,12 +92,10 @@ class Observed(_Said):
     p99_us: float | None = None
     arrive: bool = False
     """Whether transactions arrive by a schedule of their own, rather than when a client got its answer."""
-    commits_per_flush: float = 0.0
-    busy_share: float = 0.0
     shares: dict[str, float] = {}
 
 
-class RecordedDevice(_Said):
+class RecordedDevice(Foreign):
     """A device of the recorded machine."""
 
     profile: str | None
@@ -88,15 +103,7 @@ class RecordedDevice(_Said):
     roles: list[Role]
 
 
-class Lock(_Said):
-    """A lock that transactions hold over their commit."""
-
-    name: str
-    keys: int
-    observed_share: float
-
-
-class Wait(_Said):
+class Wait(Foreign):
     """One wait of a transaction in the recording, in µs."""
 
     category: str
@@ -109,7 +116,7 @@ class Wait(_Said):
 _CPU_TIMES = ("client_cpu_us", "server_cpu_us", "flush_cpu_us")
 
 
-class Demands(_Said):
+class Demands(Foreign):
     """Demands and waits of a transaction in the recording, in µs, without the cost of recording."""
 
     think_us: float = 0.0
@@ -140,12 +147,10 @@ class Demands(_Said):
         return self.model_copy(update=times | {"waits": waits, "reads": reads})
 
 
-class PageCache(_Said):
+class PageCache(Foreign):
     """Memory that held pages of files, inferred from their reads."""
 
-    least_bytes: int = 0
     likely_bytes: int = 0
-    most_bytes: int = 0
     unexplained: float = 0.0
     """Share of the reads that an LRU cache of any size does not explain."""
     engine_bytes: int = 0
@@ -154,7 +159,7 @@ class PageCache(_Said):
     """Whether the engine bypasses the page cache for its files."""
 
 
-class UnassignedFile(_Said):
+class UnassignedFile(Foreign):
     """A file without a role that the database flushes or waits for."""
 
     path: str
@@ -166,7 +171,7 @@ class UnassignedFile(_Said):
     """Whether it is written in order and flushed, as a log is."""
 
 
-class WorkSummary(_Said):
+class WorkSummary(Foreign):
     """Demands of the recorded run on its machine."""
 
     cores: int
@@ -185,7 +190,6 @@ class WorkSummary(_Said):
     devices: list[RecordedDevice]
     observed: Observed
     demands: Demands = Demands()
-    locks: list[Lock]
     can_change_memory: bool
     memory_reason: str
     """Why memory cannot be changed, if it cannot."""
@@ -212,7 +216,7 @@ class WorkSummary(_Said):
         return self.observed.transactions_per_s or None
 
 
-class Reproduced(_Said):
+class Reproduced(Foreign):
     """The recorded run replayed on its own machine."""
 
     outcomes: list[Outcome]

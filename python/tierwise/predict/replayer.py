@@ -17,11 +17,10 @@ from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import machine, settings
 from tierwise.predict.devices import RECORDED, resolve
-from tierwise.predict.memory import LIKELY
 from tierwise.predict.prediction import Refusal
-from tierwise.predict.remembered import Remembered
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.uncertainty import LIKELY
 from tierwise.recording import About
 
 SPAN_S = 20.0
@@ -61,6 +60,12 @@ class SimulationRequest:
     """Of the ranges of the devices' profiles; their own numbers if ``None``."""
 
     @property
+    def key(self) -> str:
+        """Text that only requests with the same answer share."""
+        assumed = f"{self.seed} {self.span_s} {self.misses} {self.enough} {self.end}"
+        return f"{assumed} {self.scenario.model_dump_json()}"
+
+    @property
     def is_likely(self) -> bool:
         """Whether it makes no extreme assumption."""
         return self.misses == LIKELY and self.end is None
@@ -92,6 +97,9 @@ class Replayer:
         self.about: About | None = None
         """Metadata of the recording, which settings of a scenario need."""
         self._at_once = _REQUESTS_A_STEP
+        self._kept: dict[str, Outcome | Refusal] | None = None
+        """Answers by request and scale of processor time; ``None`` where none are kept."""
+        self._reproduced: dict[str, Reproduced] = {}
         self.progress: Progress = lambda *_: None
         self.work = WorkSummary.model_validate(_parsed(core.work))
 
@@ -123,8 +131,8 @@ class Replayer:
             raise _problem(error) from None
 
     def remember(self) -> None:
-        """Cache replays, so that repeated questions are replayed once."""
-        self._core = Remembered(self._core)
+        """Keep answers, so that what is asked again is not replayed again."""
+        self._kept = {} if self._kept is None else self._kept
 
     def distribute(self, core_of: Callable[[Core, Progress], Core]) -> None:
         """Let a core simulate that uses other processes. It gets each question whole and reports progress."""
@@ -148,13 +156,23 @@ class Replayer:
         Later requests take processor time as the rate without recording shows it.
         """
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
-        answer = _parsed(lambda: self._core.reproduce(options, self._threads))
-        reproduced = Reproduced.model_validate(_listed(answer))
+        reproduced = self._reproduced.get(options)
+        if reproduced is None:
+            answer = _parsed(lambda: self._core.reproduce(options, self._threads))
+            reproduced = self._reproduced[options] = Reproduced.model_validate(_listed(answer))
         self.cpu_scale = reproduced.cpu_scale
         return reproduced
 
     def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
         """The outcome of each scenario under its seed, in order. Several threads may ask at the same time."""
+        if self._kept is None:
+            return self._replayed(asked)
+        keys = [f"{self.cpu_scale} {request.key}" for request in asked]
+        new = {key: request for key, request in zip(keys, asked, strict=True) if key not in self._kept}
+        self._kept |= zip(new, self._replayed(list(new.values())), strict=True)
+        return [self._kept[key] for key in keys]
+
+    def _replayed(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
         indexed: dict[str, tuple[int, Profile]] = {}
         scenarios = [self._scenario(scenario, indexed) for scenario in asked]
         cores = [profile.core for _, profile in indexed.values()]
@@ -197,13 +215,12 @@ class Replayer:
 
     @property
     def _replay(self) -> _core.Replay:
-        core = self._core.core if isinstance(self._core, Remembered) else self._core
-        if not isinstance(core, _core.Replay):
+        if not isinstance(self._core, _core.Replay):
             raise TierwiseError(
                 "an observation has waits only: nothing can be replayed beside other databases",
                 "record the database with tierwise record",
             )
-        return core
+        return self._core
 
     def _scenario(
         self, asked: SimulationRequest, indexed: dict[str, tuple[int, Profile]], *, together: bool = False

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from tierwise.device_models.instances import Instance
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import first_problem
 from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
 from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
 
 LEAST_MEMORY_BYTES = 1 << 20
 """No machine has less; a size below it lacks its unit."""
+MOST_CLIENTS = 100_000
 
 
 class Scenario(Record):
@@ -34,7 +36,7 @@ class Scenario(Record):
     cores: int | None = Field(default=None, ge=1, le=1024)
     cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)
     """Speed of a core, 1 is that of the recorded machine."""
-    clients: int | None = Field(default=None, ge=1, le=100_000)
+    clients: int | None = Field(default=None, ge=1, le=MOST_CLIENTS)
     """Client sessions."""
     rate_per_s: float | None = Field(default=None, gt=0, le=1e7)
     """Transactions that arrive in a second, independent of completions. The clients' sessions serve them
@@ -58,9 +60,10 @@ class Scenario(Record):
 
     @model_validator(mode="after")
     def _placement_is_known(self) -> Self:
-        for role, device in self.placement.items():
+        for role in self.placement:
             if not is_relation(role):
                 require_role(role)
+        for device in dict.fromkeys(self.placement.values()):
             if device != RECORDED:
                 resolve(device)
         if len({self.placement[name] for name in self.selected}) > 1:
@@ -69,6 +72,17 @@ class Scenario(Record):
                 "place all tables and indexes of one scenario on one device",
             )
         return self
+
+    def changed(self, **fields: Any) -> Self:
+        """The same with other values of some fields.
+
+        Raises:
+            TierwiseError: a value out of range, an unknown role or device.
+        """
+        try:
+            return super().changed(**fields)
+        except ValidationError as error:
+            raise TierwiseError(first_problem(error), "ask for a value in that range") from None
 
     @property
     def selected(self) -> tuple[str, ...]:

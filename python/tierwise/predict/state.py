@@ -7,9 +7,8 @@ from tierwise.model.units import significant
 from tierwise.predict import growth, machine
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
-from tierwise.predict.replayed import Outcome, WorkSummary
+from tierwise.predict.replayed import Outcome, WorkSummary, time_share
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import time_share
 
 _PAGES = (Role.DATA, Role.INDEX, Role.UNDO, Role.SYSTEM)
 """Roles whose pages a checkpoint writes."""
@@ -33,7 +32,7 @@ def notes(
         fresh: whether new devices are in their factory state.
     """
     recorded, answer = outcomes
-    run = run.model_copy(update={"clients": scenario.clients or run.clients})
+    run = run.changed(clients=scenario.clients or run.clients)
     texts = [growth.assumed(scenario, run, work)]
     if not work.from_waits:
         texts += [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]

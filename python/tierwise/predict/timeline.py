@@ -131,25 +131,24 @@ def _moment(recording: Recording, content: _Content | str, unit: str) -> Moment:
         warnings=recording.warnings,
     )
     if isinstance(content, str):
-        return plain.model_copy(update={"without": content})
+        return plain.changed(without=content)
     counted = unit == "transactions"
     work, breakdown = content
     observed = work.observed
     shares = [observed.shares[name] for name in _LOG_WAITS if name in observed.shares]
-    figures = {
-        "seen": work.transactions if counted else work.turns,
-        "rate_per_s": observed.transactions_per_s if counted else observed.turns_per_s,
-        "p50_us": observed.p50_us,
-        "p99_us": observed.p99_us,
-        "clients": work.sessions,
-        "log_wait_share": sum(shares) if shares else None,
-        "busy": {
+    return plain.changed(
+        seen=work.transactions if counted else work.turns,
+        rate_per_s=observed.transactions_per_s if counted else observed.turns_per_s,
+        p50_us=observed.p50_us,
+        p99_us=observed.p99_us,
+        clients=work.sessions,
+        log_wait_share=sum(shares) if shares else None,
+        busy={
             row.role: row.busy_s / breakdown.span_s
             for row in breakdown.roles
             if row.role and breakdown.span_s
         },
-    }
-    return plain.model_copy(update=figures)
+    )
 
 
 def _chosen(moments: Sequence[Moment], mean: float) -> dict[Load, str]:

@@ -1,4 +1,4 @@
-"""Limits of a recording: scenarios refused, intervals widened, each with its reason.
+"""Limits of a recording, also of its memory: scenarios refused, intervals widened, each with its reason.
 
 Widths without a measurement are judgements and reported as such: they are round numbers, not findings.
 """
@@ -6,15 +6,14 @@ Widths without a measurement are judgements and reported as such: they are round
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.model.placement import EVERYTHING, Role, is_relation
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
-from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.replayed import CHANCE, WorkSummary
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.time_shares import CHANCE
 
 _PER_DOUBLING_OF_CORES = 0.10
 """Half width for each doubling of the cores beyond those recorded."""
@@ -149,3 +148,66 @@ def _too_small(scenario: Scenario, work: WorkSummary) -> Refusal | None:
                 fix="place fewer roles there, or name a larger device",
             )
     return None
+
+
+LIKELY = "likely"
+"""The simulator's default assumption about reads that another memory size may or may not answer."""
+_EXTREMES = ("fewest", "most")
+"""Its extreme assumptions: all of these reads are answered, or none."""
+_LEAST_UNSURE = 0.005
+"""Half width up to which it is ignored."""
+_UNEXPLAINED = 0.05
+"""Share of unexplained reads above which the page cache is said to differ from the model's."""
+_OTHERWISE = 0.1
+"""Half width for that difference."""
+_MIB = 1 << 20
+
+
+def memory_assumptions(scenario: Scenario, work: WorkSummary) -> Sequence[str]:
+    """Further assumptions about open reads that a scenario is simulated with."""
+    return _EXTREMES if _other_memory(scenario, work) or _other_buffer(scenario, work) else ()
+
+
+def widen_for_memory(
+    scenario: Scenario, work: WorkSummary, rates: Sequence[float], likely: float, uncertainty: Uncertainty
+) -> None:
+    """Add the assumptions about memory as warnings, and widen the interval by the distance of the bounds."""
+    if not memory_assumptions(scenario, work):
+        return
+    cache = work.page_cache
+    if cache.engine_bytes and not _other_buffer(scenario, work):
+        kept = f"the engine's own buffer stays at {cache.engine_bytes / _MIB:,.0f} MiB"
+        if cache.passed:
+            uncertainty.warnings.append(
+                f"{kept} and its files are read past the page cache: other memory changes little"
+            )
+        else:
+            uncertainty.warnings.append(f"{kept}: the page cache alone is of another size")
+    if cache.unexplained > _UNEXPLAINED and not cache.passed:
+        uncertainty.widen(
+            _OTHERWISE,
+            f"{cache.unexplained:.0%} of the reads were answered otherwise than by a cache that drops "
+            "what was unused for longest",
+        )
+    apart = _apart(rates, likely)
+    if apart > _LEAST_UNSURE:
+        uncertainty.half_widths.append(apart)
+        uncertainty.warnings.append(
+            "the recording does not tell of some reads whether that much memory answers them: the interval "
+            "holds that all or none are answered"
+        )
+
+
+def _other_memory(scenario: Scenario, work: WorkSummary) -> bool:
+    return scenario.memory_bytes not in (None, work.memory_bytes)
+
+
+def _other_buffer(scenario: Scenario, work: WorkSummary) -> bool:
+    return scenario.buffer_bytes not in (None, work.page_cache.engine_bytes)
+
+
+def _apart(rates: Sequence[float], likely: float) -> float:
+    """How far the furthest rate lies from the likely one, on the logarithm."""
+    if likely <= 0 or not rates:
+        return 0.0
+    return max(abs(math.log(rate / likely)) if rate > 0 else math.inf for rate in rates)

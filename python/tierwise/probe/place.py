@@ -12,8 +12,8 @@ from pathlib import Path
 from tierwise import _core
 from tierwise.host import mounts
 from tierwise.host.disk.partitions import emulated_partitions
-from tierwise.model.device_chain import ChainLink, in_words
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.recording.recording import ChainLink, in_words
 
 _MIB = 1 << 20
 SMALLEST_BYTES = 16 * _MIB
@@ -84,10 +84,8 @@ def look(path: Path) -> Place:
     Raises:
         TierwiseError: if it is neither a writable directory nor a block device, or is a mounted device.
     """
-    try:
+    with os_errors(path, "name a directory or a block device"):
         mode = path.stat()
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "name a directory or a block device") from error
     if stat.S_ISBLK(mode.st_mode):
         _require_unmounted(path, mode.st_rdev)
         return _place(path)

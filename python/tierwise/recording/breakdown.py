@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tierwise import _core
 from tierwise.model.placement import Role
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import Foreign, Record
 
 ClientKind = Literal["pooler", "load_generator", "tool", "replica", "remote", "application"]
 """What a client program is, by its name, or by the sockets on which it listens."""
@@ -28,11 +28,7 @@ _KINDS: dict[ClientKind, str] = {
 }
 
 
-class _Program(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class ClientProgram(_Program):
+class ClientProgram(Foreign):
     """A program that held sessions of the recorded server."""
 
     program: str
@@ -46,7 +42,7 @@ class ClientProgram(_Program):
     """Connections that it served itself at that time: the clients of a pooler."""
 
 
-class ForeignProgram(_Program):
+class ForeignProgram(Foreign):
     """A program that used processors beside the recorded ones."""
 
     program: str

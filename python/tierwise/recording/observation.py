@@ -12,11 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_json, read_text
+from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.input_files import parse_json, read_text, validated
 from tierwise.model.output_files import open_file
 from tierwise.model.placement import Role
-from tierwise.model.strict_model import validated
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
 from tierwise.recording.recording import About, Losses, Machine, Recording
 from tierwise.results.measurements import Record, WaitClass
@@ -219,8 +218,5 @@ def write_observation(folder: Path, observation: Observation) -> None:
         TierwiseError: naming the file, if it cannot be written.
     """
     path = folder / OBSERVATION_FILE
-    try:
-        with open_file(path, "new") as file:
-            file.write(observation.model_dump_json(by_alias=True, indent=1).encode())
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "name a new directory with room") from error
+    with os_errors(path, "name a new directory with room"), open_file(path, "new") as file:
+        file.write(observation.model_dump_json(by_alias=True, indent=1).encode())

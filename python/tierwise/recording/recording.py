@@ -6,23 +6,58 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from tierwise import _core
-from tierwise.model.device_chain import ChainLink
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.extras import duckdb
 from tierwise.model.input_files import open_regular
 from tierwise.model.output_files import empty_folder
 from tierwise.model.placement import Role
+from tierwise.model.units import SECTOR_BYTES
 from tierwise.recording.breakdown import Breakdown, ClientProgram, ForeignProgram, break_down, pooler_warning
 from tierwise.recording.relations import Relation, Relations, read_names, relations
+from tierwise.results.measurements import Foreign
+
+
+class ChainLink(Foreign):
+    """A file system or a device; the devices below it follow it, with a ``depth`` one higher."""
+
+    depth: int
+    """0 for the file system."""
+    kind: str
+    """``ext4``, ``LVM volume``, ``partition``, ``disk``."""
+    name: str | None = None
+    """The kernel's name of the device."""
+    label: str | None = None
+    """The name that its owner or maker gave it: of a volume, a backing file, a model."""
+    sectors: int | None = None
+    rotational: bool | None = None
+    """Whether the kernel reports the disk as rotational."""
+
+    @property
+    def words(self) -> str:
+        """Text of this link alone."""
+        size = None if self.sectors is None else f"{self.sectors * SECTOR_BYTES / 1e9:,.1f} GB"
+        turns = None if self.rotational is None else "rotational" if self.rotational else "not rotational"
+        facts = ", ".join(fact for fact in (self.label, size, turns) if fact is not None)
+        return " ".join(part for part in (self.kind, self.name, f"({facts})" if facts else None) if part)
+
+
+def in_words(chain: Sequence[ChainLink]) -> str:
+    """A chain on one line, ``xfs on LVM volume dm-0 (pg-log, 10.0 GB) on disk sda (500.1 GB)``."""
+    if not chain:
+        return "not known"
+    text = chain[0].words
+    for above, link in pairwise(chain):
+        text += f" on {link.words}" if link.depth > above.depth else f", and on {link.words}"
+    return text
+
 
 _LOOKED_AT_BYTES = 64 << 10
 _OTHER_FIX = "name a folder that tierwise record has written to its end"
@@ -66,11 +101,7 @@ _FOREIGN_CPU_SHARE = 0.05
 """Share of the processors used by other programs above which a recording has a warning."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class Machine(_Part):
+class Machine(Foreign):
     """The machine of the recorded run."""
 
     cores: int
@@ -81,14 +112,14 @@ class Machine(_Part):
     kernel: str
 
 
-class Burst(_Part):
+class Burst(Foreign):
     """A stretch of time in which every event was recorded."""
 
     start_ns: int
     end_ns: int
 
 
-class Device(_Part):
+class Device(Foreign):
     """A block device that held files of the database."""
 
     name: str
@@ -111,14 +142,14 @@ class Device(_Part):
     """The file system and the devices below it; empty in older recordings."""
 
 
-class Losses(_Part):
+class Losses(Foreign):
     """Number of events that were recorded, and of those that the kernel dropped."""
 
     recorded_events: int
     lost_events: int
 
 
-class Cost(_Part):
+class Cost(Foreign):
     """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval.
 
     ``cpu_ratio`` is the same of the processor time for a context switch; its low end is 0 if not known.
@@ -132,7 +163,7 @@ class Cost(_Part):
     cpu_ratio_high: float = 0.0
 
 
-class Check(_Part):
+class Check(Foreign):
     """One check that the recording made of itself."""
 
     name: str
@@ -140,7 +171,7 @@ class Check(_Part):
     detail: str
 
 
-class About(_Part):
+class About(Foreign):
     """Metadata of a recording: ``about.json``."""
 
     version: int
@@ -293,10 +324,8 @@ def make_folder(out: Path) -> None:
     Raises:
         TierwiseError: naming it, or the directory through which another user could replace it.
     """
-    try:
+    with os_errors(out, "name a directory that can be made"):
         empty_folder(out)
-    except OSError as error:
-        raise TierwiseError(f"{out}: {error.strerror}", "name a directory that can be made") from error
 
 
 def remove_recording(folder: Path) -> None:

@@ -19,9 +19,8 @@ from typing import Literal
 from pydantic import Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import read_text, validated
 from tierwise.model.names import did_you_mean
-from tierwise.model.strict_model import validated
 from tierwise.recording.breakdown import FileTraffic
 from tierwise.results.measurements import Record
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.fleet import DatabaseMove, FleetAdvice, FleetDatabase, FleetSharing
-from tierwise.fleet.records import Curve, FleetRemark
+from tierwise.fleet.records import (
+    Curve,
+    DatabaseMove,
+    FleetAdvice,
+    FleetDatabase,
+    FleetRemark,
+    FleetSharing,
+)
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.names import join
@@ -444,8 +450,6 @@ _FOOTER = "Intervals are 95\u00a0% intervals of predictions. Nothing is measured
 
 def fleet_page(advice: FleetAdvice) -> doc.Page:
     """The answer first, then money, databases, moves, what is left out, and the basis."""
-    from tierwise.report.fleet import curve_figure  # altair takes half a second to import
-
     count = len(advice.databases)
     folded = doc.Section("The same as a table", [curve_table(advice)], folded=True)
     return doc.Page(

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_json, read_lines, read_text
+from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.input_files import parse_json, read_lines, read_text, validated
 from tierwise.model.output_files import append_line, open_file, require_own_directory
-from tierwise.model.strict_model import validated
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 
@@ -68,18 +67,16 @@ def read_study_info(path: Path) -> StudyInfo:
     return _validated(StudyInfo, text, str(path))
 
 
-def append_result(path: Path, result: RunResult) -> None:
-    """Add one record to a JSON Lines file and force it to disk, so that a kill loses no finished run.
+def append_record(path: Path, record: Record, *, brief: bool = False) -> None:
+    """Add one record to a JSON Lines file and force it to disk, so that a kill loses none that is finished.
 
-    A last line cut short by a crash or a full disk is removed first.
+    A last line cut short by a crash or a full disk is removed first. ``brief`` leaves out defaults.
 
     Raises:
         TierwiseError: if the file cannot be written; records before this one stay.
     """
-    try:
-        append_line(path, result.model_dump_json().encode())
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "make room, then run the study again") from error
+    with os_errors(path, "make room, then run it again"):
+        append_line(path, record.model_dump_json(exclude_defaults=brief).encode())
 
 
 def replace_results(path: Path, results: Iterable[RunResult]) -> None:
@@ -89,36 +86,46 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
         TierwiseError: if it cannot be written; the old one stays.
     """
     draft = path.with_suffix(".draft")
-    try:
+    with os_errors(path, "make room, then resume the study again"):
         with open_file(draft, "replace") as file:
             file.writelines(result.model_dump_json().encode() + b"\n" for result in results)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "make room, then resume the study again") from error
 
 
 def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
-    """Read a JSON Lines file of results; a last line cut short by a crash is left out.
-
-    Args:
-        path: of the file.
-        in_folder: the user names its directory only: the file must not be a link.
+    """Read a JSON Lines file of results; see :func:`read_records`.
 
     Raises:
-        TierwiseError: if the file is missing, or a line is not a result of this schema version.
+        TierwiseError: as there, or if a run is there twice.
     """
-    fix = "name the results.jsonl of a study that has run"
-    lines = read_lines(path, fix, most_bytes=_MOST_BYTES, in_folder=in_folder)
-    results = [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(lines, start=1) if line]
+    results = read_records(
+        RunResult, path, "name the results.jsonl of a study that has run", in_folder=in_folder
+    )
     counted = Counter(result.run_id for result in results)
     if twice := [run_id for run_id, count in counted.items() if count > 1]:
         raise TierwiseError(f"{path}: run {twice[0]} is there twice", "remove one of its lines")
     return results
 
 
+def read_records(model: type[_RecordT], path: Path, fix: str, *, in_folder: bool = True) -> list[_RecordT]:
+    """Read a JSON Lines file of records; a last line cut short by a crash is left out.
+
+    Args:
+        model: of each line.
+        path: of the file.
+        fix: what to do if it is missing.
+        in_folder: the user names its directory only: the file must not be a link.
+
+    Raises:
+        TierwiseError: if the file is missing, or a line is not a record of this schema version.
+    """
+    lines = read_lines(path, fix, most_bytes=_MOST_BYTES, in_folder=in_folder)
+    return [_validated(model, line, f"{path}:{n}") for n, line in enumerate(lines, start=1) if line]
+
+
 def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:
-    fix = f"read it with the tierwise that wrote it, or run the study again (schema {SCHEMA_VERSION})"
+    fix = f"read it with the tierwise that wrote it, or run it again (schema {SCHEMA_VERSION})"
     parse_json(text, where, fix)  # refuses numbers beyond all measure
     return validated(model, text, where, fix, strict=True)

@@ -19,10 +19,20 @@ class Record(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    def changed(self, **values: Any) -> Self:
-        """A copy with other values of some fields, which are checked as those of a new record."""
+    def changed(self, **fields: Any) -> Self:
+        """A copy with other values of some fields, which are validated, unlike those of ``model_copy``.
+
+        Raises:
+            ValidationError: a field that it does not have, or a value that it may not have.
+        """
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        return type(self).model_validate({**given, **values})
+        return type(self).model_validate({**given, **fields})
+
+
+class Foreign(BaseModel):
+    """Base of what the compiled core, or a newer tierwise, writes: immutable; unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
 
 
 class Counters(Record):

@@ -1,14 +1,18 @@
-"""The application: a list of recordings, a page each, and answers as a stream of lines."""
+"""The application: a list of recordings, a page each with its policy, and answers as a stream of lines."""
 
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import logging
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,9 +21,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tierwise.model.errors import TierwiseError
+from tierwise.report.advice.page import source_hash
+from tierwise.report.render import PAGE_STYLE
 from tierwise.serve import questions
-from tierwise.serve.guard import Admit, Guard, problem
-from tierwise.serve.page import list_page, policy_of
+from tierwise.serve.guard import POLICY, Admit, Guard, problem
 from tierwise.serve.questions import MOST_BYTES, RequestError
 from tierwise.serve.recordings import Opened, ServedRecordings
 from tierwise.serve.refinement import Answer, Refinement
@@ -177,3 +182,30 @@ async def _tierwise_problem(_: Request, error: Exception) -> Response:
 async def _defect(_: Request, error: Exception) -> Response:
     _LOG.error("a request failed", exc_info=error)
     return problem(500, "the server failed", "see the terminal of `tierwise serve`")
+
+
+_META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+_LIST = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src {{ style_hash }}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Recordings – tierwise</title><style>{{ style }}</style></head>
+<body><header><p class="eyebrow"><span>tierwise</span> serve</p><h1>Recordings</h1></header>
+<main><ul>
+{% for name in names %}<li><a href="{{ loop.index }}/">{{ name }}</a></li>
+{% endfor %}</ul></main></body></html>
+"""
+
+
+def list_page(names: Sequence[str]) -> str:
+    """The list of several recordings: names of their folders, each a link to its page."""
+    style = f"{PAGE_STYLE}\nmain {{ padding-top: 1.5rem; }}"
+    made = Environment(autoescape=True, undefined=StrictUndefined)
+    return made.from_string(_LIST).render(names=names, style=Markup(style), style_hash=source_hash(style))
+
+
+def policy_of(page: str) -> str:
+    """The content security policy for the header of a page: its own, and no frame around it."""
+    own = _META.search(page)
+    return f"{html.unescape(own[1])}; frame-ancestors 'none'" if own else POLICY

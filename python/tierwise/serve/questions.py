@@ -1,16 +1,16 @@
-"""A question as the page sends it: JSON -> client and scenario, or what is wrong with it."""
+"""The sliders of a live page, and its questions: JSON -> client and scenario, or what is wrong with it."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.strict_model import STRICT, validated
+from tierwise.model.input_files import STRICT, validated
 from tierwise.predict import RECORDED, Predictor, Scenario, growth
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
@@ -125,3 +125,61 @@ def _require_short(scenario: Scenario, most: int) -> None:
             f"rate_per_s: {scenario.rate_per_s:,.0f} is more than the {MOST_RATE_PER_S:,.0f} of a live page",
             _CLI,
         )
+
+
+Slider = dict[str, Any]
+_MIB = 1 << 20
+_FACTORS = [2.0 ** (step / 2) for step in range(-8, 13)]
+"""From a sixteenth to 64 times the recorded value, each 1.41 times the one before."""
+_MOST_CORES = 128
+
+
+def sliders(predictor: Predictor, most_clients: int) -> list[Slider]:
+    """One for each field that the recording can answer.
+
+    Each has the ``name`` of the scenario's field, a ``label``, its ``stops`` in ascending order (``null``
+    among them: leave the field out) and the index of the stop that is ``as_recorded``. Numbers are in the
+    field's unit.
+    """
+    run, work = predictor.run, predictor.work
+    counts = [
+        _slider("clients", "Clients", run.clients, _whole(run.clients, most_clients)),
+        _slider("cores", "Cores", run.cores, _whole(run.cores, max(_MOST_CORES, run.cores))),
+    ]
+    if work.can_change_memory:
+        least_bytes = work.page_cache.engine_bytes + _MIB
+        stops = [round(run.memory_bytes * factor) for factor in _FACTORS]
+        stops = [stop for stop in stops if stop > least_bytes]
+        counts.append(_slider("memory_bytes", "Memory", run.memory_bytes, stops))
+    if run.once or run.unit != "transactions":
+        return counts
+    growth = [factor for factor in _FACTORS if run.rate_per_s * factor <= MOST_RATE_PER_S]
+    rates = [float(f"{run.rate_per_s * factor:.3g}") for factor in growth]
+    return [
+        *counts,
+        _slider("growth", "Growth of data and load", 1.0, [float(f"{factor:.3g}") for factor in growth]),
+        {
+            "name": "rate_per_s",
+            "label": "Arrival rate",
+            "stops": [None, *rates],
+            "as_recorded": 0,
+        },
+    ]
+
+
+def _whole(recorded: int, most: int) -> list[int]:
+    """Whole numbers around the recorded one, evenly spaced on the logarithm, up to ``most``."""
+    stops = {max(1, round(recorded * factor)) for factor in _FACTORS}
+    return sorted(stop for stop in stops if stop <= most)
+
+
+def _slider(name: str, label: str, recorded: float, stops: Sequence[float]) -> Slider:
+    near = sorted({stop for stop in stops if stop != recorded} | {recorded})
+    shown = [None if stop == recorded else stop for stop in near]
+    return {
+        "name": name,
+        "label": label,
+        "stops": shown,
+        "as_recorded": near.index(recorded),
+        "recorded": recorded,
+    }

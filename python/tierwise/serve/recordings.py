@@ -10,16 +10,15 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from tierwise.advise import AdviceOptions
+from tierwise.advise import AdviceOptions, advise
 from tierwise.predict import Predictor, resolve
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
-from tierwise.serve.page import make_page
-from tierwise.serve.questions import most_clients
+from tierwise.report.advice import advice_page, subject
+from tierwise.serve.questions import Slider, most_clients, sliders
 from tierwise.serve.refinement import MOST_SEEDS, Answer
 from tierwise.serve.simulator import Simulator
-from tierwise.serve.sliders import sliders
 
 MOST_OPEN = 4
 """Recordings kept open for questions; a further one closes the one used longest ago."""
@@ -129,3 +128,18 @@ class ServedRecordings:
         replayer = Replayer.open(path, fresh=self._options.fresh, threads=1)
         replayer.progress = lambda *_: self._simulator.require_open()
         return replayer
+
+
+def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders: Sequence[Slider]) -> str:
+    """The page of a recording, as ``tierwise advise -o`` writes it, with sliders.
+
+    Args:
+        path: folder of the recording, for commands to type.
+        predictor: of the recording.
+        options: of the advice.
+        sliders: of the live part.
+    """
+    predictor.replayer.remember()  # the page needs the placements that the advice ranks
+    advice = advise(predictor, options)
+    live = {"ask": "ask", "most_seeds": MOST_SEEDS, "sliders": sliders}
+    return advice_page(subject(predictor, advice, options.terms, path, options.fresh), live)

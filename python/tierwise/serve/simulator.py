@@ -1,15 +1,13 @@
 """One queue of simulations, with as many threads as cores.
 
-First answers go before refinements; among equals, the client that was served longest ago is next. For each
-second of first answers, a fifth of a second goes to refinements of the oldest question, so that clients that
-rest are answered while others drag. A client's new question cancels its former one: what was not yet started
-is dropped, and a simulation under way ends unheard.
+First answers go before refinements; among equals, the client that was served longest ago is next. A client's
+new question cancels its former one: what was not yet started is dropped, and a simulation under way ends
+unheard.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,10 +22,6 @@ from tierwise.serve.refinement import Answer, Refinement
 
 MOST_QUESTIONS = 64
 """Most questions at once; further clients are turned away until one of them is answered."""
-_REFINING_SHARE = 0.2
-"""Time for refinements for each unit of time for first answers, while both wait."""
-_LEAST_CREDIT_S = 0.1
-"""Time saved up for refinements before one goes before a first answer: that of a typical one."""
 T = TypeVar("T")
 Reply = Answer | TierwiseError | None
 """An answer, why there is none, or ``None`` for a question that a newer one replaced."""
@@ -51,8 +45,6 @@ class Question:
     client: str
     refinement: Refinement
     on_reply: Callable[[Reply], None]
-    number: int = 0
-    """Questions that were asked before it."""
 
 
 class Simulator:
@@ -68,9 +60,6 @@ class Simulator:
         """By client, the one served longest ago first."""
         self._jobs: deque[tuple[Future[Any], Callable[[], None]]] = deque()
         self._job_runs = False
-        self._asked = 0
-        self._credit_s = 0.0
-        """Time saved up for refinements."""
         self._closed = False
         self._threads = [Thread(target=self._work, daemon=True) for _ in range(threads or executor.usable())]
         for thread in self._threads:
@@ -89,7 +78,6 @@ class Simulator:
                 raise RequestError(
                     503, f"{MOST_QUESTIONS} questions are being answered", "ask again in a few seconds"
                 )
-            question.number = self._asked = self._asked + 1
             self._questions[client] = question
             self._changed.notify_all()
         if former:
@@ -163,18 +151,11 @@ class Simulator:
             _, job = self._jobs.popleft()
             return lambda: self._run_job(job)
         open_ = [question for question in self._questions.values() if question.refinement.has_more]
-        first = [question for question in open_ if question.refinement.waits_for_first]
-        later = [question for question in open_ if not question.refinement.waits_for_first]
-        if first and later and self._credit_s >= _LEAST_CREDIT_S:
-            question, share = min(later, key=lambda question: question.number), -1.0
-        elif first:
-            question, share = first[0], _REFINING_SHARE
-        elif later:
-            question, share = later[0], 0.0
-        else:
+        question = next((each for each in open_ if each.refinement.waits_for_first), next(iter(open_), None))
+        if question is None:
             return None
         self._questions[question.client] = self._questions.pop(question.client)
-        return lambda: self._simulate(question, share)
+        return lambda: self._simulate(question)
 
     def _run_job(self, job: Callable[[], None]) -> None:
         job()
@@ -182,10 +163,9 @@ class Simulator:
             self._job_runs = False
             self._changed.notify_all()
 
-    def _simulate(self, question: Question, share: float) -> None:
-        """Run one simulation; ``share`` of its time is added to the credit of refinements."""
+    def _simulate(self, question: Question) -> None:
+        """Run one simulation."""
         answer: Any
-        started_s = time.perf_counter()
         try:
             answer = question.refinement.simulate_next()
         except TierwiseError as error:
@@ -194,8 +174,6 @@ class Simulator:
             _LOG.exception("a simulation failed")
             answer = _DEFECT
         with self._changed:
-            credit_s = self._credit_s + share * (time.perf_counter() - started_s)
-            self._credit_s = min(credit_s, _LEAST_CREDIT_S)
             heard = self._questions.get(question.client) is question
             if isinstance(answer, TierwiseError) or (answer and answer.stage == "final"):
                 self._drop(question)

@@ -26,7 +26,7 @@ from support.browsers import (
 from support.fake_memory import advice as advice_with_memory
 from support.fake_replay import FakeReplay, about
 from support.fake_tables import tables_predictor
-from tierwise.advise import Terms, advise
+from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.advise.tables import tables_beside
 from tierwise.predict import RECORDED, Predictor
 from tierwise.predict.model_error import ModelError
@@ -45,7 +45,7 @@ MOST_BYTES = 1_500_000
 def made(recording: str = "shop", **facts: Any) -> Subject:
     """An advice on the toy recording, whose files are on a slow disk."""
     toy = Predictor(about(**facts), [], Replayer(FakeReplay()), model_error=ModelError())
-    return subject(toy, advise(toy, DEVICES), Terms(), Path(recording))
+    return subject(toy, advise(toy, AdviceOptions(DEVICES)), Terms(), Path(recording))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ MANY = [f"public.orders_of_the_year_{place:02d}" for place in range(59)]
 def made_of_tables(hostile: str = HOSTILE) -> Subject:
     """An advice on a recording of 60 tables and indexes, one of which has a hostile name."""
     toy = tables_predictor([MANY[0], hostile, *MANY[1:]])
-    advice = advise(toy, DEVICES)
+    advice = advise(toy, AdviceOptions(DEVICES))
     tables = tables_beside(toy, advice.devices, Terms())
     advice = advice.model_copy(update={"tables": tables, "memory": advice_with_memory().memory})
     return subject(toy, advice, Terms(), Path("shop"))

@@ -8,9 +8,11 @@ import pytest
 
 from support.engine_sessions import root_of
 from support.watched_servers import SECRET, administrator, commit, dsn_of, watched_mariadb, watched_postgres
-from tierwise.capture import EngineCounters, of_pid, sql_session
+from tierwise.capture import sql_session
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.sql_session import UnreadableError
+from tierwise.capture.target import of_pid
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError

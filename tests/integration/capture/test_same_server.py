@@ -11,8 +11,12 @@ import pytest
 
 from support.forwarder import forwarding
 from support.watched_servers import SECRET, WATCHED, dsn_of, watched_mariadb, watched_postgres
-from tierwise.capture import DayPlan, DayRecorder, EngineCounters, Schedule, Target, of_pid, sql_session
+from tierwise.capture import sql_session
+from tierwise.capture.day import DayRecorder
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.observe import observe
+from tierwise.capture.schedule import DayPlan, Schedule
+from tierwise.capture.target import Target, of_pid
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError

@@ -10,7 +10,7 @@ import pytest
 from support import own_servers
 from support.engine_cases.mariadb import CASES
 from support.own_servers import OwnServer
-from tierwise.capture import of_pid, server_at
+from tierwise.capture.target import of_pid, server_at
 
 
 @pytest.fixture

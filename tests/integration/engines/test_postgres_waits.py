@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from support.engine_contract import open_directory
-from tierwise.capture.postgres_waits import _EVENTS, classify
+from tierwise.capture.postgres import _EVENTS, classify
 from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role

@@ -24,17 +24,12 @@ from support.fleet_factory import EXAMPLES, GP3, NVME, write_recordings
 from tierwise.advise import AdviceOptions
 from tierwise.cluster import dask_executor
 from tierwise.cluster.dask_executor import Dask, connected, executor
-from tierwise.fleet import (
-    Executor,
-    Lost,
-    Threads,
-    advise_fleet,
-    catalogue,
-)
+from tierwise.fleet.advice import advise_fleet
+from tierwise.fleet.catalogue import catalogue
 from tierwise.host import ledger
 from tierwise.host.clean import clean
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
-from tierwise.model.executor import usable
+from tierwise.model.executor import Executor, Lost, Threads, usable
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("cryptography", "distributed", "pyarrow", "scipy")),

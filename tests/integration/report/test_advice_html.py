@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from support.fake_replay import predictor
 from support.paths import RECORDINGS, ROOT
-from tierwise.advise import Goal, Terms, advise
+from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.predict import resolve
 from tierwise.report.advice import Subject, advice_page, subject
@@ -32,13 +32,15 @@ MOST_BYTES = 1_500_000
 @cache
 def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> Subject:
     toy = predictor()
-    advice = advise(toy, devices, budget, Goal.parse(goal) if goal else None)
+    advice = advise(toy, AdviceOptions(devices, budget, Goal.parse(goal) if goal else None))
     return subject(toy, advice, Terms(), Path("shop"))
 
 
 def test_4096_placements_fit_into_one_file() -> None:
     toy = predictor()
-    wide = advise(toy, FEW).model_copy(update={"devices": [resolve(name).name for name in MANY]})
+    wide = advise(toy, AdviceOptions(FEW)).model_copy(
+        update={"devices": [resolve(name).name for name in MANY]}
+    )
     many = subject(toy, wide, Terms(), Path("shop"))
     assert len(many.survey.predictions) == 4096
     assert len(advice_page(many).encode()) <= MOST_BYTES

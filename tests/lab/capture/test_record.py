@@ -16,8 +16,9 @@ import duckdb
 import pytest
 
 from support.committer import _COMMITS, SQLITE, committing
-from tierwise.capture import Enough, Schedule, Session, Target, of_pid, record_command, record_running
-from tierwise.capture.target import load
+from tierwise.capture.record import Enough, Session, record_command, record_running
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import Target, load, of_pid
 from tierwise.host import clean, ledger, mounts, tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from support.watched_servers import SECRET, commit, dsn_of, watched_postgres
-from tierwise.capture import Schedule, of_pid, record_running
+from tierwise.capture.record import record_running
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import of_pid
 from tierwise.recording import Recording
 
 

@@ -15,8 +15,11 @@ import pytest
 from support import namespaces
 from support.forwarder import forwarding
 from tierwise import _core
-from tierwise.capture import EngineCounters, Schedule, of_pid, pid_of_engine, record_running
+from tierwise.capture.engine_counters import EngineCounters
+from tierwise.capture.record import record_running
+from tierwise.capture.schedule import Schedule
 from tierwise.capture.sql_session import parse
+from tierwise.capture.target import of_pid, pid_of_engine
 from tierwise.host import mounts
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording

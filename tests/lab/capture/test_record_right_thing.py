@@ -14,8 +14,9 @@ import pytest
 from support import own_servers
 from support.engine_cases.mariadb import CASES
 from support.own_servers import OwnServer
-from tierwise.capture import Schedule, of_pid, record_command, record_running
-from tierwise.capture.target import load
+from tierwise.capture.record import record_command, record_running
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import load, of_pid
 from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario

@@ -19,8 +19,9 @@ import pytest
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
-from tierwise.capture import Schedule, Session, Target
-from tierwise.capture.target import load
+from tierwise.capture.record import Session
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import Target, load
 from tierwise.lab.engines.base import Engine
 from tierwise.lab.engines.mariadb.binaries import installed
 from tierwise.lab.engines.mariadb.engine import MariadbEngine

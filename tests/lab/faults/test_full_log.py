@@ -18,7 +18,10 @@ from support.disk_traces import NAME
 from support.engine_contract import open_directory
 from support.own_servers import OwnServer
 from tierwise.advise.space import role_spaces
-from tierwise.capture import Schedule, of_pid, record_running, sql_session
+from tierwise.capture import sql_session
+from tierwise.capture.record import record_running
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import of_pid
 from tierwise.device_models import profiles
 from tierwise.host import tracing
 from tierwise.host.disk.disk import EmulatedDisk, Partition

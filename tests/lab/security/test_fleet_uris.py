@@ -9,7 +9,7 @@ import pytest
 
 from support import forked
 from tierwise.cluster import remote
-from tierwise.fleet import catalogue
+from tierwise.fleet.catalogue import catalogue
 from tierwise.model.errors import HostError, TierwiseError
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"

@@ -15,8 +15,9 @@ import pytest
 from support.other_users import Place, give, needs_root, place, plant_link, run, swapping
 from support.paths import RECORDINGS
 from tierwise.api.views import View
-from tierwise.capture import Enough, Schedule, of_pid, record_running
-from tierwise.capture.target import load
+from tierwise.capture.record import Enough, record_running
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import load, of_pid
 from tierwise.cli.output import write_file
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate

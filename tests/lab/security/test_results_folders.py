@@ -11,12 +11,13 @@ import pytest
 from support import forked
 from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
-from tierwise.fleet import Results
+from tierwise.fleet.results import Results
 from tierwise.lab.studies import runner
-from tierwise.lab.studies.runner.session import _create, _held
+from tierwise.lab.studies.runner.session import _create
 from tierwise.lab.validation.rows import append_row
+from tierwise.model import lock
 from tierwise.model.errors import TierwiseError
-from tierwise.results.files import append_result, replace_results, write_study_info
+from tierwise.results.files import append_record, replace_results, write_study_info
 
 NOBODY = 65534
 REFUSED = re.compile(r"belongs to nobody|another user|link|a pipe, a device or has|can be written by others")
@@ -117,11 +118,11 @@ def plant(kind: str, file: Path, secret: Path) -> None:
 
 
 WRITES = {
-    "results.jsonl": lambda folder: append_result(folder / "results.jsonl", run(Make())),
+    "results.jsonl": lambda folder: append_record(folder / "results.jsonl", run(Make())),
     "results.draft": lambda folder: replace_results(folder / "results.jsonl", [run(Make())]),
     "study.json": lambda folder: write_study_info(folder / "study.json", INFO),
     "slots.jsonl": lambda folder: append_row(folder, a_row()),
-    "lock": lambda folder: _held(folder).__enter__(),
+    "lock": lambda folder: lock.held(folder / "lock").__enter__(),
 }
 
 

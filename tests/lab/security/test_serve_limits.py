@@ -17,9 +17,8 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.advise import AdviceOptions
-from tierwise.serve.newcomers import MOST
 from tierwise.serve.recordings import ServedRecordings
-from tierwise.serve.server import listen, serve
+from tierwise.serve.server import MOST, listen, serve
 from tierwise.serve.simulator import Simulator
 
 MANY = 300
@@ -109,7 +108,7 @@ def test_a_connection_with_the_token_outlasts_later_ones_without(server: LiveSer
 
 
 def test_a_header_that_does_not_end_is_cut_off(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.serve.newcomers.WITHIN_S", 0.5)
+    monkeypatch.setattr("tierwise.serve.server.WITHIN_S", 0.5)
     with connected(server) as silent, connected(server) as slow:
         sending = True
 

@@ -20,7 +20,7 @@ import pytest
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
 from tierwise.host import ledger, tracing, users
-from tierwise.host.home import Home
+from tierwise.host.programs import Home
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
 from tierwise.lab.engines.mariadb.binaries import installed

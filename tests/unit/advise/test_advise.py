@@ -6,8 +6,8 @@ import pytest
 
 from support.every_placement import cost, everything, rate
 from support.fake_replay import REQUESTS, SERVICE_US, predictor
-from tierwise.advise import Goal, Terms, advise
-from tierwise.advise.endurance import SECONDS_PER_MONTH
+from tierwise.advise import AdviceOptions, Goal, Terms, advise
+from tierwise.advise.costs import SECONDS_PER_MONTH
 from tierwise.advise.option import MARGIN
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
@@ -26,7 +26,7 @@ def as_good(budget: float | None) -> list[dict[Role, str]]:
 
 @pytest.mark.parametrize("budget", [None, 0.0, 2.0, 5.0, 9.9, 10.0, 20.0, 50.0])
 def test_the_best_under_a_budget_is_that_of_exhaustive_search(budget: float | None) -> None:
-    advice = advise(predictor(), DEVICES, budget)
+    advice = advise(predictor(), AdviceOptions(DEVICES, budget))
     good = as_good(budget)
     cheapest = min(map(cost, good))
     fewest = min(len(placement) for placement in good if cost(placement) == pytest.approx(cheapest))
@@ -42,7 +42,7 @@ def test_the_best_under_a_budget_is_that_of_exhaustive_search(budget: float | No
 def test_a_move_that_adds_less_than_the_margin_is_not_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the log and the data on the SSD, the indexes add a tenth: the step is named, and left out."""
     monkeypatch.setitem(REQUESTS, "index", 0.01)
-    advice = advise(predictor(), ["nvme-dc"])
+    advice = advise(predictor(), AdviceOptions(["nvme-dc"]))
     assert advice.best and advice.fastest and advice.step_to_fastest
     assert set(advice.best.placement) == {"log", "data"}
     assert set(advice.fastest.placement) == {"log", "data", "index"}
@@ -53,7 +53,7 @@ def test_a_move_that_adds_less_than_the_margin_is_not_recommended(monkeypatch: p
 @pytest.mark.parametrize("goal", ["tps=1000", "tps=3000", "p99=2ms", "p50=700us"])
 def test_the_cheapest_that_reaches_a_goal_is_that_of_exhaustive_search(goal: str) -> None:
     wanted = Goal.parse(goal)
-    option = advise(predictor(), DEVICES, None, wanted).reaching
+    option = advise(predictor(), AdviceOptions(DEVICES, None, wanted)).reaching
     assert option
     assert wanted.verdict(option.prediction) == "reached"
     bound = wanted.bound if wanted.what == "tps" else 4e6 / wanted.bound
@@ -66,16 +66,17 @@ def test_the_cheapest_that_reaches_a_goal_is_that_of_exhaustive_search(goal: str
     ("share", "verdict"), [(0.75, "reached"), (0.95, "likely reached"), (1.1, "likely missed"), (1.5, None)]
 )
 def test_a_goal_inside_an_interval_is_likely_reached_or_missed(share: float, verdict: str | None) -> None:
-    top = advise(predictor(), DEVICES).fastest
+    top = advise(predictor(), AdviceOptions(DEVICES)).fastest
     assert top and top.prediction.rate_per_s
     goal = Goal(what="tps", bound=share * top.prediction.rate_per_s.value)
-    reaching = advise(predictor(), DEVICES, None, goal).reaching
+    reaching = advise(predictor(), AdviceOptions(DEVICES, None, goal)).reaching
     assert (reaching and goal.verdict(reaching.prediction)) == verdict
 
 
 def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
     advice = advise(
-        predictor(), ["io2", "gp3", "ssd-sata-slc-2008"], 100.0, terms=Terms.parse(growth="5000%")
+        predictor(),
+        AdviceOptions(["io2", "gp3", "ssd-sata-slc-2008"], 100.0, terms=Terms.parse(growth="5000%")),
     )
     assert [(excluded.device, excluded.least_cost_per_month) for excluded in advice.left_out] == [
         ("volume-aws-io2", pytest.approx(64 * 0.125 + 32_000 * (0.065 + 0.0455))),
@@ -84,7 +85,7 @@ def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
 
 
 def test_the_ladder_moves_what_gains_most_for_the_money_until_nothing_does() -> None:
-    advice = advise(predictor(), ["nvme-dc"])
+    advice = advise(predictor(), AdviceOptions(["nvme-dc"]))
     first, *rest = advice.ladder
     assert first.role == "log" and first.cost_per_month >= 600 / 60
     worn = cost({Role(move.role): "ssd-nvme-dc" for move in advice.ladder})
@@ -96,7 +97,7 @@ def test_the_ladder_moves_what_gains_most_for_the_money_until_nothing_does() -> 
 
 def test_wear_is_what_is_written_against_what_the_maker_allows() -> None:
     """At the recorded rate by default; beside it at the predicted rate, of a load that fills it."""
-    advice = advise(predictor(), ["nvme-dc"])
+    advice = advise(predictor(), AdviceOptions(["nvme-dc"]))
     (worn,) = advice.best.wear
 
     def written(answer: Prediction) -> float:
@@ -107,7 +108,7 @@ def test_wear_is_what_is_written_against_what_the_maker_allows() -> None:
     faster = written(advice.best.prediction) * SECONDS_PER_MONTH
     assert worn.predicted_bytes_per_month == pytest.approx(faster)
     assert worn.predicted_months == pytest.approx(2610e12 / faster)
-    assert advise(predictor(), ["gp3"]).best.wear[0].months is None
+    assert advise(predictor(), AdviceOptions(["gp3"])).best.wear[0].months is None
 
 
 @pytest.mark.parametrize(
@@ -120,13 +121,13 @@ def test_a_goal_that_is_none_is_refused(text: str) -> None:
 
 def test_what_cannot_be_advised_is_refused() -> None:
     with pytest.raises(TierwiseError, match="below 0"):
-        advise(predictor(), DEVICES, -1.0)
+        advise(predictor(), AdviceOptions(DEVICES, -1.0))
     with pytest.raises(TierwiseError, match="unknown device profile"):
-        advise(predictor(), ["nope-nope"])
+        advise(predictor(), AdviceOptions(["nope-nope"]))
     with pytest.raises(TierwiseError, match="no device"):
-        advise(predictor(), [])
+        advise(predictor(), AdviceOptions([]))
     with pytest.raises(TierwiseError, match="zero has no price in USD"):
-        advise(predictor(), ["zero"])
+        advise(predictor(), AdviceOptions(["zero"]))
 
 
 def test_every_device_of_the_fake_is_a_profile() -> None:

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.fake_replay import FakeReplay, about
-from tierwise.advise import Terms, advise
-from tierwise.advise.costs import Costs
-from tierwise.advise.endurance import SECONDS_PER_MONTH
+from tierwise.advise import AdviceOptions, Terms, advise
+from tierwise.advise.costs import SECONDS_PER_MONTH, Costs
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices, bill_parts, cost_per_month
 from tierwise.model.placement import Role
@@ -82,7 +81,7 @@ def test_a_byte_more_than_a_step_is_a_step_more(size_bytes: int) -> None:
 @pytest.mark.parametrize("engine", ["postgres", "mariadb", "sqlite"])
 def test_wear_is_billed_at_the_recorded_rate_and_shown_at_the_predicted_one(engine: str) -> None:
     """The faster placement writes 19 times as much only if the load fills it."""
-    advice = advise(predictor(engine), ["nvme-dc"])
+    advice = advise(predictor(engine), AdviceOptions(["nvme-dc"]))
     option = advice.decision.option
     assert option.prediction.speedup and option.prediction.speedup.value > 10
     (bill,) = option.bills
@@ -112,7 +111,7 @@ def test_columns_of_the_explorer_and_their_parts_agree_with_the_cost_of_each_pla
     devices: list[str],
 ) -> None:
     of = predictor()
-    advice = advise(of, devices)
+    advice = advise(of, AdviceOptions(devices))
     data = page_data(subject(of, advice, Terms(), Path("shop")))
     for billed, cost in zip(data["billed"], data["figures"]["cost"], strict=True):
         amounts = [data["bills"][number]["amount"] for number in billed]
@@ -122,7 +121,7 @@ def test_columns_of_the_explorer_and_their_parts_agree_with_the_cost_of_each_pla
 
 
 def test_the_table_of_a_bill_sums_to_the_price_in_the_headline() -> None:
-    option = advise(predictor(), ["io2"]).decision.option
+    option = advise(predictor(), AdviceOptions(["io2"])).decision.option
     rows = [(row[0].text, row[-1].value or 0.0) for row in bill_table("", option, "USD").rows]
     parts = [amount for name, amount in rows if name != "in all"]
     total = next(amount for name, amount in rows if name == "in all")

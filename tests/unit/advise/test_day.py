@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import tierwise as tw
 from support.paths import RECORDINGS
 from support.schemas import problems
-from tierwise.advise import Advice, LoadAdvice, advise, advise_day
-from tierwise.capture import BurstCost, DayPlan, Schedule, Taken
+from tierwise.advise import Advice, AdviceOptions, LoadAdvice, advise, advise_day
+from tierwise.capture.schedule import BurstCost, DayPlan, Schedule, Taken
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor
@@ -119,7 +119,7 @@ def test_advice_is_given_for_each_load_and_can_be_verified(day: Path, tmp_path: 
 
 @pytest.fixture(scope="module")
 def run() -> Advice:
-    return advise(Predictor.open(EXAMPLES / "order-entry", seeds=2), ["nvme-dc"])
+    return advise(Predictor.open(EXAMPLES / "order-entry", seeds=2), AdviceOptions(["nvme-dc"]))
 
 
 def test_disagreement_is_said(day: Path, run: Advice) -> None:

@@ -60,7 +60,7 @@ def asked(
     fake: Limited, devices: Sequence[str] = ("gp3", "nvme-dc"), recorded: About | None = None, **more: Any
 ) -> Advice:
     predictor = Predictor(recorded or about(), [], Replayer(fake), model_error=ModelError())
-    return advise(predictor, list(devices), grow=3.0, **more)
+    return advise(predictor, AdviceOptions(list(devices), grow=3.0, **more))
 
 
 def grown(advice: Advice) -> Growing:

@@ -32,7 +32,7 @@ def predictor(engine: str = "postgres", settings: dict[str, str] | None = None, 
 
 def advice(may_lose_s: float | None = None, goal: str | None = None, **more: Any) -> Advice:
     wanted = Goal.parse(goal) if goal else None
-    return advise(predictor(**more), ["gp3"], goal=wanted, may_lose_s=may_lose_s)
+    return advise(predictor(**more), AdviceOptions(["gp3"], goal=wanted, may_lose_s=may_lose_s))
 
 
 def test_settings_are_listed_with_gain_price_and_loss_and_none_is_recommended() -> None:
@@ -97,7 +97,7 @@ def test_no_bound_is_no_permission() -> None:
 
 def test_text_and_page_show_the_same_table() -> None:
     of = predictor()
-    advice = advise(of, ["gp3"])
+    advice = advise(of, AdviceOptions(["gp3"]))
     tables = [block for block in advice_document(advice) if isinstance(block, Table)]
     (table,) = [table for table in tables if table.title == "Settings instead"]
     assert [row[0].text for row in table.rows] == [OFF, "commit_delay=1000"]
@@ -108,10 +108,10 @@ def test_text_and_page_show_the_same_table() -> None:
     made = subject(of, advice, Terms(), Path("shop"))
     page = advice_page(made)
     assert "<h2>Settings instead</h2>" in page and OFF in page
-    allowed = advise(of, ["gp3"], goal=Goal.parse("tps=1000"), may_lose_s=1.0)
+    allowed = advise(of, AdviceOptions(["gp3"], goal=Goal.parse("tps=1000"), may_lose_s=1.0))
     assert decision.headline(subject(of, allowed, Terms(), Path("shop"))).startswith(f"Set {OFF}: ")
     none = predictor("duckdb")
-    plain = advice_page(subject(none, advise(none, ["gp3"]), Terms(), Path("shop")))
+    plain = advice_page(subject(none, advise(none, AdviceOptions(["gp3"])), Terms(), Path("shop")))
     assert "Settings instead" not in plain
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.fake_replay import FakeReplay, about
-from tierwise.advise import Advice, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, Terms, advise
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
@@ -109,7 +109,7 @@ def test_files_that_were_not_touched_count() -> None:
 
 def of_log(devices: list[str], terms: Terms | None = None, **fields: Any) -> tuple[Predictor, Advice]:
     made = Predictor(about(**fields), [], Replayer(FakeReplay()), model_error=ModelError())
-    return made, advise(made, devices, terms=terms)
+    return made, advise(made, AdviceOptions(devices, terms=terms or Terms()))
 
 
 SAID = {"settings": {"max_wal_size": "20GB", "archive_mode": "on", "wal_keep_size": "1GB"}}

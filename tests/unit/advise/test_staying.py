@@ -10,10 +10,11 @@ import pytest
 
 from support.fake_replay import REQUESTS, SERVICE_US, FakeReplay, about
 from tierwise import _core
-from tierwise.advise import Advice, Goal, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.advise.decision import _remedy
 from tierwise.advise.option import MARGIN
-from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.fleet.catalogue import RecordingAt
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import CalibratedError, ModelError
@@ -79,7 +80,7 @@ def test_a_gain_within_the_error_of_the_model_is_no_reason_to_move(
     """1.04 times (0.85–1.27), as in a report of a user: text, page, JSON, day and explorer stay."""
     requests(monkeypatch, log=0.0021)
     of = predictor(engine)
-    advice = advise(of, ["nvme-dc", "gp3"])
+    advice = advise(of, AdviceOptions(["nvme-dc", "gp3"]))
     assert advice.fastest and advice.fastest.prediction.speedup
     assert 1.02 < advice.fastest.prediction.speedup.value < 1.06 < advice.fastest.prediction.speedup.high
     assert advice.decision.stays and advice.decision.why == "alike"
@@ -97,7 +98,7 @@ def test_a_gain_within_the_error_of_the_model_is_no_reason_to_move(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_gain_that_can_be_told_is_one(engine: str) -> None:
-    advice = advise(predictor(engine), ["nvme-dc", "gp3"])
+    advice = advise(predictor(engine), AdviceOptions(["nvme-dc", "gp3"]))
     assert not advice.decision.stays and advice.decision.why == "faster" and advice.ladder
 
 
@@ -107,7 +108,7 @@ def test_an_exact_model_still_does_not_resolve_less_than_its_median_error(
 ) -> None:
     """The interval of the gain lies above 1 in both cases."""
     requests(monkeypatch, log=200 * (gain - 1) / (4000 - 100 * gain))
-    advice = advise(predictor(error=EXACT), ["nvme-dc"])
+    advice = advise(predictor(error=EXACT), AdviceOptions(["nvme-dc"]))
     assert advice.fastest and advice.fastest.prediction.speedup
     assert advice.fastest.prediction.speedup.low > 1
     assert (advice.fastest.prediction.speedup.value <= MARGIN) == stays == advice.decision.stays
@@ -115,7 +116,7 @@ def test_an_exact_model_still_does_not_resolve_less_than_its_median_error(
 
 @pytest.mark.parametrize("once", [False, True])
 def test_a_longer_median_latency_is_no_reason_to_move_but_for_work_done_once(once: bool) -> None:
-    advice = advise(predictor(fake=LongerMedian(once=once)), ["nvme-dc"])
+    advice = advise(predictor(fake=LongerMedian(once=once)), AdviceOptions(["nvme-dc"]))
     assert advice.fastest and not advice.fastest.stays
     assert advice.decision.stays == (not once)
     if not once:
@@ -124,7 +125,7 @@ def test_a_longer_median_latency_is_no_reason_to_move_but_for_work_done_once(onc
 
 
 def test_of_several_the_one_that_lengthens_no_median_is_advised() -> None:
-    advice = advise(predictor(fake=LongerMedian()), ["nvme-dc", "sata-dc"])
+    advice = advise(predictor(fake=LongerMedian()), AdviceOptions(["nvme-dc", "sata-dc"]))
     assert set(advice.decision.option.placement.values()) == {"ssd-sata-dc"}
     assert advice.decision.why == "faster"
 
@@ -136,7 +137,7 @@ def test_money_is_saved_where_nothing_gets_slower(
     """The recorded volume is rented; a bought disk is as fast, or slower."""
     monkeypatch.setitem(SERVICE_US, "hdd-15k-sas", 5200.0)
     of = predictor(devices=[VOLUME])
-    advice = advise(of, [device], terms=Terms.parse(recorded_on="io2"))
+    advice = advise(of, AdviceOptions([device], terms=Terms.parse(recorded_on="io2")))
     assert advice.decision.stays != moves
     if moves:
         assert advice.decision.why == "cheaper" and advice.decision.option.cost_per_month < 0
@@ -146,7 +147,7 @@ def test_money_is_saved_where_nothing_gets_slower(
 @pytest.mark.parametrize(("goal", "stays"), [("tps=100", True), ("tps=900", False), ("tps=90000", False)])
 def test_a_goal_is_part_of_the_one_decision(goal: str, stays: bool) -> None:
     of = predictor()
-    advice = advise(of, ["nvme-dc"], goal=Goal.parse(goal))
+    advice = advise(of, AdviceOptions(["nvme-dc"], goal=Goal.parse(goal)))
     assert advice.decision.stays == stays
     assert page(of, advice).placement == advice.decision.option.placement
     if goal == "tps=100":
@@ -160,7 +161,7 @@ def test_a_goal_just_above_the_recorded_rate_does_not_move_for_a_gain_that_canno
 ) -> None:
     requests(monkeypatch, log=0.0021)
     of = predictor()
-    advice = advise(of, ["nvme-dc"], goal=Goal(what="tps", bound=1.01 * of.run.rate_per_s))
+    advice = advise(of, AdviceOptions(["nvme-dc"], goal=Goal(what="tps", bound=1.01 * of.run.rate_per_s)))
     assert advice.reaching and not advice.reaching.stays, "this one likely reaches it"
     assert advice.decision.stays
 
@@ -194,7 +195,7 @@ def test_the_headline_says_what_would_help_instead(
         def _outcome(self, *of: Any) -> dict[str, Any]:
             return super()._outcome(*of) | {"shares": shares}
 
-    words = headline(advise(predictor(engine, Spent()), ["nvme-dc"]))
+    words = headline(advise(predictor(engine, Spent()), AdviceOptions(["nvme-dc"])))
     for part in expected:
         assert part in words.partition("What would: ")[2], words
 
@@ -209,7 +210,7 @@ def test_the_headline_says_what_would_help_instead(
 def test_nothing_to_buy_is_said_with_its_reason(
     devices: list[str], budget: float | None, expected: str
 ) -> None:
-    assert expected in headline(advise(predictor(), devices, budget)).replace("\u00a0", " ")
+    assert expected in headline(advise(predictor(), AdviceOptions(devices, budget))).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -218,7 +219,7 @@ def test_files_that_ask_nothing_of_a_device_are_no_reason_against_it(
 ) -> None:
     """All is in memory: no device is too small or too dear, and nothing is said to be."""
     requests(monkeypatch, log=0.0, data=0.0, index=0.0)
-    advice = advise(predictor(engine), ["nvme-dc", "gp3"])
+    advice = advise(predictor(engine), AdviceOptions(["nvme-dc", "gp3"]))
     assert advice.best.stays and advice.left_out == []
     text = headline(advice)
     assert "no file asks enough of a device to be worth a move" in text and "fits" not in text

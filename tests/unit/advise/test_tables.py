@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from support.fake_tables import tables_predictor
 from support.paths import RECORDINGS
 from tierwise.advise import Terms
-from tierwise.advise.table_sets import best_sets
-from tierwise.advise.tables import advise_tables, tables_beside
+from tierwise.advise.tables import advise_tables, best_sets, tables_beside
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario

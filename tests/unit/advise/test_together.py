@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from support.fake_replay import GB, FakeReplay, about
-from tierwise.advise import Terms, advise
-from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.advise import AdviceOptions, Terms, advise
+from tierwise.fleet.catalogue import RecordingAt
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.lab import engines
 from tierwise.lab.engines import Engine
 from tierwise.lab.engines.duckdb.engine import DuckEngine
@@ -58,7 +59,7 @@ def test_no_placement_of_a_ranking_or_an_advice_parts_them(engine: str) -> None:
     of, roles = predictor(engine), CASES[engine][1]
     ranking = rank(of, [RECORDED, *DEVICES])
     assert ranking.tried > 1 and all(one(each.placement, roles) for each in ranking.ranked)
-    advice = advise(of, DEVICES)
+    advice = advise(of, AdviceOptions(DEVICES))
     answers = [
         advice.decision.option.prediction,
         *(move.prediction for move in (*advice.moves, *advice.ladder)),
@@ -80,7 +81,7 @@ def test_a_search_of_too_many_placements_parts_none(engine: str) -> None:
 @cases
 def test_text_json_page_and_explorer_say_that_and_why(engine: str) -> None:
     of, roles = predictor(engine), CASES[engine][1]
-    advice = advise(of, DEVICES)
+    advice = advise(of, AdviceOptions(DEVICES))
     because = moves_of(engine)["together"]
     assert because in " ".join(further_sentences(advice))
     (group,) = advice.model_dump(mode="json")["decision"]["together"]
@@ -95,7 +96,7 @@ def test_text_json_page_and_explorer_say_that_and_why(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
 def test_the_headline_moves_the_database_with_its_log(engine: str) -> None:
-    text = headline(advise(predictor(engine), ["nvme-dc"]))
+    text = headline(advise(predictor(engine), AdviceOptions(["nvme-dc"])))
     assert text.startswith("Move ") and "the data" in text and "the log" in text and " together: " in text
 
 

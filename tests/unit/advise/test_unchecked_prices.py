@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support.fake_replay import predictor
-from tierwise.advise import Terms, advise
+from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import SHIPPED, Prices
@@ -43,7 +43,7 @@ def test_the_list_of_devices_says_it(arguments: list[str], monkeypatch: pytest.M
 
 @pytest.mark.parametrize("devices", [["nvme-dc"], ["gp3", "io2"]])
 def test_advice_says_it_of_the_devices_that_it_prices(devices: list[str]) -> None:
-    advice = advise(predictor(), devices)
+    advice = advise(predictor(), AdviceOptions(devices))
     assert all(not price.checked for price in advice.prices)
     text = " ".join(block.text for block in advice_document(advice) if isinstance(block, Text))
     assert "Prices that nobody checked against their source: " in text and ", not checked): " in text
@@ -59,5 +59,5 @@ def test_a_price_of_one_s_own_is_checked_unless_it_says_otherwise(
     file.write_text(OWN + line)
     (price,) = Prices.read(file).own.values()
     assert price.checked == checked
-    advice = advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=file))
+    advice = advise(predictor(), AdviceOptions(["nvme-dc"], terms=Terms.parse(prices=file)))
     assert [price.checked for price in advice.prices] == [checked]

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from support.paths import ROOT
 from support.schemas import problems
-from tierwise.advise import Verification
-from tierwise.advise import verify as verify_forecast
+from tierwise.advise.verification import Verification
+from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from support.fake_replay import REQUESTS, FakeReplay, about
 from tierwise import _core
-from tierwise.advise import Verification, advise
-from tierwise.advise import verify as verify_forecast
+from tierwise.advise import AdviceOptions, advise
 from tierwise.advise.forecast import Forecast, choose, read_forecasts
+from tierwise.advise.verification import Verification
+from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario, resolve
@@ -139,7 +140,7 @@ def test_another_mix_is_blamed_where_the_clients_ask_for_more(
 
 def test_advice_is_verified_by_its_decision_first(tmp_path: Path) -> None:
     """In its file, the placement of the headline comes first, that of a goal too."""
-    advice = advise(predictor(), ["nvme-dc"])
+    advice = advise(predictor(), AdviceOptions(["nvme-dc"]))
     content = {"schema": "advice", "schema_version": 1, "recorded": advice.run.model_dump(mode="json")}
     file = tmp_path / "advice.json"
     file.write_text(json.dumps(content | {"advice": advice.model_dump(mode="json")}))

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.capture import EngineCounters, Target, sql_session
+from tierwise.capture import sql_session
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.sql_session import Reading
-from tierwise.capture.target import load
+from tierwise.capture.target import Target, load
 from tierwise.model.errors import TierwiseError
 
 SECRET = "planted-9f3a"

@@ -19,7 +19,7 @@ from tierwise.model.input_files import DATA
 from tierwise.predict.usability import Usability
 from tierwise.recording import Recording
 from tierwise.report.recording.recorded import Recorded
-from tierwise.results.files import append_result, write_study_info
+from tierwise.results.files import append_record, write_study_info
 
 RECORDING = str(ROOT / "examples" / "recordings" / "keyed-update")
 OTHER = str(ROOT / "examples" / "recordings" / "order-entry")
@@ -86,7 +86,7 @@ def test_a_taken_recording_is_valid() -> None:
 
 def test_answers_and_comparisons_are_valid(tmp_path: Path) -> None:
     for run in study_runs():
-        append_result(tmp_path / "results.jsonl", run)
+        append_record(tmp_path / "results.jsonl", run)
     write_study_info(tmp_path / "study.json", INFO)
     answer = CliRunner().invoke(app, ["report", str(tmp_path), "--format", "json"]).stdout
     assert not problems("answer", json.loads(answer))

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support.fake_replay import FakeReplay, predictor
-from tierwise.advise import Terms, advise
+from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Scenario, resolve
@@ -73,15 +73,15 @@ def test_both_are_devices_of_one_scenario(tmp_path: Path) -> None:
 
 def test_it_can_be_advised_at_its_own_price(mine: Path) -> None:
     with pytest.raises(TierwiseError, match=r"mine\.toml has no price in USD"):
-        advise(predictor(), ["./mine.toml"])
+        advise(predictor(), AdviceOptions(["./mine.toml"]))
     own = mine.with_name("own.toml")
     own.write_text('like = "mine"\n[price]\nusd = 1200\n[source]\nprice = "invoice of 2026-03-14"\n', "utf-8")
-    bought = advise(predictor(), ["./own.toml"])
+    bought = advise(predictor(), AdviceOptions(["./own.toml"]))
     assert bought.best
     (worn,) = bought.best.wear
     purchases = max(1.0, 60 / worn.months) if worn.months else 1.0
     assert bought.best.cost_per_month == pytest.approx(20 * purchases)
     assert (bought.prices[0].source, bought.prices[0].stale) == ("invoice of 2026-03-14", False)
-    advice = advise(predictor(), [], terms=Terms.parse(have="./mine.toml"))
+    advice = advise(predictor(), AdviceOptions([], terms=Terms.parse(have="./mine.toml")))
     assert advice.devices == [str(mine.resolve())]
     assert advice.best and advice.best.cost_per_month == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise.capture.postgres_waits import classify
+from tierwise.capture.postgres import classify
 from tierwise.results import WaitClass
 
 POSTGRES_15 = {

@@ -16,15 +16,8 @@ from support.fleet_factory import EXAMPLES, GP3, advised, chosen, database, opti
 from support.schemas import problems
 from tierwise.advise import Goal, Terms
 from tierwise.advise.option import MARGIN
-from tierwise.fleet import (
-    DatabaseOptions,
-    LeftOutRecording,
-    OptionsTask,
-    RecordingAt,
-    Weight,
-    Weights,
-    options_of,
-)
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weight, Weights
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor

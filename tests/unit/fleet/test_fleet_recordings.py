@@ -11,19 +11,12 @@ import pytest
 from support.fleet_factory import EXAMPLES, NVME, write_recordings
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.cluster import remote
-from tierwise.fleet import (
-    DatabaseOptions,
-    LeftOutRecording,
-    OptionsTask,
-    RecordingAt,
-    Threads,
-    Weights,
-    advise_fleet,
-    catalogue,
-    options_of,
-)
+from tierwise.fleet.advice import advise_fleet
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weights, catalogue
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.executor import Threads
 from tierwise.predict import Predictor
 
 

@@ -17,10 +17,10 @@ from support.schemas import problems
 from tierwise.advise import Terms
 from tierwise.advise.goal import Verdict
 from tierwise.cli import app
-from tierwise.fleet import FleetAdvice, FleetOption, LogDevice, SharedDatabase, ShareLimits, Weight, Weights
-from tierwise.fleet.packing import MOST_TRIES
-from tierwise.fleet.records import FleetDatabase
-from tierwise.fleet.sharing import with_sharing
+from tierwise.fleet.catalogue import Weight, Weights
+from tierwise.fleet.options import FleetOption, LogDevice
+from tierwise.fleet.packing import MOST_TRIES, ShareLimits, with_sharing
+from tierwise.fleet.records import FleetAdvice, FleetDatabase, SharedDatabase
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate

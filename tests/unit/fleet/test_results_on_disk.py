@@ -11,12 +11,9 @@ import pytest
 
 from support.fleet_factory import EXAMPLES, GP3, NVME, database, option
 from tierwise.advise import Goal, Terms
-from tierwise.fleet import (
-    OptionsTask,
-    RecordingAt,
-    Results,
-)
-from tierwise.fleet.catalogue import with_checksums
+from tierwise.fleet.catalogue import RecordingAt, with_checksums
+from tierwise.fleet.options import OptionsTask
+from tierwise.fleet.results import Results
 from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import resolve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise.host.disk.stats import DiskStats, PartitionStats
+from tierwise.host.disk.disk import DiskStats, PartitionStats
 from tierwise.lab.studies.runner.storage import overrun_of
 from tierwise.results import Latency
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tierwise import _core
-from tierwise.model.device_chain import ChainLink
 from tierwise.model.placement import Role
 from tierwise.probe.place import look
 from tierwise.recording import Device
+from tierwise.recording.recording import ChainLink
 from tierwise.report.recording.profile import device_lines
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierwise.model.placement import Role
-from tierwise.predict.front_search import front, search
+from tierwise.predict.ranking import front, search
 
 ROLES = (Role.LOG, Role.DATA, Role.INDEX)
 PLACED = [(role,) for role in ROLES]

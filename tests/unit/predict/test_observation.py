@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tierwise.advise import Goal, advise
+from tierwise.advise import AdviceOptions, Goal, advise
 from tierwise.capture.mysql import state_of
 from tierwise.capture.postgres import further_views
 from tierwise.cli import app
 from tierwise.device_models.profiles import load
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict import Predictor, Scenario, device_times, mean_value
+from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value
 from tierwise.predict.coarse_waits import Placed
 from tierwise.predict.observed_work import log_demand, work_of
 from tierwise.predict.usability import usability
@@ -123,9 +123,9 @@ def test_a_request_on_a_named_device_is_simulated_once(tmp_path: Path) -> None:
     predictor = opened(tmp_path, devices=dict.fromkeys(Role, "ssd-sata-dc"))
     scenario = Scenario(placement={"data": "ssd-nvme-dc"})
     predictor.predict([scenario])
-    before = device_times._simulated.cache_info().misses
+    before = coarse_waits._simulated.cache_info().misses
     predictor.predict([scenario])
-    assert device_times._simulated.cache_info().misses == before
+    assert coarse_waits._simulated.cache_info().misses == before
 
 
 def test_what_a_transaction_logs_is_what_was_counted() -> None:
@@ -181,7 +181,7 @@ def test_what_waits_do_not_tell_is_refused(tmp_path: Path, scenario: Scenario, r
 
 def test_a_goal_for_a_latency_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="waits do not tell latencies"):
-        advise(opened(tmp_path), ["nvme-dc"], goal=Goal.parse("p99=5ms"))
+        advise(opened(tmp_path), AdviceOptions(["nvme-dc"], goal=Goal.parse("p99=5ms")))
 
 
 def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:

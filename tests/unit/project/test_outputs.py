@@ -28,7 +28,7 @@ KNOWN = {
     "fleet/knapsack.py": "/dev/null",
     "fleet/results.py": "opens a directory to write it out",
     "host/ledger.py": "in the ledger's own directory",
-    "host/lock.py": "an open descriptor",
+    "model/lock.py": "an open descriptor",
     "host/loop.py": "devices and the kernel's files",
     "host/cgroups.py": "the kernel's files",
     "host/page_cache.py": "files that are read, and the kernel's switch",

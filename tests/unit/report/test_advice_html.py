@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from support.fake_replay import predictor
 from support.paths import RECORDINGS
 from tierwise import open_recording
-from tierwise.advise import Goal, Terms, advise
+from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -31,7 +31,7 @@ FEW = ("nvme-dc", "gp3", "io2")
 @cache
 def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> Subject:
     toy = predictor()
-    advice = advise(toy, devices, budget, Goal.parse(goal) if goal else None)
+    advice = advise(toy, AdviceOptions(devices, budget, Goal.parse(goal) if goal else None))
     return subject(toy, advice, Terms(), Path("shop"))
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from support.fake_memory import with_memory
 from support.fake_replay import predictor
-from tierwise.advise import Terms, advise
+from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.model import numbers
 from tierwise.predict import Estimate
 from tierwise.report.advice import advice_page, subject
@@ -47,7 +47,7 @@ def test_one_point_is_no_curve_and_many_labels_do_not_overlap() -> None:
 def test_the_page_has_it_if_the_advice_does() -> None:
     pages = []
     for of in (predictor(), with_memory()):
-        advice = advise(of, ["nvme-dc"])
+        advice = advise(of, AdviceOptions(["nvme-dc"]))
         pages.append(advice_page(subject(of, advice, Terms(), Path("shop"))))
     assert ['id="memory"' in page for page in pages] == [False, True]
     assert "holds all tables and indexes" in pages[1] and "$/month" in pages[1]

@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from support.fake_replay import FakeReplay, about
-from tierwise.advise import Advice, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, Terms, advise
 from tierwise.cli import app
 from tierwise.cli.options import SETTINGS
 from tierwise.cli.output import print_document
@@ -59,7 +59,7 @@ def folded(advice: Advice) -> list[str]:
 @pytest.mark.parametrize("engine", ["postgres", "sqlite"])
 def test_three_are_in_sight_and_the_rest_is_folded(engine: str) -> None:
     of = predictor(OWN, engine)
-    advice = advise(of, ["nvme-dc", "gp3"])
+    advice = advise(of, AdviceOptions(["nvme-dc", "gp3"]))
     assert in_sight(advice) == [f"Warning: {text}." for text in OWN[:MOST_IN_SIGHT]]
     assert set(folded(advice)) >= {f"Warning: {text}." for text in OWN[MOST_IN_SIGHT:]}
     page = advice_page(subject(of, advice, Terms(), Path("shop")))
@@ -68,20 +68,20 @@ def test_three_are_in_sight_and_the_rest_is_folded(engine: str) -> None:
 
 
 def test_a_warning_names_the_placements_that_it_belongs_to() -> None:
-    advice = advise(predictor([]), ["nvme-dc", "gp3"])
+    advice = advise(predictor([]), AdviceOptions(["nvme-dc", "gp3"]))
     (caution,) = [warning for warning in advice.warnings if warning.text == GP3]
     assert caution.placements and all(
         "volume-aws-gp3" in placement.values() for placement in caution.placements
     )
     text = next(text for text in [*in_sight(advice), *folded(advice)] if GP3 in text)
     assert text.startswith("Warning, the ") and " to volume-aws-gp3" in text
-    alone = advise(predictor([]), ["gp3"])
+    alone = advise(predictor([]), AdviceOptions(["gp3"]))
     (of_all,) = [warning for warning in alone.warnings if warning.text == GP3]
     assert of_all.placements == [], "every placement of this advice is on it"
 
 
 def test_a_remark_and_a_warning_of_one_thing_are_one_warning_with_what_to_do() -> None:
-    advice = advise(predictor([], stolen_cpu_share=0.13), ["nvme-dc"])
+    advice = advise(predictor([], stolen_cpu_share=0.13), AdviceOptions(["nvme-dc"]))
     sentences = [warning.text for warning in advice.warnings if "hypervisor" in warning.text]
     assert len(sentences) == 1 and "record at another hour" in sentences[0]
 
@@ -98,7 +98,7 @@ def test_what_another_model_says_is_never_in_sight() -> None:
 
 
 def test_markdown_and_json_have_them_all() -> None:
-    advice = advise(predictor(OWN), ["nvme-dc"])
+    advice = advise(predictor(OWN), AdviceOptions(["nvme-dc"]))
     assert [warning.text for warning in advice.warnings][: len(OWN)] == OWN
     with (console := Console(width=200, force_terminal=True, color_system=None)).capture() as captured:
         print_document(advice_document(advice), console)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from support.fake_replay import predictor
 from support.paths import RECORDINGS, TESTS
 from support.recording_factory import ONE_COMMIT, write_recording
-from tierwise.advise import AdviceOptions, Terms
+from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.cli import app
 from tierwise.cli.advise import Emit, emit_change
 from tierwise.device_models import profiles
@@ -228,7 +228,7 @@ def test_hostile_names_stay_text_in_every_format(tmp_path: Path) -> None:
 
 
 def test_an_advice_that_moves_nothing_changes_nothing(tmp_path: Path) -> None:
-    slow = AdviceOptions.parse("7k2", None, None, Terms(), fresh=False).advise(predictor())
+    slow = advise(predictor(), AdviceOptions.parse("7k2", None, None, Terms(), fresh=False))
     assert slow.decision.stays and change_of(slow) is None
     out = tmp_path / "out.tf"
     asked = ["advise", str(EXAMPLE), "--devices", "hdd-7k2", "--seeds", "2", "--emit", "terraform"]
@@ -240,7 +240,7 @@ def test_an_advice_that_moves_nothing_changes_nothing(tmp_path: Path) -> None:
 
 def test_headroom_is_in_the_sizes() -> None:
     terms = Terms.parse(headroom="50%")
-    advice = AdviceOptions.parse("nvme-dc", None, None, terms, fresh=False).advise(predictor())
+    advice = advise(predictor(), AdviceOptions.parse("nvme-dc", None, None, terms, fresh=False))
     made, roomy = change_of(advice), change_of(advice, terms.room)
     assert made and roomy and roomy.needed_bytes[Role.LOG] == 1.5 * made.needed_bytes[Role.LOG]
 
@@ -263,7 +263,7 @@ def test_a_day_has_no_single_change(tmp_path: Path) -> None:
 
 
 def test_no_change_is_emitted_from_an_unusable_recording() -> None:
-    advice = AdviceOptions.parse("nvme-dc", None, None, Terms(), fresh=False).advise(predictor())
+    advice = advise(predictor(), AdviceOptions.parse("nvme-dc", None, None, Terms(), fresh=False))
     lost = Remark(reason="half of the events are missing", fix="record again", blocks=True)
     unusable = advice.model_copy(update={"usable": False, "remarks": [lost]})
     with pytest.raises(FailedCheckError, match="not usable: half of the events"):

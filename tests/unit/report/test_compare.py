@@ -22,7 +22,7 @@ from tierwise.model import statistics
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import Bound
 from tierwise.results import RunResult
-from tierwise.results.files import append_result
+from tierwise.results.files import append_record
 
 NAMES = ("before", "after")
 SLOW_WRITE = {name: laps | {"write": 2 * laps["write"]} for name, laps in LAPS_S.items()}
@@ -151,7 +151,7 @@ def test_command_writes_a_page_that_needs_nothing(tmp_path: Path) -> None:
         directory = tmp_path / name / "latest"
         directory.mkdir(parents=True)
         for run in lap_runs({"all-hdd": laps["all-hdd"]}, repeats=3):
-            append_result(directory / RESULTS_FILE, run)
+            append_record(directory / RESULTS_FILE, run)
     app = typer.Typer()
     app.command()(compare)
     out = tmp_path / "page.html"

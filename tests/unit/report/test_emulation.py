@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.results_factory import INFO, latency, study_runs
-from tierwise.host.disk.stats import DiskStats, PartitionStats
+from tierwise.host.disk.disk import DiskStats, PartitionStats
 from tierwise.lab.analysis.answer import build_answer
 from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Text

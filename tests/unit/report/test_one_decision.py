@@ -23,7 +23,7 @@ from tierwise.report.document import Text
 from tierwise.report.recording.advice import advice_document, further_sentences
 from tierwise.report.recording.decision_words import headline, volatile_sentence
 from tierwise.report.recording.prediction import moving
-from tierwise.serve.page import make_page
+from tierwise.serve.recordings import make_page
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/about.json"))
@@ -72,7 +72,7 @@ def test_the_outputs_of_a_shipped_recording_agree(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("goal", [None, "tps=100", "tps=900", "tps=90000"])
 def test_they_agree_with_a_goal_too(engine: str, goal: str | None) -> None:
     of = predictor(engine)
-    advice = advise(of, ["nvme-dc", "gp3"], goal=Goal.parse(goal) if goal else None)
+    advice = advise(of, AdviceOptions(["nvme-dc", "gp3"], goal=Goal.parse(goal) if goal else None))
     first = next(block.text for block in advice_document(advice) if isinstance(block, Text))
     made = page(of, advice)
     start = decision.headline(made).partition(":")[0].removesuffix(".")
@@ -85,7 +85,7 @@ def test_the_served_page_has_it_too() -> None:
     of = predictor()
     options = AdviceOptions(["nvme-dc"])
     html = make_page(Path("shop"), of, options, [])
-    assert heading(html) == decision.headline(page(predictor(), options.advise(predictor()))).replace(
+    assert heading(html) == decision.headline(page(predictor(), advise(predictor(), options))).replace(
         "\u2060", ""
     )
 
@@ -96,12 +96,12 @@ def test_memory_is_advised_only_where_nothing_that_lasts_helps(
 ) -> None:
     """A restart loses what is in RAM, however fast and cheap it is."""
     monkeypatch.setitem(SERVICE_US, "ram", 1.0)
-    advice = advise(predictor(engine), ["ram", "gp3"])
+    advice = advise(predictor(engine), AdviceOptions(["ram", "gp3"]))
     assert advice.fastest and lost_at_stop(advice.fastest.placement)
     assert "which a power cut or a restart loses" in " ".join(further_sentences(advice))
     assert not lost_at_stop(advice.decision.option.placement) and not advice.decision.stays
     assert not any(lost_at_stop(move.moved) for move in advice.ladder)
-    alone = advise(predictor(engine), ["ram"])
+    alone = advise(predictor(engine), AdviceOptions(["ram"]))
     assert lost_at_stop(alone.decision.option.placement)
     sentences = [block.text for block in advice_document(alone) if isinstance(block, Text)]
     assert (
@@ -111,7 +111,7 @@ def test_memory_is_advised_only_where_nothing_that_lasts_helps(
 
 def test_the_front_of_the_page_and_of_a_fleet_begin_at_staying() -> None:
     of = predictor()
-    advice = advise(of, ["nvme-dc", "gp3"])
+    advice = advise(of, AdviceOptions(["nvme-dc", "gp3"]))
     front = page_data(page(of, advice))["figures"]["told"]
     assert front[0] == 0 and any(front)
     search = Search(of, advice.devices, page(of, advice).costs)
@@ -123,5 +123,5 @@ def test_the_front_of_the_page_and_of_a_fleet_begin_at_staying() -> None:
 
 def test_an_advice_page_of_staying_shows_where_the_time_goes() -> None:
     of = predictor()
-    html = advice_page(page(of, advise(of, ["7k2"])))
+    html = advice_page(page(of, advise(of, AdviceOptions(["7k2"]))))
     assert "Where the sessions" in html and "Before and after" not in html and 'id="steps"' not in html

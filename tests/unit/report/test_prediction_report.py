@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from support.fake_replay import REQUESTS, FakeReplay, about, predictor
-from tierwise.advise import Goal, Terms, advise
+from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError
@@ -119,7 +119,7 @@ def test_advice_in_words(
     devices: list[str], budget: float | None, goal: str | None, terms: Terms, snapshot: SnapshotAssertion
 ) -> None:
     of = on_a_volume()
-    advice = advise(of, devices, budget, goal and Goal.parse(goal), terms)
+    advice = advise(of, AdviceOptions(devices, budget, goal and Goal.parse(goal), terms or Terms()))
     sentences = [first_sentence(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
@@ -128,7 +128,7 @@ def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setitem(REQUESTS, "index", 0.01)
-    advice = advise(on_a_volume(), ["nvme-dc"], terms=Terms.parse(recorded_on="gp3"))
+    advice = advise(on_a_volume(), AdviceOptions(["nvme-dc"], terms=Terms.parse(recorded_on="gp3")))
     sentences = [first_sentence(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
@@ -139,7 +139,9 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
         'currency = "CHF"\n[devices.nvme-dc]\npurchase = 480\n'
         'source = "offer of a dealer"\ndate = "2024-05"\n'
     )
-    text = text_of(advice_document(advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=prices))))
+    text = text_of(
+        advice_document(advise(predictor(), AdviceOptions(["nvme-dc"], terms=Terms.parse(prices=prices))))
+    )
     assert "for 8\u00a0CHF/month" in text and "$" not in text
     assert "CHF/month" in text and "worn out after" in text
     assert "Prices that may be older than a year: ssd-nvme-dc (2024-05)." in text
@@ -147,7 +149,7 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
 
 
 def test_with_nothing_to_gain_the_advice_says_what_else_would_help() -> None:
-    sentence = first_sentence(advise(predictor(), ["7k2"])).replace("\u00a0", " ")
+    sentence = first_sentence(advise(predictor(), AdviceOptions(["7k2"]))).replace("\u00a0", " ")
     assert sentence.startswith(
         "Nothing you can buy here helps: none of all 8 placements is faster, because 70 %"
     )

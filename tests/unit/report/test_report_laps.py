@@ -24,7 +24,7 @@ from tierwise.model.statistics import Bound, Verdict
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.render import to_html_page
 from tierwise.results import PaperValue, RunResult, StudyInfo
-from tierwise.results.files import append_result, write_study_info
+from tierwise.results.files import append_record, write_study_info
 
 QUERIES = {f"q{n}": 0.05 * n for n in range(1, 23)}
 
@@ -206,12 +206,12 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
     latest = tmp_path / "redo-placement" / "latest"
     latest.mkdir(parents=True)
     for run in study_runs(repeats=1):
-        append_result(latest / report.RESULTS_FILE, run)
+        append_record(latest / report.RESULTS_FILE, run)
     write_study_info(latest / report.STUDY_FILE, INFO)
     failed = tmp_path / "bahrain" / "latest"
     failed.mkdir(parents=True)
     for run in study_runs(repeats=1, status="failed", problems=["the device died"]):
-        append_result(failed / report.RESULTS_FILE, run)
+        append_record(failed / report.RESULTS_FILE, run)
     write_study_info(failed / report.STUDY_FILE, LAP_INFO)
     empty = tmp_path / "crud" / "latest"
     empty.mkdir(parents=True)

@@ -18,7 +18,7 @@ from tierwise.lab.cli import report
 from tierwise.lab.report.study.document import answer_document
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult, StudyInfo
-from tierwise.results.files import append_result, write_study_info
+from tierwise.results.files import append_record, write_study_info
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
@@ -51,7 +51,7 @@ def test_table_fits_80_columns(runs: list[RunResult], snapshot: SnapshotAssertio
 @pytest.fixture
 def results_dir(tmp_path: Path) -> Path:
     for result in study_runs():
-        append_result(tmp_path / report.RESULTS_FILE, result)
+        append_record(tmp_path / report.RESULTS_FILE, result)
     write_study_info(tmp_path / report.STUDY_FILE, INFO)
     return tmp_path
 

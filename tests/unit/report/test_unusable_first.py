@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from support.fake_replay import FakeReplay, about
 from support.fleet_factory import advised, database, option
-from tierwise.advise import Terms, advise
+from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.cli import app
-from tierwise.fleet import DatabaseOptions, OptionsTask, RecordingAt, options_of
+from tierwise.fleet.catalogue import RecordingAt
+from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
@@ -50,7 +51,7 @@ def predictor(kind: str, engine: str = "postgres") -> Predictor:
 @pytest.mark.parametrize("engine", ["postgres", "sqlite"])
 def test_the_advice_begins_with_it_in_text_json_and_page(kind: str, engine: str) -> None:
     of = predictor(kind, engine)
-    advice = advise(of, ["nvme-dc"])
+    advice = advise(of, AdviceOptions(["nvme-dc"]))
     first, second, *_ = [block for block in advice_document(advice) if isinstance(block, Text)]
     assert first.text.startswith("This recording is not usable") and BAD[kind][2] in second.text
     assert not advice.usable and advice.remarks[0].blocks
@@ -63,7 +64,7 @@ def test_the_advice_begins_with_it_in_text_json_and_page(kind: str, engine: str)
 
 def test_a_usable_recording_says_nothing_of_the_kind() -> None:
     of = Predictor(about(), [], Replayer(FakeReplay()), model_error=ModelError())
-    advice = advise(of, ["nvme-dc"])
+    advice = advise(of, AdviceOptions(["nvme-dc"]))
     assert advice.usable and "not usable" not in advice_page(subject(of, advice, Terms(), Path("shop")))
     assert all("not usable" not in block.text for block in advice_document(advice) if isinstance(block, Text))
 

@@ -15,7 +15,7 @@ from support.paths import RECORDINGS
 from tierwise.device_models import profiles
 from tierwise.host import users
 from tierwise.host.clean import clean
-from tierwise.host.home import open_log
+from tierwise.host.processes import open_log
 from tierwise.lab.studies import study
 from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
@@ -164,7 +164,7 @@ def words_of(recording: Path) -> str:
 
 
 def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) -> None:
-    from tierwise.predict import Scenario, predict
+    from tierwise.predict import Predictor, Scenario
 
     source = EXAMPLE
     redact(source, tmp_path / "shared")
@@ -173,7 +173,7 @@ def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) ->
     names = {part for path in paths for part in path.split("/") if re.fullmatch(r"[a-z]+-[a-z]+-\w+", part)}
     assert paths and names
     assert not [name for name in paths | names if name in after]
-    parts = [predict(path, [Scenario()])[0] for path in (source, tmp_path / "shared")]
+    parts = [Predictor.open(path).predict([Scenario()])[0] for path in (source, tmp_path / "shared")]
     assert parts[0].rate_per_s == parts[1].rate_per_s
 
 

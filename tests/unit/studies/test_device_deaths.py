@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.results_factory import MACHINE, Make, run
-from tierwise.advise import durability as advised
+from tierwise.advise import durability
 from tierwise.advise.durability import DeathCounts, ShownDeaths
 from tierwise.device_models import profiles
 from tierwise.lab import studies
@@ -113,7 +113,7 @@ def test_advice_says_what_the_death_of_each_role_did(monkeypatch: pytest.MonkeyP
         damaged=0,
         steps=["mend"],
     )
-    monkeypatch.setattr(advised, "shipped_deaths", lambda: ShownDeaths(deaths=[log]))
+    monkeypatch.setattr(durability, "shipped_deaths", lambda: ShownDeaths(deaths=[log]))
     death = risk("nvme-dc", "postgres", [Role.LOG, Role.DATA]).death
     assert death.startswith("one drive: its death takes all its files. Log: starts only after mend;")
     assert "3 of 3 deaths lost acknowledged commits. Data: not tested" in death

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.capture import DEFAULT_DUTY, parse_duty
+from tierwise.capture.schedule import DEFAULT_DUTY, parse_duty
 from tierwise.cli import options as opt
 from tierwise.cli.output import Format, FormatOption, print_document, show, warn
 from tierwise.cli.printing import echo

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from tierwise.host import ledger, page_cache, processes, users
-from tierwise.host.home import Home
+from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser
 from tierwise.lab.engines.base import Engine
 from tierwise.lab.engines.commits import CommitLedger

@@ -11,9 +11,9 @@ from typing import Any
 
 from tierwise.lab.studies.study import Overrides, Study
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import validated
 from tierwise.model.names import one_of
 from tierwise.model.placement import EVERYTHING, DeviceSpec, Placement, Role, parse_place
-from tierwise.model.strict_model import validated
 
 PAPER_SCALE = "paper"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]+")

@@ -23,10 +23,9 @@ from pydantic import (
 )
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName, names_in, one_of
 from tierwise.model.placement import DeviceSpec, Placement, Role
-from tierwise.model.strict_model import validated
 from tierwise.model.units import parse_size_bytes
 from tierwise.results import PaperValue
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from tierwise.lab.validation.rows import Round, Row
 from tierwise.lab.validation.runner import model_name
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
 from tierwise.model.output_files import write_file
 from tierwise.predict import Estimate, ModelError, Prediction, Predictor, Scenario
 from tierwise.predict.replayer import Distribute, Replayer
 from tierwise.predict.usability import usability
 from tierwise.recording import Recording
+from tierwise.results.files import read_records
 from tierwise.results.measurements import Record
 
 ANSWERS_FILE = "predictions.jsonl"
@@ -123,13 +122,7 @@ def read_answers(folder: Path) -> list[Answered]:
         TierwiseError: if the file is malformed.
     """
     file = folder / ANSWERS_FILE
-    if not os.path.lexists(file):
-        return []
-    text = read_text(file, "name the folder of a validation", in_folder=True)
-    try:
-        return [Answered.model_validate_json(line) for line in text.splitlines()]
-    except ValueError as error:
-        raise TierwiseError(f"{file}: {str(error).splitlines()[0]}", "remove it and judge again") from None
+    return read_records(Answered, file, "name the folder of a validation") if os.path.lexists(file) else []
 
 
 def write_answers(folder: Path, answers: Iterable[Answered]) -> None:

@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture import Schedule, Session, Target
+from tierwise.capture.record import Session
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import Target
 from tierwise.host import page_cache
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab.studies.runner.recorded import RunRecording

@@ -9,7 +9,7 @@ from tierwise.lab.validation.answers import ANSWERS_FILE
 from tierwise.lab.validation.judging import RoundData
 from tierwise.lab.validation.rows import ROWS_FILE, recording_of
 from tierwise.lab.validation.runner import OWN_PROFILE, PLAN_FILE, SPEC_FILE
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import os_errors
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import write_file
 from tierwise.recording import ABOUT_FILE, redact, remove_recording
@@ -37,13 +37,11 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
         if into.resolve() == round_data.folder.resolve():
             continue
         made[into] = round_data
-        try:
+        with os_errors(into, "name a folder that you may write"):
             for name in _FILES:
                 if (round_data.folder / name).exists():
                     text = read_text(round_data.folder / name, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
                     write_file(into / name, text.replace(str(round_data.folder.absolute()), into.name))
-        except OSError as error:
-            raise TierwiseError(f"{into}: {error.strerror}", "name a folder that you may write") from error
     _publish_recordings(made, recordings_bytes)
     return list(made)
 

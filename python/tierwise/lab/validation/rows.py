@@ -8,15 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from tierwise.model.input_files import read_lines
-from tierwise.model.output_files import append_line
-from tierwise.model.strict_model import validated
 from tierwise.results import ColdStart, Machine
+from tierwise.results.files import append_record, read_records
 from tierwise.results.measurements import Record
 
 ROWS_FILE = "slots.jsonl"
 _FIX = "name the folder of a validation"
-_MOST_BYTES = 1 << 28
 
 Kind = Literal["slot", "recorded", "beside"]
 """``recorded``: the client ran while it was recorded; ``beside``: the slots just before and after that."""
@@ -76,17 +73,12 @@ def read_rows(folder: Path) -> list[Row]:
         TierwiseError: naming an invalid line.
     """
     file = folder / ROWS_FILE
-    if not os.path.lexists(file):
-        return []
-    rows: list[Row] = []
-    for number, line in enumerate(read_lines(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True), 1):
-        rows.append(validated(Row, line, f"{file}, line {number}", "remove it"))
-    return rows
+    return read_records(Row, file, _FIX) if os.path.lexists(file) else []
 
 
 def append_row(folder: Path, row: Row) -> None:
     """Append a slot and flush it to the medium before the next begins."""
-    append_line(folder / ROWS_FILE, row.model_dump_json(exclude_defaults=True).encode())
+    append_record(folder / ROWS_FILE, row, brief=True)
 
 
 def recording_of(folder: Path, row: Row) -> Path:

@@ -21,7 +21,7 @@ from tierwise.lab.validation import slots
 from tierwise.lab.validation.case import Case
 from tierwise.lab.validation.rows import Round, Row, append_row, of_case, read_rows
 from tierwise.lab.validation.spec import ValidationSpec
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.input_files import read_text
 from tierwise.model.output_files import own_folder, write_file
@@ -239,15 +239,11 @@ def _started(folder: Path, spec: ValidationSpec, wanted: Started) -> Started:
         cases = list(dict.fromkeys([*before.cases, *wanted.cases]))
         kept = {"seed": before.seed, "cases": cases, "left_out": before.left_out | wanted.left_out}
         started = wanted.changed(**kept)
-    try:
+    with os_errors(folder, "give --output a folder that you may write"):
         own_folder(folder / "own", 0o755)
         write_file(folder / SPEC_FILE, spec.model_dump_json(indent=1) + "\n")
         text = json.dumps(started.model_dump(), indent=2)
         write_file(folder / PLAN_FILE, text + "\n")
-    except OSError as error:
-        raise TierwiseError(
-            f"{folder}: {error.strerror}", "give --output a folder that you may write"
-        ) from error
     return started
 
 

@@ -9,10 +9,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PositiveFloat, PositiveInt, StringConstraints, model_validator
 
 from tierwise.lab.studies.study import Caches, Size
-from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName
 from tierwise.model.placement import Role
-from tierwise.model.strict_model import validated
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict.model_error import Storage
 from tierwise.results.measurements import Record

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, field_validator
 
 from tierwise.lab.workloads.expression import postfix
-from tierwise.model.strict_model import STRICT, Name
+from tierwise.model.input_files import STRICT, Name
 
 Whole = int | str
 """A whole number or an expression for one."""

@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from tierwise.lab.workloads.program import RoleSql
+from tierwise.model.input_files import STRICT, Name
 from tierwise.model.placement import Role
-from tierwise.model.strict_model import STRICT, Name
 
 FieldType = Literal["integer", "real", "text"]
 _SQL_TYPES: dict[FieldType, str] = {"integer": "bigint", "real": "double precision", "text": "text"}

@@ -15,11 +15,10 @@ from tierwise.lab.workloads.program import RoleSql
 from tierwise.lab.workloads.spec import Step, WorkloadSpec
 from tierwise.model import input_files
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml
+from tierwise.model.input_files import DATA, parse_toml, validated
 from tierwise.model.names import file_below, nearest
 from tierwise.model.output_files import new_folder, require_own_parents, write_file
 from tierwise.model.placement import ROLES_OF_FILES, Role
-from tierwise.model.strict_model import validated
 
 WORKLOAD_FILE = "workload.toml"
 SCHEMA_FILE = "schema.sql"

@@ -11,7 +11,7 @@ from tierwise import _core
 from tierwise.lab.workloads.generators import Counter, Derived, Expression, Generator, Label, Sequence, Whole
 from tierwise.lab.workloads.object_operations import ObjectKind, ObjectOperation
 from tierwise.lab.workloads.program import Before
-from tierwise.model.strict_model import STRICT, Name
+from tierwise.model.input_files import STRICT, Name
 
 
 class _Spec(BaseModel):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tierwise.advise import Wear
-from tierwise.advise.setting_moves import SettingMove
+from tierwise.advise.alternatives import SettingMove
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve

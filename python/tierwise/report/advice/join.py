@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.advise import Advice, Move, Option, Terms, Wear
-from tierwise.advise.costs import Bill, Costs
+from tierwise.advise.costs import Bill, Costs, wear
 from tierwise.advise.durability import lost_at_stop
-from tierwise.advise.endurance import wear
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
-from tierwise.predict.ranking import placement_of
-from tierwise.predict.survey import Survey, survey
+from tierwise.predict.ranking import Survey, placement_of, survey
 
 
 @dataclass(frozen=True)

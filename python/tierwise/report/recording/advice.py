@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option, Wear
+from tierwise.advise.alternatives import MeasuredHarm, MemoryMove, SettingMove, equal_memory
 from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
-from tierwise.advise.memory_moves import MemoryMove, equal
 from tierwise.advise.option import MARGIN, lengthens_median
-from tierwise.advise.setting_moves import MeasuredHarm, SettingMove
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
@@ -318,7 +317,7 @@ def _comparison(advice: Advice) -> str:
     if option.stays:
         where = f"{numbers.size(first.added_bytes)} more memory" if first.added_bytes else "no more memory"
         return f"No move is recommended. The smallest size that helps needs {where}."
-    same = equal(advice.memory, option)
+    same = equal_memory(advice.memory, option)
     if same is None:
         return "No size of memory gains as much as the recommended move."
     cost = "" if same.cost_per_month is None else _cost(same, option.cost_per_month, advice.currency)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tierwise.advise import Advice, Decision, Goal, Option
+from tierwise.advise.alternatives import SettingMove
 from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.durability import ephemeral, lost_at_stop
-from tierwise.advise.filling import Filling
-from tierwise.advise.setting_moves import SettingMove
+from tierwise.advise.option import Filling
 from tierwise.advise.space import RoleSpace
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tierwise.advise import Advice, Caution
-from tierwise.advise.machine_moves import MachineMove
-from tierwise.advise.memory_moves import MemoryMove
-from tierwise.advise.setting_moves import SettingMove
+from tierwise.advise.alternatives import MachineMove, MemoryMove, SettingMove
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.names import capitalized, join

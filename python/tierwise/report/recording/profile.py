@@ -6,12 +6,12 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from tierwise.model import numbers
-from tierwise.model.device_chain import in_words
 from tierwise.model.extras import alt
 from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.predict.savings import EVERYTHING, Saving, Savings
 from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
+from tierwise.recording.recording import in_words
 from tierwise.report import document as doc
 from tierwise.report.charts import look as drawing
 from tierwise.report.charts.builders import Slice, stacked_chart

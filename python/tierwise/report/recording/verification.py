@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tierwise.advise import Verification
 from tierwise.advise.differences import Difference, WorkChange
+from tierwise.advise.verification import Verification
 from tierwise.model import numbers
 from tierwise.model.names import join
 from tierwise.model.placement import ROLE_NAMES

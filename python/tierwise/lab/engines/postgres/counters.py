@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tierwise.capture.postgres_waits import classify
+from tierwise.capture.postgres import classify
 from tierwise.host.cpu import process_cpu_s
 from tierwise.lab.engines.postgres.server import DATABASE
 from tierwise.model.extras import psycopg

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.capture import Schedule, Session, Target
-from tierwise.capture.target import load
+from tierwise.capture.record import Session
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import Target, load
 from tierwise.lab.engines.base import Engine
 from tierwise.lab.studies.runner.storage import Storage
 from tierwise.model.executor import ProgressCallback

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from importlib import import_module
@@ -22,15 +20,16 @@ from tierwise.lab.studies.runner.hosts import Hosts, run_blocks, unfinished
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.run import execute
 from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, values
-from tierwise.model.errors import TierwiseError
+from tierwise.model import lock
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.extras import require
 from tierwise.model.names import path_in
-from tierwise.model.output_files import new_folder, open_file, own_folder
+from tierwise.model.output_files import new_folder, own_folder
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
     LATEST,
-    append_result,
+    append_record,
     own_latest_in,
     read_results,
     read_study_info,
@@ -111,7 +110,9 @@ def run_study(
     if directory is None:
         directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
     run_here = partial(execute, recordings=recordings, drop_caches=drop_caches)
-    with _held(directory):
+    # Two processes in one directory would run everything twice.
+    busy = TierwiseError(f"{directory}: another process runs this study", "wait for it, or give --fresh")
+    with lock.held(directory / _LOCK_FILE, busy=busy):
         _run_rest(study, skipped, directory, observer, run_here, hosts)
     return directory
 
@@ -137,7 +138,7 @@ def _run_rest(
             observer.phase_started(f"on {host}")
 
     def ended(plan: RunPlan, result: RunResult) -> None:
-        append_result(directory / RESULTS_FILE, result)
+        append_record(directory / RESULTS_FILE, result)
         observer.run_finished(plan, result)
 
     if hosts is not None:
@@ -149,29 +150,6 @@ def _run_rest(
                 started(plan)
                 changed = at(study, plan.setting)
                 ended(plan, run_here(changed, plan, seed, observer.phase_started))
-
-
-@contextlib.contextmanager
-def _held(directory: Path) -> Iterator[None]:
-    """Lock a directory of results: two processes in one would run everything twice.
-
-    Raises:
-        TierwiseError: if another process holds the lock, or the directory is not writable.
-    """
-    try:
-        file = open_file(directory / _LOCK_FILE, "append")
-    except OSError as error:
-        raise TierwiseError(
-            f"{directory}: {error.strerror}", "give --output a directory that you may write"
-        ) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise TierwiseError(
-                f"{directory}: another process runs this study", "wait for it, or give --fresh"
-            ) from None
-        yield
 
 
 def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
@@ -205,14 +183,10 @@ def check_settings(study: Study) -> None:
 
 def _require_writable(directory: Path) -> None:
     """Check before measuring that recordings can be written there."""
-    try:
+    with os_errors(f"--record: {directory}", "name one that you may write"):
         own_folder(directory)
         with tempfile.TemporaryFile(dir=directory):
             pass
-    except OSError as error:
-        raise TierwiseError(
-            f"--record: {directory}: {error.strerror}", "name one that you may write"
-        ) from error
 
 
 def set_failed_aside(directory: Path) -> None:
@@ -223,7 +197,7 @@ def set_failed_aside(directory: Path) -> None:
     results = results_in(directory)
     failed = [result for result in results if result.status == "failed"]
     for result in failed:
-        append_result(directory / FAILED_FILE, result)
+        append_record(directory / FAILED_FILE, result)
     if failed:
         replace_results(directory / RESULTS_FILE, [result for result in results if result not in failed])
 
@@ -260,17 +234,13 @@ def results_in(directory: Path) -> list[RunResult]:
 
 def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
     directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
-    try:
+    with os_errors(directory, "give --output a directory that you may write"):
         own_folder(directory.parent)
         new_folder(directory)
         write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
         latest = directory.parent / LATEST
         latest.unlink(missing_ok=True)
         latest.symlink_to(directory.name)
-    except OSError as error:
-        raise TierwiseError(
-            f"{directory}: {error.strerror}", "give --output a directory that you may write"
-        ) from error
     return directory
 
 

@@ -10,12 +10,10 @@ from pathlib import Path
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.host import ledger
-from tierwise.host.disk.disk import EmulatedDisk, Partition
-from tierwise.host.disk.stats import DiskStats, PartitionStats
-from tierwise.host.real import RealDevice, open_real_device
+from tierwise.host.disk.disk import DiskStats, EmulatedDisk, Partition, PartitionStats
 from tierwise.host.users import server_user
 from tierwise.lab.studies.runner.compatibility import is_placed
-from tierwise.lab.studies.runner.real_devices import RealDevices
+from tierwise.lab.studies.runner.real_devices import RealDevice, RealDevices, open_real_device
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from tierwise.host import processes, programs
-from tierwise.host.home import read_end
 from tierwise.host.interpreter import Command
+from tierwise.host.processes import read_end
 from tierwise.lab.validation.servers.base import Database
 from tierwise.model.errors import TierwiseError
 

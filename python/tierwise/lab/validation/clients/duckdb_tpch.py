@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise.host import interpreter, programs
-from tierwise.host.home import Home
 from tierwise.host.interpreter import Command
-from tierwise.host.programs import Finished
+from tierwise.host.programs import Finished, Home
 from tierwise.lab.validation.clients import fetched
 from tierwise.lab.validation.clients.base import Client, Load, command, finished
 from tierwise.lab.validation.servers.library import Library

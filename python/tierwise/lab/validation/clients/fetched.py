@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tierwise.host import programs
-from tierwise.host.home import Home
-from tierwise.host.programs import Finished
+from tierwise.host.programs import Finished, Home
 from tierwise.host.users import server_user
 from tierwise.model.output_files import own_folder
 

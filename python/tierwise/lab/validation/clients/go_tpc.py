@@ -12,8 +12,7 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from tierwise.host import programs
-from tierwise.host.home import Home
-from tierwise.host.programs import Finished
+from tierwise.host.programs import Finished, Home
 from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.validation.clients import fetched
 from tierwise.lab.validation.clients.base import Client, Load, command

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture import Target, of_pid
 from tierwise.capture.sql_session import Dsn
+from tierwise.capture.target import Target, of_pid
 from tierwise.host import mounts, processes, programs
 from tierwise.host.interpreter import Command
 from tierwise.host.users import ids, require_reachable, unreachable_part

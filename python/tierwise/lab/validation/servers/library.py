@@ -8,8 +8,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tierwise.capture import Target
-from tierwise.capture.target import load
+from tierwise.capture.target import Target, load
 from tierwise.host import cpu, processes
 from tierwise.host.interpreter import Command
 from tierwise.host.users import server_user

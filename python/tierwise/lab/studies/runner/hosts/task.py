@@ -17,10 +17,9 @@ from tierwise.lab.studies.study import Study, at
 from tierwise.lab.workloads import reader
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import read_text, validated
 from tierwise.model.names import path_in, resolved
 from tierwise.model.output_files import write_file
-from tierwise.model.strict_model import validated
 from tierwise.results import RunResult, StudyHost
 
 _WORKLOAD = "workload"

@@ -1,4 +1,7 @@
-"""A lock between processes of one user: private, waited for only so long, and its holder is named."""
+"""A lock between processes of one user: private, waited for only so long, and its holder is named.
+
+The ledger has one, and so has each folder that a run adds rows to.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,29 @@ _PRIVATE = 0o600
 
 
 @contextmanager
-def held(file: Path) -> Iterator[None]:
+def held(file: Path, *, busy: TierwiseError | None = None) -> Iterator[None]:
     """Hold the lock of a file, which is made if it is missing.
 
+    Args:
+        file: in a folder of the caller's.
+        busy: what is raised at once if another process holds it. Without it, :data:`WAITS_S` are waited.
+
     Raises:
-        TierwiseError: naming the process that holds it, if it is not free within :data:`WAITS_S`.
+        TierwiseError: ``busy``; or naming the process that still holds it; or the file cannot be made.
     """
     deadline = time.monotonic() + WAITS_S
-    with open_file(file, "append") as opened:
+    try:
+        lock = open_file(file, "append")
+    except OSError as error:
+        raise TierwiseError(
+            f"{error.filename or file}: {error.strerror}", "name a directory that you may write"
+        ) from error
+    with lock as opened:
         descriptor = opened.fileno()
         os.fchmod(descriptor, _PRIVATE)  # Former versions let others open it, who could hold the lock.
         while not _taken(descriptor):
+            if busy is not None:
+                raise busy
             if time.monotonic() > deadline:
                 holder = _holder(os.fstat(descriptor))
                 raise TierwiseError(f"{file} has been locked for {WAITS_S:.0f} s by {holder}", "end it")

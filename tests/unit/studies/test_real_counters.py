@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.host.real import DiskCounters, open_real_device
+from tierwise.lab.studies.runner.real_devices import DiskCounters, open_real_device
 from tierwise.model.errors import TierwiseError
 
 BEFORE = "100 5 800 40 200 9 1600 90 0 120 130 7 0 0 0 11 3"
