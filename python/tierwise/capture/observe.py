@@ -103,7 +103,7 @@ class _Tally:
     running: int = 0
     ticks: int = 0
 
-    def sample(self, delay_s: float) -> list[WaitClass]:
+    def sample_waits(self, delay_s: float) -> list[WaitClass]:
         """The class of each client session, ``delay_s`` from now."""
         states = self.session.states(delay_s)
         self.states.update(states)

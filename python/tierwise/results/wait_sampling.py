@@ -32,7 +32,7 @@ _STUDENT_T_975 = 2.262
 class WaitProbe(Protocol):
     """The interface of an engine for wait sampling. Used by one thread at a time."""
 
-    def sample(self, delay_s: float) -> list[WaitClass]:
+    def sample_waits(self, delay_s: float) -> list[WaitClass]:
         """The class of each session of the load ``delay_s`` from now; empty while there is none.
 
         The engine itself should do the waiting if it can. On a busy machine the sampler must first get a
@@ -173,7 +173,7 @@ class WaitSampler:
     def _loop(self, began_s: float) -> None:
         slot = 0
         while not self._stopping.is_set():
-            states = self._probe.sample(self._delay_s(began_s, slot))
+            states = self._probe.sample_waits(self._delay_s(began_s, slot))
             self._counts.extend(states.count(name) for name in CLASSES)
             self._ticks += 1
             slot = max(slot + 1, int((time.monotonic() - began_s) / self._period_s))

@@ -74,7 +74,7 @@ def seen(pid: int, *, sessions: int = 1, helped: bool = False) -> list[str]:
     probe = ThreadWaitProbe([pid], role_of, lambda: sessions, helped=helped)
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
-        return sorted(probe.sample(0.01))
+        return sorted(probe.sample_waits(0.01))
     finally:
         os.sched_setscheduler(0, *before)
 

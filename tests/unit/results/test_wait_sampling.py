@@ -145,7 +145,7 @@ class TurningDisk:
         self.threads: set[int] = set()
         self.closed = False
 
-    def sample(self, delay_s: float) -> list[WaitClass]:
+    def sample_waits(self, delay_s: float) -> list[WaitClass]:
         if self.fails_after is not None and len(self.looks) >= self.fails_after:
             raise ConnectionError("gone")
         self.clock.now_s += delay_s + self.slow_s

@@ -175,7 +175,7 @@ def test_a_folder_of_ones_own_is_held_to_the_same(tmp_path: Path) -> None:
 )
 def test_composite_of_changs_systems(power: float, throughput: float, composite: float) -> None:
     """Of the seven printed, one is left out: 51,110.6 for 72,134.0 and 36,313.6 is no geometric mean."""
-    assert metrics.composite(power, throughput) == pytest.approx(composite, abs=0.06)
+    assert metrics.composite_at_size(power, throughput) == pytest.approx(composite, abs=0.06)
 
 
 def test_worked_example() -> None:
@@ -199,8 +199,10 @@ def test_intervals_are_rounded_to_a_tenth_and_never_to_zero() -> None:
 
 def test_no_query_counts_as_less_than_a_thousandth_of_the_longest() -> None:
     long, short = [5000.0], [0.1] * 21
-    assert metrics.power(long + short, [1.0, 1.0], 1) == metrics.power(long + [5.0] * 21, [1.0, 1.0], 1)
-    assert metrics.power([100.0, *short], [0.1, 0.1], 1) == pytest.approx(
+    assert metrics.power_at_size(long + short, [1.0, 1.0], 1) == metrics.power_at_size(
+        long + [5.0] * 21, [1.0, 1.0], 1
+    )
+    assert metrics.power_at_size([100.0, *short], [0.1, 0.1], 1) == pytest.approx(
         3600 / (100.0 * 0.1**23) ** (1 / 24)
     )
 
@@ -221,12 +223,12 @@ times = st.lists(st.floats(0.05, 1e5), min_size=22, max_size=22)
     queries=times, refreshes=st.lists(st.floats(0.05, 1e5), min_size=2, max_size=2), factor=st.floats(1, 50)
 )
 def test_power_falls_as_times_grow(queries: list[float], refreshes: list[float], factor: float) -> None:
-    power = metrics.power(queries, refreshes, 1)
-    slower = metrics.power(
+    power = metrics.power_at_size(queries, refreshes, 1)
+    slower = metrics.power_at_size(
         [factor * query for query in queries], [factor * refresh for refresh in refreshes], 1
     )
     assert slower == pytest.approx(power / factor)
-    assert metrics.power(queries, refreshes, 10) == pytest.approx(10 * power)
-    assert metrics.power(queries[::-1], refreshes, 1) == pytest.approx(power)
+    assert metrics.power_at_size(queries, refreshes, 10) == pytest.approx(10 * power)
+    assert metrics.power_at_size(queries[::-1], refreshes, 1) == pytest.approx(power)
     longest = max(queries)
     assert 3600 / max(longest, *refreshes) <= power * (1 + 1e-9)

@@ -132,7 +132,7 @@ class ThreadWaitProbe:
         self._random = random.Random(seed)
         self._ahead = False
 
-    def sample(self, delay_s: float) -> list[WaitClass]:
+    def sample_waits(self, delay_s: float) -> list[WaitClass]:
         """Sleep, then look at one thread after the other.
 
         The calling thread asks for a real-time priority. Otherwise it would run only when a client leaves a

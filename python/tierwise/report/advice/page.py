@@ -24,7 +24,7 @@ from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import memory_blocks, setting_blocks
-from tierwise.report.recording.tables import listed, page_sets, rows_table, sets_table, tables_headline
+from tierwise.report.recording.tables import listed, page_sets, sets_table, tables_headline, waits_by_table
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 from tierwise.report.steps import guide
 
@@ -178,7 +178,7 @@ def _tables(subject: Subject) -> dict[str, Any] | None:
     return {
         "headline": tables_headline(advice),
         "sets": to_html([sets_table(page_sets(advice), advice, title="", devices=True)]),
-        "rows": to_html([rows_table(advice)]),
+        "rows": to_html([waits_by_table(advice)]),
         "count": len(listed(advice)),
         "more": more,
         "names": best.names if best else [],

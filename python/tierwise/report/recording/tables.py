@@ -100,7 +100,7 @@ def listed(advice: TableAdvice | None) -> list[TableRow]:
     return advice.rows[:_MOST_ROWS] if advice else []
 
 
-def rows_table(advice: TableAdvice) -> Table:
+def waits_by_table(advice: TableAdvice) -> Table:
     """The tables and indexes that were waited for longest, with what each gains at most."""
     figures = ["size", "reads", "writes", "share of waits", "gains at most"]
     shown = table(["table or index", "kind"], figures, "Waits by table and index")

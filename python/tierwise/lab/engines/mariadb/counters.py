@@ -106,7 +106,7 @@ class MariadbWaitProbe(ThreadWaitProbe):
         self._threads: dict[int, Path] = {}
         self._refresh_at_s = 0.0
 
-    def sample(self, delay_s: float) -> list[WaitClass]:
+    def sample_waits(self, delay_s: float) -> list[WaitClass]:
         """Sleep, inspect one thread after the other, then ask about those that wait for another thread."""
         if time.monotonic() >= self._refresh_at_s:
             self._find_threads()

@@ -109,7 +109,7 @@ class PostgresWaitProbe:
         self._connection = psycopg.connect(dsn, autocommit=True, application_name="tierwise-sampler")
         self._cursor = self._connection.cursor()
 
-    def sample(self, delay_s: float) -> list[WaitClass]:
+    def sample_waits(self, delay_s: float) -> list[WaitClass]:
         """One class for each session of the load, for at most 50 sessions."""
         try:
             self._cursor.execute(_QUERY, [delay_s], prepare=True)

@@ -62,7 +62,7 @@ def rounded(interval_s: float) -> float:
     return _SHORTEST_S if interval_s < _COUNTS_AS_SHORTEST_S else math.floor(interval_s * 10 + 0.5) / 10
 
 
-def power(queries_s: list[float], refreshes_s: list[float], scale_factor: float) -> float:
+def power_at_size(queries_s: list[float], refreshes_s: list[float], scale_factor: float) -> float:
     """Power@Size: 3600 × scale factor / geometric mean of the 24 intervals (clause 5.4.1).
 
     Args:
@@ -77,14 +77,14 @@ def power(queries_s: list[float], refreshes_s: list[float], scale_factor: float)
     return 3600 * scale_factor / mean
 
 
-def throughput(streams: int, interval_s: float, scale_factor: float) -> float:
+def throughput_at_size(streams: int, interval_s: float, scale_factor: float) -> float:
     """Throughput@Size: streams × 22 × 3600 / the interval of all streams × scale factor (clause 5.4.2)."""
     return streams * len(QUERIES) * 3600 / interval_s * scale_factor
 
 
-def composite(power_at_size: float, throughput_at_size: float) -> float:
+def composite_at_size(power: float, throughput: float) -> float:
     """QphH@Size: the geometric mean of power and throughput (clause 5.4.3)."""
-    return math.sqrt(power_at_size * throughput_at_size)
+    return math.sqrt(power * throughput)
 
 
 def _scores(
@@ -94,7 +94,7 @@ def _scores(
     scale_factor, streams = score["scale_factor"], round(score["streams"])
     queries, refreshes = power_laps()
     if ended.keys() >= {*queries, *refreshes}:
-        result["power"] = power(
+        result["power"] = power_at_size(
             [interval(ended[name].elapsed_s) for name in queries],
             [interval(ended[name].elapsed_s) for name in refreshes],
             scale_factor,
@@ -102,9 +102,9 @@ def _scores(
     names = {name for stream in throughput_streams(streams) for name in stream}
     if names and ended.keys() >= names:
         span_s = _span_s([ended[name] for name in names])
-        result["throughput"] = throughput(streams, interval(span_s), scale_factor)
+        result["throughput"] = throughput_at_size(streams, interval(span_s), scale_factor)
     if len(result) == 2:
-        result["composite"] = composite(result["power"], result["throughput"])
+        result["composite"] = composite_at_size(result["power"], result["throughput"])
     return result
 
 
