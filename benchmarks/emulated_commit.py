@@ -1,7 +1,7 @@
 """A PostgreSQL on an emulated disk beside one in memory whose syncs take as long as the disk's model says.
 
-``python benchmarks/emulated_commit.py [PROFILE...] [--pairs N] [--seconds S]``, as root, with PostgreSQL 15 of
-Debian and a C compiler. Both servers are up at once. In each pair, pgbench (simple update, 4 clients) runs
+``python benchmarks/emulated_commit.py [PROFILE...] [--pairs N] [--seconds S]``, as root, with PostgreSQL 15
+of Debian and a C compiler. Both servers are up at once. In each pair, pgbench (simple update, 4 clients) runs
 against both, in random order. The ratio of the rates is 1 if the emulation is exact.
 """
 
