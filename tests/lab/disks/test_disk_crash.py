@@ -25,16 +25,19 @@ MOMENTS_OF_CUTS = 8
 LAST_MOMENT_S = 2.5
 SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 
-# It ends with its disk: a file below the mount point would be nobody's to remove.
+# It ends with its disk: a file below the mount point would be nobody's to remove. So it makes files in the
+# directory that it has looked at, which stays the disk's if that is unmounted meanwhile.
 WRITER = """
 import os, sys
 for number in range(10**9):
-    if os.stat(sys.argv[1]).st_dev == os.stat(sys.argv[1] + "/..").st_dev:
+    directory = os.open(sys.argv[1], os.O_RDONLY)
+    if os.fstat(directory).st_dev == os.stat(sys.argv[1] + "/..").st_dev:
         break
-    with open(f"{sys.argv[1]}/{number % 50}", "wb") as file:
-        file.write(os.urandom(100_000))
-        file.flush()
-        os.fsync(file.fileno())
+    file = os.open(str(number % 50), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=directory)
+    os.close(directory)
+    os.write(file, os.urandom(100_000))
+    os.fsync(file)
+    os.close(file)
 """
 
 # After a power cut its files are in error; it opens the directory again, and waits until a disk is mounted.

@@ -16,7 +16,7 @@ from tierwise.results.files import read_results
 def test_a_lost_log_costs_commits_and_a_lost_temporary_file_none(tmp_path: Path) -> None:
     out = tmp_path / "deaths"
     arguments = ["study", "run", "device-death", "--engine", "sqlite", "--set", "dying=log,temp"]
-    arguments += ["--set", "deaths=3", "--set", "seconds=0.5", "--output", str(out)]
+    arguments += ["--set", "deaths=5", "--set", "seconds=0.5", "--output", str(out)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     (file,) = out.glob("*/latest/results.jsonl")
