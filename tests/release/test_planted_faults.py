@@ -84,8 +84,8 @@ FAULTS = [
     Fault(
         "cleaning loses a unit",
         "ssd/ftl/mod.rs",
-        "self.place(unit - 1, self.moved_to);",
-        "self.place((unit - 1).max(1), self.moved_to);",
+        "self.place(unit - 1);",
+        "self.place((unit - 1).max(1));",
         "lib",
         "ssd::ftl::tests::map_and_blocks_agree",
     ),
@@ -142,7 +142,7 @@ FAULTS = [
         "ram.rs",
         "let start = from.max(self.link_free);",
         "let start = from;",
-        "ram",
+        "ssd",
         "latencies_overlap_and_the_link_is_shared_in_order_of_arrival",
     ),
 ]
