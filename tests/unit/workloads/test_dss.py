@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from dataclasses import dataclass
 from datetime import date
@@ -156,6 +157,9 @@ def test_a_folder_of_ones_own_is_held_to_the_same(tmp_path: Path) -> None:
         Workload.load(str(own))
     (own / "queries" / "q7.sql").unlink()
     with pytest.raises(TierwiseError, match=r"q7.sql: No such file"):
+        Workload.load(str(own))
+    os.mkfifo(own / "queries" / "q7.sql")
+    with pytest.raises(TierwiseError, match=r"q7.sql is no regular file"):
         Workload.load(str(own))
     (own / "workload.toml").write_text('summary = "s"\nprogram = "dss"\nconstants.scale_factor = 1')
     with pytest.raises(TierwiseError, match=r"constants.load is missing"):

@@ -28,6 +28,7 @@ from tierwise.lab.workloads.dss.sequence import (
 )
 from tierwise.lab.workloads.program import Lap, Program, RoleSql, Stage
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
 
 REFRESHED = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 """Tables that are refreshed, by the column with the order's key."""
@@ -207,10 +208,9 @@ def _transaction(name: str, sql: list[str]) -> dict[str, Any]:
 def _query(folder: Path, query: int, stream: int, choice: Choice, translate: Translate) -> str:
     file = folder / "queries" / f"q{query}.sql"
     parameters = draw(query, choice.seed, stream, choice.scale_factor)
+    text = read_text(file, "write the query there")
     try:
-        return translate(file.read_text("utf-8").format_map(parameters), str(file))
-    except OSError as error:
-        raise TierwiseError(f"{file}: {error.strerror}", "write the query there") from error
+        return translate(text.format_map(parameters), str(file))
     except (KeyError, ValueError, IndexError) as error:
         known = ", ".join(f"{{{name}}}" for name in parameters)
         raise TierwiseError(f"{file}: cannot fill in its parameters", f"it has {known}") from error
