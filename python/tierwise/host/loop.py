@@ -9,6 +9,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.host.mounts import device_in_use_by
@@ -23,6 +24,7 @@ _LO_FLAGS_DIRECT_IO = 16
 _BLKFLSBUF = 0x1261  # from linux/fs.h
 _LOOP_CONFIG = "=II52xI176x64x"
 _GONE_AFTER_S = 30
+_WRITE_BACK = "write back"
 
 LARGEST_REQUEST_KIB = 1024
 """The limit of a FUSE request: a larger request would reach the model in parts."""
@@ -76,17 +78,23 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def configure(device: Path, rotational: bool) -> None:
-    """Set every queue attribute: a loop device inherits them from its last user.
+@dataclass(frozen=True)
+class Reported:
+    """What the kernel is told of the disk behind a loop device."""
 
-    A stale write-through setting would silently drop every flush.
-    """
+    rotational: bool
+    write_cache: bool
+    """Whether the disk has a volatile write cache; the kernel sends flushes to no other."""
+
+
+def configure(device: Path, disk: Reported) -> None:
+    """Set every queue attribute: a loop device inherits them from its last user."""
     settings = {
         "scheduler": "none",
-        "write_cache": "write back",
+        "write_cache": _WRITE_BACK if disk.write_cache else "write through",
         "max_sectors_kb": str(LARGEST_REQUEST_KIB),
         "nr_requests": str(REQUESTS_AT_ONCE),
-        "rotational": str(int(rotational)),
+        "rotational": str(int(disk.rotational)),
         "read_ahead_kb": "128",
         "nomerges": "0",
         "rq_affinity": "1",
@@ -123,7 +131,12 @@ def detach(device: Path) -> None:
 
 
 def let_go(device: Path) -> None:
-    """Detach a loop device from its file, now or when its last user closes it."""
+    """Detach a loop device from its file, now or when its last user closes it.
+
+    First the kernel gets its own setting back: a next user who inherits write-through would lose every flush.
+    """
+    with contextlib.suppress(OSError):
+        _attribute(device, "queue/write_cache").write_text(_WRITE_BACK)
     with _opened(device, os.O_RDONLY) as descriptor, contextlib.suppress(OSError):
         fcntl.ioctl(descriptor, _LOOP_CLR_FD)
 

@@ -248,6 +248,7 @@ class Replayer:
             "enough": asked.enough,
             "seed": asked.seed,
             "emulated": scenario.emulated,
+            "emulated_flushes": scenario.emulated_flushes,
             "worn": not (self.fresh or scenario.emulated),
             **({"commits": set_} if set_ else {}),
             **({"instance": instance} if instance else {}),

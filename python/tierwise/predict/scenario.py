@@ -57,6 +57,8 @@ class Scenario(Record):
     """Fields whose values follow from ``growth``."""
     emulated: bool = False
     """Whether the answer is for disks that tierwise emulates live, which answer no faster than their path."""
+    emulated_flushes: bool = False
+    """Whether those without a volatile cache are sent flushes all the same, as in the first rounds."""
 
     @model_validator(mode="after")
     def _placement_is_known(self) -> Self:

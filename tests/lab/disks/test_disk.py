@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import mmap
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -22,7 +23,7 @@ from support.disk_files import append
 from support.disk_traces import NAME, traces
 from tierwise.cli import app
 from tierwise.device_models import profiles
-from tierwise.host import mounts, processes
+from tierwise.host import loop, mounts, processes
 from tierwise.host.disk import teardown
 from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
@@ -88,11 +89,11 @@ def test_each_partition_counts_its_own(disk: EmulatedDisk) -> None:
     append(disk.mounts["log"] / "wal", 10)
     stats = disk.stats()
     log, data = stats.partitions["log"], stats.partitions["data"]
-    assert log.writes >= 10 and log.flushes >= 10 and log.write_bytes >= 10 * 8192
+    assert log.writes >= 10 and log.write_bytes >= 10 * 8192
     assert data.writes == data.flushes == 0
-    assert log.flush_latency is not None and log.flush_latency.count == log.flushes
+    assert log.write_latency is not None and log.write_latency.count == log.writes
     assert 0 < log.busy_s <= stats.elapsed_s
-    assert stats.deadline_overrun is not None and stats.deadline_overrun.count >= 20
+    assert stats.deadline_overrun is not None and stats.deadline_overrun.count >= 10
     disk.reset_stats()
     assert disk.stats().partitions["log"].writes == 0
 
@@ -162,9 +163,38 @@ def _resident_bytes(pid: int) -> int:
 def test_the_queue_is_set_each_time(disk: EmulatedDisk) -> None:
     for part in disk.stats().partitions.values():
         queue = Path("/sys/block") / Path(part.loop).name / "queue"
-        assert (queue / "write_cache").read_text().strip() == "write back"
+        assert (queue / "write_cache").read_text().strip() == "write through"
         assert (queue / "max_sectors_kb").read_text().strip() == "1024"
         assert "[none]" in (queue / "scheduler").read_text()
+
+
+@pytest.mark.parametrize(("name", "flushed"), [("hdd-7k2", False), ("hdd-7k2-sata-2009", True)])
+def test_only_a_volatile_cache_is_flushed_before_and_after_a_cut(
+    name: str, flushed: bool, mount_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[str] = []
+    ioctl = fcntl.ioctl
+
+    def watched(descriptor: int, request: int, *arguments: Any) -> Any:
+        if request == loop._LOOP_CLR_FD:
+            number = os.fstat(descriptor).st_rdev
+            queue = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/queue")
+            left.append((queue / "write_cache").read_text().strip())
+        return ioctl(descriptor, request, *arguments)
+
+    monkeypatch.setattr(fcntl, "ioctl", watched)
+    with EmulatedDisk.up(NAME, profiles.load(name), TWO, mount_dir) as disk:
+        for _ in range(2):
+            disk.reset_stats()
+            append(disk.mounts["log"] / "wal", 10)
+            log = disk.stats().partitions["log"]
+            assert log.writes >= 10
+            assert log.flushes >= 10 if flushed else log.flushes == 0
+            disk.cut()
+        os.kill(disk.stats().server_pid, 9)
+    # The next user of a loop device inherits the setting, and must lose no flush.
+    assert len(left) >= 6 and set(left) == {"write back"}
+    assert traces(NAME, mount_dir) == []
 
 
 def test_the_server_has_memory_groups_and_priorities_of_its_own(disk: EmulatedDisk) -> None:
@@ -219,7 +249,8 @@ def test_a_read_does_not_wait_for_a_flush_that_the_device_does_beside_it(
     mount_dir: Path, tmp_path: Path
 ) -> None:
     slow = tmp_path / "slow-flush.toml"
-    slow.write_text(profiles.load("zero").text.replace("flush_latency_us = 0", "flush_latency_us = 400_000"))
+    cached = profiles.load("ssd-nvme-consumer").text
+    slow.write_text(cached.replace("flush_us = 20\n", "flush_us = 400_000\n"))
     with EmulatedDisk.up(NAME, profiles.load(str(slow)), TWO, mount_dir) as disk:
         flusher = processes.start("flusher", [sys.executable, "-c", FLUSHES, disk.mounts["data"] / "file"])
         try:

@@ -85,7 +85,7 @@ def test_a_cut_that_ended_half_way_is_finished_by_the_next(disk: EmulatedDisk) -
         disk.cut(remount=False)
         let_go(home_of(NAME), disk.entry.facts["partitions"])
         if steps:
-            attach_again(home_of(NAME), disk.entry.facts["partitions"], True)
+            attach_again(home_of(NAME), disk.entry.facts["partitions"], loop.Reported(True, True))
         assert not disk.mounts["data"].is_mount()
         disk.cut()
         assert disk.mounts["data"].is_mount() and disk.mounts["log"].is_mount()

@@ -126,7 +126,7 @@ def await_measuring(tmp_path: Path) -> DiskStats:
     while time.monotonic() < deadline:
         for disk in all_disks()[0]:
             # Only what is answered at the model's pace can be late; tables are loaded without.
-            if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.deadline_overrun:
+            if disk.name.endswith("-log") and disk.partitions["log"].writes and disk.deadline_overrun:
                 return disk
         time.sleep(0.1)
     raise AssertionError(f"the study never got to its measured phase: {(tmp_path / 'said').read_text()}")

@@ -183,19 +183,22 @@ def test_never_claims_what_the_intervals_do_not_show(makes: list[Make]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "expected"),
+    ("name", "value", "cached", "expected"),
     [
-        ("wal_sync_method", "open_datasync", True),
-        ("wal_sync_method", "fdatasync", False),
-        ("innodb_flush_method", "O_DSYNC", True),
-        ("innodb_flush_method", "O_DIRECT", False),
+        ("wal_sync_method", "open_datasync", True, True),
+        ("wal_sync_method", "open_datasync", False, False),
+        ("wal_sync_method", "fdatasync", True, False),
+        ("innodb_flush_method", "O_DSYNC", True, True),
+        ("innodb_flush_method", "O_DIRECT", True, False),
     ],
 )
-def test_writes_through_an_emulated_disk_are_named(name: str, value: str, expected: bool) -> None:
+def test_writes_through_an_emulated_disk_with_a_cache_are_named(
+    name: str, value: str, cached: bool, expected: bool
+) -> None:
     def with_setting(run_result: RunResult) -> RunResult:
-        return run_result.model_copy(
-            update={"engine": run_result.engine.model_copy(update={"settings": {name: value}})}
-        )
+        engine = run_result.engine.model_copy(update={"settings": {name: value}})
+        devices = [device.changed(write_cache=cached) for device in run_result.devices]
+        return run_result.model_copy(update={"engine": engine, "devices": devices})
 
     caveats = only(build_answer([with_setting(study_run) for study_run in study_runs()], INFO)).words.caveats
     assert [f"{name} = {value}" in text and "FUA" in text for text in caveats].count(True) == int(expected)

@@ -82,6 +82,8 @@ pub struct Scenario {
     pub empirical_devices: bool,
     /// Whether runs on emulated live disks are predicted, which answer no faster than their path.
     pub emulated: bool,
+    /// Whether those without a volatile cache are sent flushes all the same, as early versions did.
+    pub emulated_flushes: bool,
     /// Whether devices that were not recorded are in the state of long use: SSDs overwritten at random, volumes and
     /// their machine out of credit. Recorded ones are as they were emulated.
     pub worn: bool,
@@ -110,6 +112,7 @@ impl Scenario {
             seed,
             empirical_devices: false,
             emulated: false,
+            emulated_flushes: false,
             worn: false,
         }
     }

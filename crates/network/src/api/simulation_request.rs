@@ -80,6 +80,9 @@ pub struct SimulationRequest {
     /// Whether runs on emulated live disks are predicted, which answer no faster than their path.
     #[serde(default)]
     pub emulated: bool,
+    /// Whether those without a volatile cache are sent flushes all the same.
+    #[serde(default)]
+    pub emulated_flushes: bool,
     /// Whether devices that were not recorded are in the state of long use.
     #[serde(default)]
     pub worn: bool,
@@ -136,6 +139,7 @@ impl SimulationRequest {
             seed: self.seed,
             empirical_devices: false,
             emulated: self.emulated,
+            emulated_flushes: self.emulated_flushes,
             worn: self.worn,
         })
     }

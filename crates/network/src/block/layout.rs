@@ -73,8 +73,8 @@ impl Layout {
                 device,
                 first_sector: layout.ends[device],
                 sectors,
-                // A loop device passes flushes on to whatever is behind it.
-                write_cache: scenario.emulated || write_cache(program, scenario, device),
+                write_cache: (scenario.emulated && scenario.emulated_flushes)
+                    || write_cache(program, scenario, device),
                 recorded_cache: recorded.is_some_and(|area| area.recorded_cache),
             };
             layout.ends[device] += sectors;

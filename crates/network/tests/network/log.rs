@@ -31,6 +31,25 @@ fn one_client_commits_once_a_revolution() {
 }
 
 #[test]
+fn an_emulated_disk_without_a_volatile_cache_is_sent_no_flush() {
+    let work = work(1, &update(200), Grouping::Alone);
+    let flushes = |profile: &str, emulated: bool, emulated_flushes: bool| {
+        let scenario = Scenario {
+            emulated,
+            emulated_flushes,
+            ..all_on(shipped(profile), SECOND, 1)
+        };
+        let outcome = answer(&work, &scenario);
+        let log = outcome.io.iter().find(|io| io.role == Role::Log);
+        log.expect("commits write the log").flushes
+    };
+    assert_eq!(flushes("ssd-nvme-dc", false, false), 0);
+    assert_eq!(flushes("ssd-nvme-dc", true, false), 0);
+    assert!(flushes("ssd-nvme-dc", true, true) > 0);
+    assert!(flushes("hdd-7k2-sata-2009", true, false) > 0);
+}
+
+#[test]
 fn ten_clients_share_flushes() {
     // Ten clients at an 8 ms flush: who commits meanwhile takes part in the next, so that half of them, and those
     // who arrive while it is on its way, are in each; 4.6 were measured.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from tierwise.device_models.profiles import Profile
-from tierwise.host import ledger
+from tierwise.host import ledger, loop
 from tierwise.host.clean import clean_before
 from tierwise.host.disk import partitions as disk_place
 from tierwise.host.disk.attainable import attainable_rates, measure_path_us, paced_path_us
@@ -222,7 +222,8 @@ class EmulatedDisk:
         described = {
             "profile": profile.name,
             "model": profile.kind,
-            "rotates": disk_place.rotates(profile),
+            "rotational": disk_place.rotates(profile),
+            "write_cache": profile.write_cache,
             "partitions": [],
         }
         entry = ledger.add("disk", name, home=str(home), made=[], **described)
@@ -299,7 +300,7 @@ class EmulatedDisk:
         with ledger.locked():
             placed = self._refreshed().facts["partitions"]
             disk_place.let_go(self._home, placed)
-            placed = disk_place.attach_again(self._home, placed, self.entry.facts["rotates"])
+            placed = disk_place.attach_again(self._home, placed, self._reported)
             self.entry = self.entry.update(partitions=placed)
             disk_place.mount_again(placed)
 
@@ -366,6 +367,11 @@ class EmulatedDisk:
         return self.entry
 
     @property
+    def _reported(self) -> loop.Reported:
+        facts = self.entry.facts
+        return loop.Reported(facts["rotational"], facts["write_cache"])
+
+    @property
     def _home(self) -> Path:
         return Path(self.entry.facts["home"])
 
@@ -380,8 +386,9 @@ class EmulatedDisk:
     def _make(self, profile: Profile, parts: Sequence[Partition], path_us: float | None) -> None:
         self.set_timing(False)
         self._make_directories()
-        rotates = self.entry.facts["rotates"]
-        placed = [disk_place.place(self._home, part, self.mounts[part.name], rotates) for part in parts]
+        placed = [
+            disk_place.place(self._home, part, self.mounts[part.name], self._reported) for part in parts
+        ]
         self.entry = self.entry.update(partitions=placed)
         device = Path(placed[0]["loop"])
         compensated_us = measure_path_us(device) if path_us is None else path_us

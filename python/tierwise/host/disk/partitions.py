@@ -52,9 +52,9 @@ def _added_us(attainable: list[dict[str, Any]]) -> list[tuple[int, float]]:
     return [(rate.depth, round(rate.longer_us, 1)) for rate in rates if rate.op == "read"]
 
 
-def place(home: Path, part: Partition, point: Path, rotational: bool) -> dict[str, Any]:
+def place(home: Path, part: Partition, point: Path, reported: loop.Reported) -> dict[str, Any]:
     """Make a file system on a new partition and mount it; give the facts for its ledger entry."""
-    device = _attach(home, part.name, rotational)
+    device = _attach(home, part.name, reported)
     mounts.make_file_system(part.fs, device)
     mounts.mount(device, point, part.fs)
     return {
@@ -78,9 +78,11 @@ def let_go(home: Path, placed: Sequence[Mapping[str, Any]]) -> None:
         loop.let_go(device)
 
 
-def attach_again(home: Path, placed: Sequence[Mapping[str, Any]], rotational: bool) -> list[dict[str, Any]]:
+def attach_again(
+    home: Path, placed: Sequence[Mapping[str, Any]], reported: loop.Reported
+) -> list[dict[str, Any]]:
     """Attach detached partitions to new loop devices, which do not see the old devices' cached pages."""
-    return [{**part, "loop": str(_attach(home, part["name"], rotational))} for part in placed]
+    return [{**part, "loop": str(_attach(home, part["name"], reported))} for part in placed]
 
 
 def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
@@ -93,9 +95,9 @@ def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
         mounts.mount(Path(part["loop"]), Path(part["mount"]), part["file_system"])
 
 
-def _attach(home: Path, name: str, rotational: bool) -> Path:
+def _attach(home: Path, name: str, reported: loop.Reported) -> Path:
     device = loop.attach(fuse_directory(home) / f"{name}.img")
-    loop.configure(device, rotational)
+    loop.configure(device, reported)
     return device
 
 

@@ -103,17 +103,17 @@ _WRITE_THROUGH = {
 
 
 def write_through_caveats(runs: Sequence[RunResult]) -> list[str]:
-    """A sentence if the log of a run was written with FUA on an emulated device."""
+    """A sentence if the log of a run was written with FUA on an emulated device with a volatile cache."""
     texts = {
         f"{name} = {run.engine.settings[name]}"
         for run in runs
         for name, values in _WRITE_THROUGH.items()
         if run.engine.settings.get(name) in values
-        and any(Role.LOG in device.roles and device.profile for device in run.devices)
+        and any(Role.LOG in device.roles and device.profile and device.write_cache for device in run.devices)
     }
     return [
-        f"With {setting}, each write of the log carries FUA. An emulated disk gets a write and a flush in "
-        "its place, so that a device that honours FUA is faster than shown."
+        f"With {setting}, each write of the log carries FUA. An emulated disk with a volatile cache gets a "
+        "write and a flush in its place, so that a device that honours FUA is faster than shown."
         for setting in sorted(texts)
     ]
 

@@ -37,6 +37,7 @@ from tierwise.predict import Estimate, ModelError, Scenario
 from tierwise.predict.devices import resolve
 from tierwise.predict.model_error import path_between
 from tierwise.predict.replayer import Distribute
+from tierwise.recording import Recording
 
 ErrorOf = Callable[[str], ModelError]
 """Family -> the model error that its predictions may use."""
@@ -102,6 +103,20 @@ class RoundData:
         device = self.spec.devices[self.spec.placements[placement]["all"]]
         return device != OWN and resolve(device).profile.kind == "hdd"
 
+    @cached_property
+    def emulated_flushes(self) -> bool:
+        """Whether disks without a volatile cache were sent flushes, as in the first rounds."""
+        devices = {name for name in self.spec.devices.values() if name != OWN}
+        cached = {profile.text for name in devices if (profile := resolve(name).profile).write_cache}
+        paths = (recording_of(self.folder, row) for row in self.recorded)
+        return any(
+            device.write_cache
+            for path in paths
+            if path.exists()
+            for device in Recording.open(path).about.devices
+            if device.profile and device.profile not in cached
+        )
+
     def scenario_of(self, row: Row, placement: str) -> Scenario:
         """The scenario of a placement for the recording of a slot."""
         own = self.spec.kind_of(placement) == "real"
@@ -114,6 +129,7 @@ class RoundData:
         return Scenario(
             placement=named,
             emulated=not own,
+            emulated_flushes=not own and self.emulated_flushes,
             settings=self.spec.settings_of(placement),
             memory_bytes=self.spec.memory_bytes_of(placement),
             buffer_bytes=self.spec.memory_bytes_of(placement, BUFFER),
