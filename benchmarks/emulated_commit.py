@@ -73,7 +73,9 @@ def main() -> int:
     missed = False
     for name in options.profiles:
         profile = resolve(name).profile
-        sync_us = 1e6 / simulate(profile, Job(preset="log-append-8k", count=5_000)).iops
+        pattern = "log-append-8k" if profile.write_cache else "seqwrite-8k"
+        writes = simulate(profile, Job(preset=pattern, count=5_000))
+        sync_us = writes.virtual_s * 1e6 / writes.ops["write"].count
         ratios, rates = _measured(profile, sync_us, options)
         ratio = estimate(ratios)
         assert ratio is not None

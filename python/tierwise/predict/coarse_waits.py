@@ -28,7 +28,9 @@ _KINDS = ("hdd", "ssd", "volume")
 
 
 def flush_us(core: _core.Profile, appended_bytes: float, *, worn: bool) -> float:
-    """Mean time of one append to the log and the flush after it, one at a time, in µs.
+    """Mean time of one append to the log until it is durable, one at a time, in µs.
+
+    The kernel sends the flush after it only to a device with a volatile write cache.
 
     Args:
         core: profile of the device.
@@ -36,7 +38,8 @@ def flush_us(core: _core.Profile, appended_bytes: float, *, worn: bool) -> float
         worn: whether the device is in the state of long use.
     """
     size = min(_power_of_two(max(appended_bytes, _KIB)), _MOST_FLUSHED)
-    result = _simulated(core, f"log-append-{size // _KIB}k", worn)
+    pattern = "log-append" if core.write_cache else "seqwrite"
+    result = _simulated(core, f"{pattern}-{size // _KIB}k", worn)
     writes = result.ops["write"].count
     return result.virtual_s * 1e6 / writes
 

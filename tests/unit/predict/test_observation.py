@@ -14,6 +14,7 @@ from tierwise.capture.mysql import state_of
 from tierwise.capture.postgres import further_views
 from tierwise.cli import app
 from tierwise.device_models.profiles import load
+from tierwise.device_models.simulation import Job, simulate
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value
@@ -141,6 +142,15 @@ def test_slower_devices_are_predicted_to_be_slower(tmp_path: Path) -> None:
     rates = [answer.rate_per_s.value for answer in answers if answer.rate_per_s]
     assert len(rates) == 4 and rates == sorted(rates, reverse=True)
     assert all(answer.p99_us is None for answer in answers)
+
+
+@pytest.mark.parametrize(("name", "flushed"), [("ssd-sata-dc", False), ("ssd-sata-consumer", True)])
+def test_an_append_takes_a_flush_only_where_a_cache_is_volatile(name: str, flushed: bool) -> None:
+    profile = load(name)
+    wrote = simulate(profile, Job(preset="seqwrite-8k", count=1000))
+    write_us = wrote.virtual_s * 1e6 / wrote.ops["write"].count
+    took_us = coarse_waits.flush_us(profile.core, 8192, worn=False)
+    assert took_us > 1.5 * write_us if flushed else took_us == pytest.approx(write_us, rel=0.05)
 
 
 @pytest.mark.parametrize("counted", [True, False])
