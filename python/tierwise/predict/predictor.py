@@ -287,7 +287,7 @@ class Predictor:
         unsure.warnings += settings.warnings(scenario.settings, self.about)
         unsure.warnings += machine.warnings(scenario, self.work, self.about)
         uncertainty.widen_for_memory(scenario, self.work, extremes, self.answers.rate_of(likely[0]), unsure)
-        return self.answers.prediction(scenario, likely, unsure, ends)
+        return settings.bounded(self.answers.prediction(scenario, likely, unsure, ends), self.about)
 
     def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:
         return Prediction(scenario=scenario, refused=why, warnings=self._warnings, unit=self.run.unit)
