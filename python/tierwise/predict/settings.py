@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA
 from tierwise.model.names import one_of
-from tierwise.model.numbers import size
+from tierwise.model.numbers import ratio, size
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
 from tierwise.predict.prediction import Bound, Prediction, Refusal
@@ -65,12 +65,12 @@ Effect = Literal[
     "unknown",
 ]
 _LIMITS: Mapping[str, tuple[dict[str, bool], str]] = {
-    "fewer_log_bytes": ({"least_log": True}, "no flush of the log wrote more than one page"),
+    "fewer_log_bytes": ({"least_log": True}, "no flush of the log writes more than one page"),
     "fewer_checkpoints": (
         {"least_log": True, "without_page_writes": True},
-        "no flush of the log wrote more than one page and no background process wrote pages or computed",
+        "no flush of the log writes more than one page and no background process computes or writes pages",
     ),
-    "fewer_page_writes": ({"without_page_writes": True}, "no background process wrote pages or computed"),
+    "fewer_page_writes": ({"without_page_writes": True}, "no background process computes or writes pages"),
 }
 """Effects with a bound alone -> what the simulator leaves out for it, and the same in words."""
 _PAGES = {Role.DATA, Role.INDEX, Role.SELECTED, Role.UNDO, Role.SYSTEM, Role.DOUBLEWRITE}
@@ -463,7 +463,10 @@ def bounded(answer: Prediction, about: About) -> Prediction:
         return answer
     left_out = " and ".join(dict.fromkeys(_LIMITS[setting.setting.effect][1] for setting in limited))
     whys = dict.fromkeys(setting.setting.why for setting in limited)
-    because = f"as if {left_out}, with the sessions' processor time as recorded and the error of the model"
+    because = (
+        f"{ratio(answer.speedup.value)} times in a simulation in which {left_out}, with the sessions' "
+        "processor time as recorded; the rest is the error of the model"
+    )
     return Prediction(
         scenario=answer.scenario,
         refused=Refusal(message=f"The recording tells a bound alone, since {'; '.join(whys)}", fix=_MEASURE),

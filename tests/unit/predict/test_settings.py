@@ -14,6 +14,7 @@ from support.paths import RECORDINGS
 from tierwise.advise.durability import shown_cuts
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
+from tierwise.model.numbers import ratio
 from tierwise.model.placement import Role
 from tierwise.predict import Prediction, Predictor, Scenario, settings
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
@@ -215,7 +216,7 @@ def test_what_a_recording_does_not_tell_has_a_bound_alone(
     assert "tells a bound alone, since a recording" in prediction.refused.message
     times = math.prod(1 / LEFT_OUT[limit] for limit in left_out)
     assert prediction.bound and times < prediction.bound.speedup < 1.5 * times, "the model's error is in it"
-    assert prediction.bound.because.endswith("as recorded and the error of the model")
+    assert prediction.bound.because.startswith(f"{ratio(times)} times in a simulation in which no ")
     assert any("nothing is lost: after a crash" in warning for warning in prediction.warnings)
     assert answer_sentence(prediction).startswith(f"With {text}: at most ")
 

@@ -248,12 +248,15 @@ def _setting_bounds(advice: Advice) -> list[doc.Block]:
             continue
         at_most = f"at most {numbers.ratio(setting.bound.speedup)} times as fast, for 0 {advice.currency}"
         sentences.append(
-            f"{setting.setting}: {at_most}: {setting.bound.because}. {setting.why}. "
-            f"{capitalized(_how(setting))} Source: {setting.source}"
+            f"{setting.setting}: {at_most}: {setting.bound.because}. {capitalized(_how(setting))} "
+            f"Source: {setting.source}"
         )
     if not sentences:
         return []
-    return [doc.Text("Not predicted, since the recording does not tell enough:"), doc.Bullets(sentences)]
+    return [
+        doc.Text("Not predicted, since the recording tells a bound of the gain alone, or nothing:"),
+        doc.Bullets(sentences),
+    ]
 
 
 def _settings_table(advice: Advice, title: str) -> doc.Table:
