@@ -23,6 +23,7 @@ from tierwise.model.numbers import ratio, size
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
 from tierwise.predict.prediction import Bound, Prediction, Refusal
+from tierwise.predict.replayed import Outcome
 from tierwise.recording import About
 from tierwise.results.measurements import Record
 
@@ -364,6 +365,8 @@ _LONGEST_US = 2**32 - 1
 IMAGES = "full_page_images"
 """Counter of PostgreSQL 14 and later."""
 _PAGE_BYTES = 8192
+_LEAST_WRITES = 0.001
+"""Writes of pages a request below which they count as none."""
 
 
 @lru_cache
@@ -456,8 +459,14 @@ def _writing_less() -> frozenset[str]:
     )
 
 
-def bounded(answer: Prediction, about: About) -> Prediction:
-    """An answer as it is; or its upper end alone, where a setting was left out of the work as a whole."""
+def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
+    """An answer as it is; or its upper end alone, where all that a setting may save was left out.
+
+    Args:
+        answer: of the simulator.
+        about: the recording.
+        recorded: the recorded run as it is reproduced.
+    """
     limited = [setting for setting in chosen(answer.scenario.settings, about) if setting.setting.limited]
     if not limited or answer.rate_per_s is None or answer.speedup is None:
         return answer
@@ -467,6 +476,8 @@ def bounded(answer: Prediction, about: About) -> Prediction:
         f"{ratio(answer.speedup.value)} times in a simulation in which {left_out}, with the sessions' "
         "processor time as recorded; the rest is the error of the model"
     )
+    if may_end(answer.scenario.settings) >= _PAGES and not _writes_pages(recorded):
+        because += "; the recording has no such write, and for times with a checkpoint this is no bound"
     return Prediction(
         scenario=answer.scenario,
         refused=Refusal(message=f"The recording tells a bound alone, since {'; '.join(whys)}", fix=_MEASURE),
@@ -476,6 +487,12 @@ def bounded(answer: Prediction, about: About) -> Prediction:
         seeds=answer.seeds,
         warnings=answer.warnings,
     )
+
+
+def _writes_pages(recorded: Outcome) -> bool:
+    """Whether the reproduced run writes pages of tables."""
+    written = sum(role_io.writes for role_io in recorded.io if role_io.role in _PAGES)
+    return written > _LEAST_WRITES * max(recorded.turns, 1)
 
 
 def refusal(texts: Sequence[str], about: About) -> Refusal | None:

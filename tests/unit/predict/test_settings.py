@@ -221,6 +221,23 @@ def test_what_a_recording_does_not_tell_has_a_bound_alone(
     assert answer_sentence(prediction).startswith(f"With {text}: at most ")
 
 
+class NoPages(FakeReplay):
+    """Work that writes the log alone."""
+
+    def _outcome(self, *asked: Any) -> dict[str, Any]:
+        outcome = super()._outcome(*asked)
+        return outcome | {"io": [io for io in outcome["io"] if io["role"] == "log"]}
+
+
+def test_a_bound_says_that_no_checkpoint_was_recorded() -> None:
+    said = "for times with a checkpoint this is no bound"
+    for text, expected in ((APART, True), ("wal_compression=on", False)):
+        (without,) = predictor(NoPages()).predict([Scenario(settings=[text])])
+        (with_pages,) = predictor().predict([Scenario(settings=[text])])
+        assert without.bound and (said in without.bound.because) == expected
+        assert with_pages.bound and said not in with_pages.bound.because
+
+
 def test_a_bound_holds_beside_a_predicted_setting_and_a_move() -> None:
     both = answer([OFF, APART])
     assert both.bound and both.refused and both.bound.speedup > answer([APART]).bound.speedup  # type: ignore[union-attr]
