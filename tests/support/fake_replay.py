@@ -16,6 +16,8 @@ SERVICE_US = {"recorded": 4000.0, "hdd-7k2": 4000.0, "ssd-nvme-dc": 100.0, "ssd-
 """What a request takes on each device; 1,000 on any other."""
 REQUESTS = {"log": 1.0, "data": 0.5, "index": 0.2, "temp": 0.0}
 """Requests of each role in a transaction."""
+LEFT_OUT = {"least_log": 0.8, "without_page_writes": 0.5}
+"""Factor of a transaction's time where a bound leaves bytes of the log or writes of pages out."""
 CPU_US = 200.0
 GB = 10**9
 MACHINE = {"cores": 2, "memory_bytes": 8 * GB, "processor": "x", "kernel": "6.1"}
@@ -90,6 +92,8 @@ class FakeReplay:
         clients, waits = scenario["clients"] or self.sessions, "unflushed" not in scenario.get("commits", {})
         each_us = service_us(devices, clients, scenario["cpu_speed"], log_waits=waits)
         each_us /= factor * noise
+        for limit in scenario.get("commits", {}).keys() & LEFT_OUT:
+            each_us *= LEFT_OUT[limit]
         elapsed_s = 3000 * each_us / 1e6 if self.once else 10.0
         transactions = round(elapsed_s * 1e6 / each_us)
         latency_us = each_us * self.sessions

@@ -10,12 +10,14 @@ from typing import Self
 from tierwise.advise.alternatives import (
     MachineMove,
     MemoryMove,
+    SettingBound,
     SettingMove,
     instead,
     machine_moves,
     machine_notes,
     machine_of,
     memory_moves,
+    setting_bounds,
     setting_moves,
     with_placement,
 )
@@ -80,6 +82,8 @@ class Advice(Record):
     settings: list[SettingMove] = []
     """Settings instead of a move: they cost nothing, and most may lose commits. None is recommended unless
     ``decision.setting`` names it."""
+    setting_bounds: list[SettingBound] = []
+    """Further settings that cost nothing, each with a bound of its gain or the reason why none is known."""
     tables: TableAdvice | None = None
     """Tables and indexes to move instead, all else where it was recorded; ``None`` where that was not asked,
     or none has a name or was used. ``--output`` and ``--names`` ask it."""
@@ -251,6 +255,7 @@ def advise(
         moves=moves,
         ladder=ladder,
         settings=tried,
+        setting_bounds=setting_bounds(predictor, recorded),
         tables=tables_beside(predictor, names, terms, named=named) if tables or named else None,
         memory=memory_moves(predictor, terms.prices, recorded),
         memory_price=terms.prices.memory,

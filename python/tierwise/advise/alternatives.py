@@ -14,6 +14,7 @@ from tierwise.model.placement import Role
 from tierwise.model.statistics import share_interval
 from tierwise.predict import Prediction, Predictor, Scenario, estimates, settings
 from tierwise.predict.machine import network_volumes
+from tierwise.predict.prediction import Bound
 from tierwise.predict.ranking import asking
 from tierwise.predict.settings import ChosenSetting
 from tierwise.results.measurements import Record
@@ -178,6 +179,58 @@ def setting_moves(predictor: Predictor, staying: Prediction) -> list[SettingMove
     answers = predictor.predict([staying.scenario.changed(settings=[setting.text]) for setting in tried])
     moves = [_setting_move(setting, answer, staying) for setting, answer in zip(tried, answers, strict=True)]
     return sorted((move for move in moves if move), key=lambda move: move.gain_per_s, reverse=True)
+
+
+class SettingBound(Record):
+    """A setting of which the recording tells a bound of the gain alone, or nothing: no decision names it."""
+
+    setting: str
+    """``max_wal_size=4096MB``."""
+    bound: Bound | None
+    """``None`` if the recording tells nothing, or if it would change nothing."""
+    why: str
+    """Why there is no prediction, in words."""
+    cost_per_month: float = 0.0
+    """Always 0: there is nothing to buy."""
+    loses: str
+    """What may be lost, and what a crash then takes, in words."""
+    there: str
+    """How to set it."""
+    back: str
+    """How to go back."""
+    note: str
+    """What else to know of it; may be empty."""
+    restart: bool
+    """Whether the database has to start again."""
+    source: str
+    """Address of the documentation."""
+
+
+def setting_bounds(predictor: Predictor, staying: Prediction) -> list[SettingBound]:
+    """Each setting of the recorded engine that costs nothing and is not predicted; none of an observation.
+
+    Args:
+        predictor: of the recording.
+        staying: what they are compared with.
+    """
+    if predictor.work.from_waits:
+        return []
+    tried = settings.not_predicted(predictor.about)
+    answers = predictor.predict([staying.scenario.changed(settings=[setting.text]) for setting in tried])
+    return [
+        SettingBound(
+            setting=setting.text,
+            bound=answer.bound,
+            why=answer.refused.message if answer.refused else "",
+            loses=setting.loses,
+            there=setting.there,
+            back=setting.setting.back,
+            note=setting.setting.note,
+            restart=setting.setting.restart,
+            source=setting.setting.source,
+        )
+        for setting, answer in zip(tried, answers, strict=True)
+    ]
 
 
 def with_placement(

@@ -103,6 +103,9 @@ _CHECKPOINTS = "SELECT json_build_object('checkpoints', num_timed + num_requeste
 _CHECKPOINTS_BEFORE_17 = """
     SELECT json_build_object('checkpoints', checkpoints_timed + checkpoints_req) FROM pg_stat_bgwriter
 """
+_IMAGES = """
+    SELECT json_build_object('reset', stats_reset, 'full_page_images', wal_fpi) FROM pg_stat_wal
+"""
 _TABLES = """
     SELECT json_build_object(
         'reset', (SELECT stats_reset FROM pg_stat_database WHERE datname = current_database()),
@@ -236,6 +239,8 @@ class PostgresSession:
         self._number = self._connection.info.server_version
         since_17 = self._number >= _CHECKPOINTER
         self._views = [_DATABASES, _LOG, _CHECKPOINTS if since_17 else _CHECKPOINTS_BEFORE_17]
+        if self._number >= _STAT_WAL:
+            self._views.append(_IMAGES)
 
     def facts(self, names: Sequence[str]) -> Facts:
         """About its server, with the settings of these names; the directory by ``pg_read_all_settings``."""

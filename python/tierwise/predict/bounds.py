@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.model.placement import Role
+from tierwise.predict import settings
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.prediction import Bound
 from tierwise.predict.replayed import DEVICES, Wait, WorkSummary
@@ -41,8 +42,6 @@ _LEAST_CPU = 0.4
 """Share of the recorded processor time that is left when all waits are gone, at least."""
 _LEAST_CPU_OF_READS = 0.2
 """The same where transactions read devices, or where a setting ends the wait for a flush."""
-_LOGS = {Role.LOG, Role.ARCHIVE}
-"""Roles whose files commits may wait for, with MariaDB's binary log."""
 _READS = 0.01
 """Reads of devices for each transaction from which that holds."""
 
@@ -95,8 +94,7 @@ def _freed(scenario: Scenario, work: WorkSummary) -> list[Role]:
     """Roles whose waits may end: those that move or that commits stop to wait for, and those beside them."""
     placed = scenario.devices_of(work.footprints)
     moved = {role for role, device in placed.items() if device != RECORDED}
-    if scenario.settings:
-        moved |= _LOGS & set(work.footprints)
+    moved |= settings.may_end(scenario.settings) & set(work.footprints)
     left = [device for device in work.devices if moved & set(device.roles)]
     beside = {role for device in left for role in device.roles}
     return [role for role in Role if role in moved | beside]

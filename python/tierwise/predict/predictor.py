@@ -287,7 +287,8 @@ class Predictor:
         unsure.warnings += settings.warnings(scenario.settings, self.about)
         unsure.warnings += machine.warnings(scenario, self.work, self.about)
         uncertainty.widen_for_memory(scenario, self.work, extremes, self.answers.rate_of(likely[0]), unsure)
-        return self.answers.prediction(scenario, likely, unsure, ends)
+        answer = self.answers.prediction(scenario, likely, unsure, ends)
+        return settings.bounded(answer, self.about, self._base[0])
 
     def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:
         return Prediction(scenario=scenario, refused=why, warnings=self._warnings, unit=self.run.unit)

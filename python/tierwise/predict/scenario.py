@@ -42,7 +42,7 @@ class Scenario(Record):
     """Transactions that arrive in a second, independent of completions. The clients' sessions serve them
     without think time between transactions."""
     settings: list[str] = Field(default=[], max_length=16)
-    """Settings of the engine that change how commits become durable, such as ``synchronous_commit=off``; see
+    """Settings of the engine that cost nothing, such as ``synchronous_commit=off``; see
     :mod:`tierwise.predict.settings`."""
     growth: float | None = Field(default=None, ge=0.01, le=1000.0)
     """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""

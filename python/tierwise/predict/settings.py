@@ -1,13 +1,16 @@
-"""Settings that change how commits become durable: what the recorded work would do with another value.
+"""Settings that cost nothing: what the recorded work would do with another value.
 
-``data/settings`` has a file for each engine, with the source of each setting. Not there, since the model has
-no figure for them: compression of the log, the distance of checkpoints, ways to call the device.
+``data/settings`` has a file for each engine, with the source of each setting. Those that change how commits
+become durable are predicted. Of those that leave bytes of the log or writes of pages out, the recording
+tells a bound alone: the simulator leaves all of them out, and the high end of its answer is the bound. Of
+the rest it tells nothing, and the answer says why.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -16,13 +19,17 @@ from pydantic import Field, model_validator
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA
 from tierwise.model.names import one_of
-from tierwise.model.units import parse_duration_s
-from tierwise.predict.prediction import Refusal
+from tierwise.model.numbers import ratio, size
+from tierwise.model.placement import Role
+from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
+from tierwise.predict.prediction import Bound, Prediction, Refusal
+from tierwise.predict.replayed import Outcome
 from tierwise.recording import About
 from tierwise.results.measurements import Record
 
 SETTINGS_FOLDER = DATA / "settings"
 _FIX = "leave it out, or set another"
+_MEASURE = "set it, record again, and compare the two recordings"
 
 
 class RecordedOrDefault(Record):
@@ -47,7 +54,58 @@ class RecordedOrDefault(Record):
 
 
 _DIGITS = 10
-Effect = Literal["unflushed", "unflushed_written", "second_log", "without_replica", "commit_delay"]
+Effect = Literal[
+    "unflushed",
+    "unflushed_written",
+    "second_log",
+    "without_replica",
+    "commit_delay",
+    "fewer_log_bytes",
+    "fewer_checkpoints",
+    "fewer_page_writes",
+    "unknown",
+]
+_LIMITS: Mapping[str, tuple[dict[str, bool], str]] = {
+    "fewer_log_bytes": ({"least_log": True}, "no flush of the log writes more than one page"),
+    "fewer_checkpoints": (
+        {"least_log": True, "without_page_writes": True},
+        "no flush of the log writes more than one page and no background process computes or writes pages",
+    ),
+    "fewer_page_writes": ({"without_page_writes": True}, "no background process computes or writes pages"),
+}
+"""Effects with a bound alone -> what the simulator leaves out for it, and the same in words."""
+_PAGES = {Role.DATA, Role.INDEX, Role.SELECTED, Role.UNDO, Role.SYSTEM, Role.DOUBLEWRITE}
+"""Roles whose pages checkpoints write."""
+_LOGS = {Role.LOG, Role.ARCHIVE}
+"""Roles whose files commits may wait for, with MariaDB's binary log."""
+
+
+class Grown(Record):
+    """A size or a duration; a setting has a greater one than the recorded."""
+
+    kind: Literal["size", "duration"]
+    unit: str = ""
+    """Of a number without one."""
+    usual: str
+    """The engine's default."""
+    most: str
+    """The engine's greatest."""
+    advised_times: int = Field(default=4, gt=1)
+    """An advice tries so many times the recorded one; the bound does not depend on it."""
+
+    def amount(self, text: str) -> float | None:
+        """In bytes or seconds; ``None`` for what is neither."""
+        whole = f"{text}{self.unit}" if text.isdigit() else text
+        with suppress(TierwiseError):
+            return parse_size_bytes(whole, "") if self.kind == "size" else parse_duration_s(whole, "")
+        return None
+
+    def advised(self, recorded: str | None) -> str:
+        """The value that an advice tries."""
+        now = self.amount(recorded or self.usual) or self.amount(self.usual) or 1.0
+        each = self.amount(f"1{self.unit}") or 1.0
+        most = self.amount(self.most) or now
+        return f"{min(now * self.advised_times, most) / each:.0f}{self.unit}"
 
 
 class Setting(Record):
@@ -55,7 +113,13 @@ class Setting(Record):
 
     name: str
     value: str = ""
-    """In small letters; empty for a range."""
+    """In small letters; empty for a range, for several values, and for one that grows."""
+    values: list[str] = []
+    """Several values with the same effect, in small letters; an advice tries the first."""
+    grown: Grown | None = None
+    """A greater size or duration than the recorded one."""
+    rival: str = ""
+    """The setting that begins checkpoints too, whichever comes first."""
     range: tuple[int, int] | None = None
     """Least and greatest number."""
     advised: list[str] = []
@@ -67,7 +131,11 @@ class Setting(Record):
     effect: Effect
     """``unflushed``: commits do not wait for the log. ``unflushed_written``: they write it, and do not wait
     for its flush. ``second_log``: each n-th group of commits syncs the binary log. ``without_replica``:
-    commits do not wait for the replica. ``commit_delay``: a flush waits n microseconds for more commits."""
+    commits do not wait for the replica. ``commit_delay``: a flush waits n microseconds for more commits.
+    With a bound alone: ``fewer_log_bytes``, ``fewer_page_writes`` of background threads, and
+    ``fewer_checkpoints`` for both. ``unknown``: the recording does not tell."""
+    why: str = ""
+    """Why there is a bound alone, or nothing; empty for what is predicted."""
     flush_period: RecordedOrDefault | None = None
     """Interval at which another thread flushes the log, for ``unflushed``."""
     siblings: RecordedOrDefault | None = None
@@ -93,20 +161,37 @@ class Setting(Record):
     @model_validator(mode="after")
     def _is_whole(self) -> Setting:
         periodic = self.effect.startswith("unflushed")
-        whole = bool(self.value) != bool(self.range) and periodic == (self.flush_period is not None)
+        forms = [form for form in (self.value, self.range, self.values, self.grown) if form]
+        whole = len(forms) == 1 and periodic == (self.flush_period is not None)
         if not whole or (self.effect == "commit_delay") != (self.siblings is not None):
             raise ValueError(f"{self.name}: a value or a range; a period for unflushed commits; siblings")
+        if bool(self.why) != (self.effect == "unknown" or self.effect in _LIMITS):
+            raise ValueError(f"{self.name}: why there is a bound alone, where there is")
         return self
 
     @property
     def text(self) -> str:
         """``synchronous_commit=off``, or ``commit_delay=N``."""
-        return f"{self.name}={self.value or 'N'}"
+        return f"{self.name}={self.value or '|'.join(self.values) or 'N'}"
+
+    @property
+    def limited(self) -> bool:
+        """Whether the recording tells a bound alone."""
+        return self.effect in _LIMITS
+
+    def tried(self, recorded: Mapping[str, str]) -> list[str]:
+        """Values that an advice tries."""
+        if self.grown:
+            return [self.grown.advised(recorded.get(self.name))]
+        return self.values[:1] or ([self.value] if self.value else self.advised)
 
     def has(self, value: str) -> bool:
         """Whether this is the setting with that value."""
+        if self.grown:
+            amount, most = self.grown.amount(value), self.grown.amount(self.grown.most)
+            return amount is not None and most is not None and amount <= most
         if self.range is None:
-            return value == self.value
+            return value.lower() in (self.values or [self.value])
         number = int(value) if value.isascii() and value.isdigit() and len(value) < _DIGITS else -1
         return self.range[0] <= number <= self.range[1]
 
@@ -120,6 +205,12 @@ class ChosenSetting(Record):
     value: str
     recorded: dict[str, str]
     """The recorded settings."""
+    beside: dict[str, str] = {}
+    """Other settings that are changed too."""
+    counters: dict[str, int] = {}
+    """Of the recording; empty if they were not read."""
+    counted_s: float = 0.0
+    """Time that they were counted in."""
 
     @property
     def text(self) -> str:
@@ -129,7 +220,7 @@ class ChosenSetting(Record):
     @property
     def loses(self) -> str:
         """What may be lost, in words."""
-        return self.setting.loses.replace("{value}", self.value)
+        return self.setting.loses.replace("{value}", self.value).replace("{replay}", self._replay)
 
     @property
     def there(self) -> str:
@@ -148,7 +239,15 @@ class ChosenSetting(Record):
     def refusal(self) -> Refusal | None:
         """Why the recording cannot answer it, if it cannot."""
         setting, now = self.setting, self.recorded.get(self.setting.name)
-        if now is not None and now.lower() in {self.value, *setting.already}:
+        if setting.effect == "unknown":
+            message = f"what {setting.name} does is not known from a recording: {setting.why}"
+            return Refusal(message=message, fix=_MEASURE)
+        if setting.effect == "fewer_log_bytes" and now is not None and now.lower() in setting.values:
+            message = f"{self.text}: {setting.name} is {now} in the recording, and methods are not compared"
+            return Refusal(message=message, fix=_FIX)
+        if (so := self._changes_nothing(now)) is not None:
+            return Refusal(message=f"{self.text}: {so}, so that it changes nothing", fix=_FIX)
+        if now is not None and now.lower() in {self.value.lower(), *setting.already}:
             message = f"{self.text}: {setting.name} is {now} in the recording, so that it changes nothing"
             return Refusal(message=message, fix=_FIX)
         for name, value in setting.requires.items():
@@ -159,12 +258,86 @@ class ChosenSetting(Record):
                 return Refusal(message=message, fix=_FIX)
         return None
 
+    def _changes_nothing(self, now: str | None) -> str | None:
+        """Why it changes no checkpoint and no image that was recorded; ``None`` where it may."""
+        setting, grown = self.setting, self.setting.grown
+        if setting.effect == "fewer_log_bytes" and self.counters.get(IMAGES) == 0:
+            return "no full-page image was logged in the recording"
+        if grown is None or now is None:
+            return None
+        before, after = grown.amount(now), grown.amount(self.value)
+        if before is not None and after is not None and after <= before:
+            return f"{setting.name} is {now} in the recording, no less"
+        rival, rate = self._of(setting.rival), self._log_bytes_per_s
+        fills_s, timeout_s = self._fills_s(rate), self._seconds_of("checkpoint_timeout")
+        if rival is None or rate is None or fills_s is None or timeout_s is None:
+            return None
+        if timeout_s > fills_s if grown.kind == "size" else fills_s > timeout_s:
+            return None
+        log = f"{significant(rate / 1e6)} MB of log a second"
+        return f"with the recorded {log}, {setting.rival} ({rival}) begins checkpoints first"
+
+    def _of(self, name: str) -> str | None:
+        """The value of a setting: of another one as it is changed too, else as recorded."""
+        return self.beside.get(name) or self.recorded.get(name)
+
+    def _bytes_of(self, name: str) -> float | None:
+        return Grown(kind="size", unit="MB", usual="", most="").amount(self._of(name) or "")
+
+    def _seconds_of(self, name: str) -> float | None:
+        return Grown(kind="duration", unit="s", usual="", most="").amount(self._of(name) or "")
+
+    @property
+    def _log_bytes_per_s(self) -> float | None:
+        counted = self.counters.get("log_bytes")
+        return None if counted is None or self.counted_s <= 0 else counted / self.counted_s
+
+    def _fills_s(self, bytes_per_s: float | None) -> float | None:
+        """Seconds until the log begins a checkpoint: ``CalculateCheckpointSegments``, xlog.c."""
+        most_bytes = self._bytes_of("max_wal_size")
+        if most_bytes is None or bytes_per_s is None:
+            return None
+        return most_bytes / (1 + self._target) / bytes_per_s if bytes_per_s > 0 else float("inf")
+
+    @property
+    def _target(self) -> float:
+        """Part of the time to the next checkpoint in which one writes its pages."""
+        with suppress(KeyError, ValueError):
+            return min(max(float(self.recorded["checkpoint_completion_target"]), 0.0), 1.0)
+        return 0.9
+
+    @property
+    def _replay(self) -> str:
+        """The log that a crash may have to replay: since the last checkpoint that is complete."""
+        grown = self.setting.grown
+        if grown is None:
+            return ""
+        amount = grown.amount(self.value) or 0.0
+        known: list[float | None] = [amount]
+        if grown.kind == "duration":
+            rate = self._log_bytes_per_s
+            by_rate = None if rate is None else amount * (1 + self._target) * rate
+            known = [by_rate, self._bytes_of("max_wal_size")]
+        least = min((size_bytes for size_bytes in known if size_bytes is not None), default=None)
+        return "more log than now is" if least is None else f"up to about {size(least)} of log are"
+
+    @property
+    def image_share(self) -> float | None:
+        """Most of the log's bytes that full-page images had; ``None`` if they were not counted."""
+        images, logged = self.counters.get(IMAGES), self.counters.get("log_bytes", 0)
+        if images is None or logged <= 0:
+            return None
+        page = self.recorded.get("block_size", "")
+        return min(images * (int(page) if page.isdecimal() else _PAGE_BYTES) / logged, 1.0)
+
     @property
     def warnings(self) -> list[str]:
         """What may be lost, and what is assumed of the recording."""
         bound = self.loses_s
         most = f" (here {bound:g} s)" if bound and self.setting.loses_periods else ""
         texts = [f"{self.text}: {self.loses}{most}"]
+        if self.setting.limited and self.image_share is not None:
+            texts.append(f"full-page images are at most {self.image_share:.0%} of the log's bytes")
         if self.setting.name not in self.recorded:
             texts.append(f"the recording does not tell {self.setting.name}: what it shows is compared")
         return texts
@@ -173,6 +346,8 @@ class ChosenSetting(Record):
     def change(self) -> dict[str, Any]:
         """What the simulator is asked: fields of ``CommitSettings`` of the crate ``network``."""
         setting = self.setting
+        if setting.limited:
+            return dict(_LIMITS[setting.effect][0])
         match setting.effect:
             case "second_log":
                 return {"second_log_every": int(self.value)}
@@ -187,6 +362,11 @@ class ChosenSetting(Record):
 
 
 _LONGEST_US = 2**32 - 1
+IMAGES = "full_page_images"
+"""Counter of PostgreSQL 14 and later."""
+_PAGE_BYTES = 8192
+_LEAST_WRITES = 0.001
+"""Writes of pages a request below which they count as none."""
 
 
 @lru_cache
@@ -211,14 +391,19 @@ def chosen(texts: Sequence[str], about: About) -> list[ChosenSetting]:
         if setting.setting.name in by_name:
             raise TierwiseError(f"{setting.setting.name} is set twice", "give it one value")
         by_name[setting.setting.name] = setting
-    return list(by_name.values())
+    values = {name: setting.value for name, setting in by_name.items()}
+    return [
+        setting.changed(beside={other: values[other] for other in values if other != name})
+        for name, setting in by_name.items()
+    ]
 
 
 def _chosen(text: str, about: About) -> ChosenSetting:
     engine, known = settings_of(about.engine)
     if not known:
         raise TierwiseError(f"no setting of {about.engine} can be predicted", "leave out the setting")
-    name, equals, value = (part.strip().lower() for part in text.partition("="))
+    name, equals, value = (part.strip() for part in text.partition("="))
+    name = name.lower()
     names = list(dict.fromkeys(setting.text for setting in known))
     if not equals or not name or not value:
         raise TierwiseError(f"{text!r} is not NAME=VALUE", f"use one of {', '.join(names)}")
@@ -230,18 +415,84 @@ def _chosen(text: str, about: About) -> ChosenSetting:
             f"the setting {name}={value} of {about.engine} cannot be predicted",
             one_of(f"{name}={value}", names),
         )
-    return ChosenSetting(engine=engine, setting=setting, value=value, recorded=about.settings)
+    return ChosenSetting(
+        engine=engine,
+        setting=setting,
+        value=value if setting.grown else value.lower(),
+        recorded=about.settings,
+        counters=about.counters,
+        counted_s=about.duration_s,
+    )
+
+
+def _tried(about: About) -> list[ChosenSetting]:
+    """Each that an advice may speak of."""
+    return [
+        _chosen(f"{setting.name}={value}", about)
+        for setting in settings_of(about.engine)[1]
+        for value in setting.tried(about.settings)
+    ]
 
 
 def advised(about: About) -> list[ChosenSetting]:
-    """Those that an advice tries: each that the recorded settings do not rule out."""
-    texts = [
-        f"{setting.name}={value}"
-        for setting in settings_of(about.engine)[1]
-        for value in ([setting.value] if setting.value else setting.advised)
-    ]
-    every = [_chosen(text, about) for text in texts]
-    return [setting for setting in every if setting.refusal is None]
+    """Those that an advice predicts: each that the recorded settings do not rule out."""
+    return [setting for setting in _tried(about) if not setting.setting.why and setting.refusal is None]
+
+
+def not_predicted(about: About) -> list[ChosenSetting]:
+    """Those of which an advice tells a bound alone, or why it tells nothing."""
+    return [setting for setting in _tried(about) if setting.setting.why]
+
+
+def may_end(texts: Sequence[str]) -> set[Role]:
+    """Roles whose waits some settings may end, for a bound without a model."""
+    names = {text.partition("=")[0].strip().lower() for text in texts}
+    return (_LOGS if texts else set()) | (_PAGES if names & _writing_less() else set())
+
+
+@lru_cache
+def _writing_less() -> frozenset[str]:
+    """Names of settings, of any engine, with which fewer pages are written."""
+    every = [setting for file in SETTINGS_FOLDER.glob("*.toml") for setting in settings_of(file.stem)[1]]
+    return frozenset(
+        setting.name for setting in every if "without_page_writes" in _LIMITS.get(setting.effect, ({},))[0]
+    )
+
+
+def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
+    """An answer as it is; or its upper end alone, where all that a setting may save was left out.
+
+    Args:
+        answer: of the simulator.
+        about: the recording.
+        recorded: the recorded run as it is reproduced.
+    """
+    limited = [setting for setting in chosen(answer.scenario.settings, about) if setting.setting.limited]
+    if not limited or answer.rate_per_s is None or answer.speedup is None:
+        return answer
+    left_out = " and ".join(dict.fromkeys(_LIMITS[setting.setting.effect][1] for setting in limited))
+    whys = dict.fromkeys(setting.setting.why for setting in limited)
+    because = (
+        f"{ratio(answer.speedup.value)} times in a simulation in which {left_out}, with the sessions' "
+        "processor time as recorded; the rest is the error of the model"
+    )
+    if may_end(answer.scenario.settings) >= _PAGES and not _writes_pages(recorded):
+        because += "; the recording has no such write, and for times with a checkpoint this is no bound"
+    return Prediction(
+        scenario=answer.scenario,
+        refused=Refusal(message=f"The recording tells a bound alone, since {'; '.join(whys)}", fix=_MEASURE),
+        bound=Bound(rate_per_s=answer.rate_per_s.high, speedup=answer.speedup.high, because=because),
+        once=answer.once,
+        unit=answer.unit,
+        seeds=answer.seeds,
+        warnings=answer.warnings,
+    )
+
+
+def _writes_pages(recorded: Outcome) -> bool:
+    """Whether the reproduced run writes pages of tables."""
+    written = sum(role_io.writes for role_io in recorded.io if role_io.role in _PAGES)
+    return written > _LEAST_WRITES * max(recorded.turns, 1)
 
 
 def refusal(texts: Sequence[str], about: About) -> Refusal | None:

@@ -41,6 +41,18 @@ def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
     assert counters.counts["page_hits"] > TRANSACTIONS
 
 
+def test_postgres_counts_full_page_images_after_a_checkpoint(postgres: PostgresEngine) -> None:
+    counters = connected(postgres)
+    with administrator(postgres) as connection:
+        connection.execute("CHECKPOINT")
+    counters.begin()
+    commit(postgres.dsn(), TRANSACTIONS)
+    counters.end()
+    assert counters.warnings == []
+    assert 0 < counters.counts["full_page_images"] < TRANSACTIONS, "one for each page, not for each row"
+    assert "wal_compression" in counters.settings
+
+
 def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None:
     counters = connected(postgres)
     counters.begin()

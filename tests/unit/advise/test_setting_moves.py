@@ -133,3 +133,29 @@ def test_the_interval_of_a_share_is_that_of_clopper_and_pearson(
     events: int, trials: int, low: float, high: float
 ) -> None:
     assert share_interval(events, trials) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_settings_that_are_not_predicted_have_a_bound_with_steps_or_the_reason() -> None:
+    advised = advice(settings={**TOLD, "wal_compression": "off", "max_wal_size": "1GB"})
+    bounds = {setting.setting: setting for setting in advised.setting_bounds}
+    assert list(bounds) == ["wal_compression=on", "max_wal_size=4096MB", "checkpoint_timeout=1200s"]
+    assert all(setting.bound and setting.cost_per_month == 0 for setting in bounds.values())
+    assert not {move.setting for move in advised.settings} & set(bounds), "no decision may name it"
+    text = bullets(advised)
+    assert "wal_compression=on: at most " in text and "for 0 USD" in text
+    assert "ALTER SYSTEM SET max_wal_size = '4096MB'" in text and "ALTER SYSTEM RESET max_wal_size" in text
+    assert "up to about 4.00 GiB of log are replayed" in text
+
+
+def test_the_reason_stands_alone_where_nothing_is_known() -> None:
+    advised = advice(engine="mariadb", settings={"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0"})
+    assert [setting.bound is None for setting in advised.setting_bounds] == [False, True]
+    text = bullets(advised)
+    assert "what innodb_flush_method does is not known from a recording" in text
+    assert "innodb_flush_method = " not in text, "no steps to a change of which nothing is known"
+    assert advice(engine="duckdb").setting_bounds == []
+
+
+def bullets(advised: Advice) -> str:
+    blocks = advice_document(advised)
+    return "\n".join(str(item) for block in blocks if isinstance(block, Bullets) for item in block.items)

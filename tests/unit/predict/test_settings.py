@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from support.fake_replay import REQUESTS, FakeReplay, about, predictor, service_us
+from support.fake_replay import LEFT_OUT, REQUESTS, FakeReplay, about, predictor, service_us
 from support.paths import RECORDINGS
 from tierwise.advise.durability import shown_cuts
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
+from tierwise.model.numbers import ratio
+from tierwise.model.placement import Role
 from tierwise.predict import Prediction, Predictor, Scenario, settings
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
+from tierwise.predict.bounds import bound
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
+from tierwise.report.recording.prediction import answer_sentence
 
 ENGINES = ("postgres", "mariadb", "sqlite", "rocksdb")
 OFF = "synchronous_commit=off"
@@ -26,8 +31,11 @@ def change(text: str, engine: str = "postgres", **recorded: str) -> dict[str, An
     return settings.changes([text], about(engine=engine, settings=recorded))
 
 
-def answer(texts: list[str], **recorded: str) -> Prediction:
-    of = Predictor(about(settings=recorded), [], Replayer(FakeReplay()), model_error=ModelError())
+def answer(
+    texts: list[str], counters: dict[str, int] | None = None, engine: str = "postgres", **recorded: str
+) -> Prediction:
+    of_it = about(engine=engine, settings=recorded, counters=counters or {})
+    of = Predictor(of_it, [], Replayer(FakeReplay()), model_error=ModelError())
     return of.predict([Scenario(settings=texts)])[0]
 
 
@@ -44,7 +52,7 @@ def test_each_shipped_setting_is_whole_and_has_its_source(engine: str) -> None:
     tried = {cut.durability for cut in shown_cuts().cuts if cut.engine == engine and not cut.durable}
     assert {setting.cuts for setting in known if setting.cuts} <= tried
     for setting in known:
-        assert all(setting.has(number) for number in setting.advised)
+        assert all(setting.has(value) for value in setting.tried({}))
         assert bool(setting.advised) == (setting.range is not None)
 
 
@@ -181,3 +189,148 @@ def test_the_command_combines_settings_and_placements() -> None:
 def test_the_command_says_where_settings_are_not_asked(more: list[str], says: str) -> None:
     done = CliRunner().invoke(app, ["predict", str(RECORDINGS / "order-entry"), "--set", OFF, *more])
     assert done.exit_code != 0 and says in str(done.exception) + done.output
+
+
+APART = "max_wal_size=8GB"
+TOLD = {"max_wal_size": "1GB", "checkpoint_timeout": "5min", "checkpoint_completion_target": "0.9"}
+MB = 10**6
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "left_out", "roles"),
+    [
+        ("wal_compression=lz4", "postgres", ["least_log"], {"log", "archive"}),
+        (APART, "postgres", ["least_log", "without_page_writes"], {"log", "data", "system"}),
+        ("checkpoint_timeout=1h", "postgres", ["least_log", "without_page_writes"], {"log", "index"}),
+        ("innodb_log_file_size=4G", "mariadb", ["without_page_writes"], {"doublewrite", "undo"}),
+    ],
+)
+def test_what_a_recording_does_not_tell_has_a_bound_alone(
+    text: str, engine: str, left_out: list[str], roles: set[str]
+) -> None:
+    assert change(text, engine) == dict.fromkeys(left_out, True)
+    assert roles <= set(settings.may_end([text]))
+    assert (Role.DATA in settings.may_end([text])) == ("without_page_writes" in left_out)
+    prediction = answer([text], engine=engine)
+    assert prediction.rate_per_s is None and prediction.speedup is None and prediction.refused
+    assert "tells a bound alone, since a recording" in prediction.refused.message
+    times = math.prod(1 / LEFT_OUT[limit] for limit in left_out)
+    assert prediction.bound and times < prediction.bound.speedup < 1.5 * times, "the model's error is in it"
+    assert prediction.bound.because.startswith(f"{ratio(times)} times in a simulation in which no ")
+    assert any("nothing is lost: after a crash" in warning for warning in prediction.warnings)
+    assert answer_sentence(prediction).startswith(f"With {text}: at most ")
+
+
+class NoPages(FakeReplay):
+    """Work that writes the log alone."""
+
+    def _outcome(self, *asked: Any) -> dict[str, Any]:
+        outcome = super()._outcome(*asked)
+        return outcome | {"io": [io for io in outcome["io"] if io["role"] == "log"]}
+
+
+def test_a_bound_says_that_no_checkpoint_was_recorded() -> None:
+    said = "for times with a checkpoint this is no bound"
+    for text, expected in ((APART, True), ("wal_compression=on", False)):
+        (without,) = predictor(NoPages()).predict([Scenario(settings=[text])])
+        (with_pages,) = predictor().predict([Scenario(settings=[text])])
+        assert without.bound and (said in without.bound.because) == expected
+        assert with_pages.bound and said not in with_pages.bound.because
+
+
+def test_a_bound_holds_beside_a_predicted_setting_and_a_move() -> None:
+    both = answer([OFF, APART])
+    assert both.bound and both.refused and both.bound.speedup > answer([APART]).bound.speedup  # type: ignore[union-attr]
+    of = predictor()
+    alone, moved = of.predict(
+        [Scenario(settings=[APART]), Scenario(settings=[APART], placement={"log": "nvme-dc"})]
+    )
+    assert alone.bound and moved.bound and moved.bound.speedup > alone.bound.speedup
+
+
+def test_a_bound_without_the_model_lets_reads_go_only_where_fewer_pages_are_written() -> None:
+    demands = {
+        "server_cpu_us": 200.0,
+        "waits": [
+            {"category": "log_device", "role": "log", "time_us": 4000.0},
+            {"category": "read", "role": "data", "time_us": 2000.0},
+        ],
+    }
+    devices = [{"profile": "a", "roles": ["log"]}, {"profile": "b", "roles": ["data", "index", "temp"]}]
+    work = predictor(FakeReplay(demands=demands, devices=devices)).work
+    of_log, of_pages = (bound(Scenario(settings=[text]), work, 100.0) for text in (OFF, APART))
+    assert of_log and of_pages and of_pages.rate_per_s > 10 * of_log.rate_per_s
+    assert of_log.because == "all waits on the log, for locks and for cores gone"
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded", "counters", "says"),
+    [
+        ("max_wal_size=1GB", TOLD, {}, "max_wal_size is 1GB in the recording, no less"),
+        ("checkpoint_timeout=300", TOLD, {}, "checkpoint_timeout is 5min in the recording, no less"),
+        # 0.1 MB a second fill 0.57 GB in 94 minutes, 10 MB a second in less than one.
+        (APART, TOLD, {"log_bytes": 6 * MB}, "0.100 MB of log a second, checkpoint_timeout (5min) begins"),
+        (
+            "checkpoint_timeout=1h",
+            TOLD,
+            {"log_bytes": 600 * MB},
+            "max_wal_size (1GB) begins checkpoints first",
+        ),
+        (APART, TOLD, {"log_bytes": 0}, "checkpoint_timeout (5min) begins checkpoints first"),
+        ("wal_compression=on", {}, {"full_page_images": 0}, "no full-page image was logged"),
+        ("wal_compression=zstd", {"wal_compression": "lz4"}, {}, "wal_compression is lz4 in the recording"),
+    ],
+)
+def test_what_changes_nothing_has_no_bound(
+    text: str, recorded: dict[str, str], counters: dict[str, int], says: str
+) -> None:
+    prediction = answer([text], counters, **recorded)
+    assert prediction.bound is None and prediction.refused and says in prediction.refused.message
+
+
+@pytest.mark.parametrize(
+    ("texts", "counters"),
+    [
+        ([APART], {"log_bytes": 600 * MB}),
+        (["checkpoint_timeout=1h"], {"log_bytes": 6 * MB}),
+        (["checkpoint_timeout=1h", APART], {"log_bytes": 600 * MB}),
+        ([APART], {}),
+    ],
+)
+def test_the_setting_that_begins_checkpoints_has_a_bound(texts: list[str], counters: dict[str, int]) -> None:
+    assert answer(texts, counters, **TOLD).bound is not None
+
+
+def test_the_log_that_a_crash_has_to_replay_is_told() -> None:
+    def lost(text: str, engine: str = "postgres", log_bytes: int | None = None, **recorded: str) -> str:
+        counters = {} if log_bytes is None else {"log_bytes": log_bytes}
+        (setting,) = settings.chosen([text], about(engine=engine, settings=recorded, counters=counters))
+        assert setting.loses_s == 0
+        return setting.loses
+
+    assert "up to about 8.00 GiB of log are replayed" in lost(APART)
+    assert "up to about 4.00 GiB of log are replayed" in lost("innodb_log_file_size=4G", "mariadb")
+    # 1 MiB a second for 1,000 s, and for the 900 s in which the checkpoint writes.
+    assert "about 1.86 GiB" in lost("checkpoint_timeout=1000", log_bytes=60 << 20)
+    assert "about 1.00 GiB" in lost("checkpoint_timeout=1000", log_bytes=60 << 20, **TOLD)
+    assert "more log than now is replayed" in lost("checkpoint_timeout=1000")
+
+
+def test_the_share_of_images_is_told_where_it_was_counted() -> None:
+    counters = {"log_bytes": 10 * 8192, "full_page_images": 4}
+    assert "full-page images are at most 40% of the log's bytes" in answer([APART], counters).warnings
+    assert not any("images are at most" in text for text in answer([APART], {"log_bytes": 8192}).warnings)
+
+
+def test_a_flush_method_is_not_known_and_why() -> None:
+    prediction = answer(["innodb_flush_method=fsync"], engine="mariadb", innodb_flush_method="O_DIRECT")
+    assert prediction.bound is None and prediction.refused
+    assert prediction.refused.message.startswith(
+        "what innodb_flush_method does is not known from a recording: it decides whether the page cache"
+    )
+
+
+@pytest.mark.parametrize("text", ["max_wal_size=soon", "max_wal_size=²", "checkpoint_timeout=25h"])
+def test_what_is_no_size_or_duration_of_the_engine_is_an_error(text: str) -> None:
+    with pytest.raises(TierwiseError, match="cannot be predicted"):
+        answer([text])

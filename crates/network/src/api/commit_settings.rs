@@ -1,4 +1,5 @@
-//! Settings of the engine that change how its commits become durable, in the model's terms.
+//! Settings of the engine that change how its commits become durable, or bounds of what else they gain, in the model's
+//! terms.
 //!
 //! Which setting of which engine does what is data of the Python package (`data/settings`), with sources.
 
@@ -23,6 +24,11 @@ pub struct CommitSettings {
     pub without_replica: bool,
     /// Wait of a flush's leader for more commits; none for as recorded.
     pub commit_delay: Option<DelayOption>,
+    /// The log has so few bytes that a flush writes one page: a bound of what fewer bytes of log gain.
+    pub least_log: bool,
+    /// Sessions that serve no client write no pages of tables and take no processor time: a bound of what fewer
+    /// checkpoints gain.
+    pub without_page_writes: bool,
 }
 
 /// Commits that are acknowledged before the log is flushed.
@@ -68,7 +74,8 @@ impl CommitSettings {
             .map_or(1, |unflushed| unflushed.flush_period_us);
         let rules = [
             (
-                self.unflushed.is_none() && self.commit_delay.is_none() || work.log.is_some(),
+                self.unflushed.is_none() && self.commit_delay.is_none() && !self.least_log
+                    || work.log.is_some(),
                 "the recording shows no commit that waits for the log",
             ),
             (

@@ -47,6 +47,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) metrics: Metrics,
     pub(crate) progress: Progress,
     pub(crate) random: SplitMix,
+    /// Whether sessions that serve no client leave out their writes of pages, and their processor time.
+    pub(crate) without_page_writes: bool,
     /// Whether sessions repeat.
     pub(crate) steady: bool,
     /// Client sessions that have not finished.

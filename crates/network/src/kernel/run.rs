@@ -89,6 +89,7 @@ fn machine<'a>(program: &'a Program, scenario: &Scenario, storage: Storage) -> M
         metrics: Metrics::new(enough),
         progress: Progress::new(program, scenario.cores, scenario.cpu_speed),
         random: SplitMix::new(scenario.seed),
+        without_page_writes: scenario.commits.without_page_writes,
         steady,
         unfinished: tasks.iter().filter(|task| task.counts).count() as u32,
         over: false,

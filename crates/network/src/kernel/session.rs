@@ -1,6 +1,7 @@
 //! A session of the recording, as a coroutine: its turns, step by step.
 
 use tierwise_device::Nanos;
+use tierwise_recording::Role;
 use tierwise_work::{Pace, ReadReuse, Session, Step, TimeCategory, Turn};
 
 use crate::kernel::task::Task;
@@ -81,9 +82,13 @@ impl<'a> Task<'a> {
     async fn turn(&self, work: &'a Session, turn: &Turn) {
         let steps = steps(work, turn);
         let reply = steps.len().saturating_sub(turn.tail_steps as usize);
+        let spares = self.spares_page_writes();
         for (at, step) in steps.iter().enumerate() {
             if at == reply {
                 self.reply(turn.ends);
+            }
+            if spares && is_of_page_writes(step) {
+                continue;
             }
             match *step {
                 Step::Cpu {
@@ -109,6 +114,11 @@ impl<'a> Task<'a> {
         if work.pace != Pace::Loop {
             self.machine().leave_core(self.id);
         }
+    }
+
+    fn spares_page_writes(&self) -> bool {
+        let mut machine = self.machine();
+        machine.without_page_writes && !machine.task(self.id).counts
     }
 
     /// Does a step that takes no time; whether it is one.
@@ -238,6 +248,21 @@ impl<'a> Task<'a> {
             machine.task(self.id).transaction_began = machine.clock.now();
         }
         ends && machine.must_await_arrival(self.id)
+    }
+}
+
+/// Whether a step may be part of writing pages of tables: also processor time, which is not told apart.
+fn is_of_page_writes(step: &Step) -> bool {
+    match *step {
+        Step::Cpu { .. } => true,
+        Step::Write { role, .. }
+        | Step::WriteThrough { role, .. }
+        | Step::WriteBack { role, .. }
+        | Step::Sync { role, .. }
+        | Step::Submit {
+            role, write: true, ..
+        } => !matches!(role, Role::Log | Role::Archive | Role::Temp),
+        _ => false,
     }
 }
 

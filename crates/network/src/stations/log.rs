@@ -37,6 +37,8 @@ pub(crate) struct Log<'a> {
     commit_delay: Option<CommitDelay>,
     /// Whether commits do not wait for the log, and how it is flushed then.
     unflushed: Option<UnflushedCommits>,
+    /// Most bytes of an append.
+    most_bytes: u32,
     inserted: u64,
     flushed: u64,
     /// The leader that flushes or is about to.
@@ -55,6 +57,7 @@ impl<'a> Log<'a> {
             rules,
             commit_delay: commits.commit_delay(rules.commit_delay),
             unflushed: commits.unflushed,
+            most_bytes: if commits.least_log { 1 } else { u32::MAX },
             inserted: 0,
             flushed: 0,
             leader: None,
@@ -212,7 +215,7 @@ impl Machine<'_> {
     /// A session appends to the log's buffer.
     pub(crate) fn append(&mut self, session: TaskId, size_bytes: u32) {
         if let Some(log) = &mut self.log {
-            log.inserted += u64::from(size_bytes);
+            log.inserted += u64::from(size_bytes.min(log.most_bytes));
             let appended = log.inserted;
             self.task(session).appended = appended;
         }
@@ -376,6 +379,7 @@ mod tests {
             rules: &rules,
             commit_delay: None,
             unflushed: None,
+            most_bytes: u32::MAX,
             inserted: 0,
             flushed: 0,
             leader: None,

@@ -3,7 +3,9 @@
 use crate::support::{MS, SECOND, all_on, close, cpu, memory, session, update, work, writers};
 use tierwise_network::{CommitSettings, DelayOption, Outcome, RoleIo, UnflushedCommits, replay};
 use tierwise_recording::{Role, ThreadClass};
-use tierwise_work::{CommitDelay, Grouping, Session, Step, SyncScript, TimeCategory, Turn, Work};
+use tierwise_work::{
+    CommitDelay, Grouping, Pace, Session, Step, SyncScript, TimeCategory, Turn, Work,
+};
 
 const SYNC_LOG: Step = Step::Sync {
     role: Role::Log,
@@ -217,4 +219,73 @@ fn a_setting_of_what_was_not_recorded_is_refused() {
     assert!(refused(&one, unflushed(0, false)).contains("without a pause"));
     one.log = None;
     assert!(refused(&one, unflushed(1000, false)).contains("waits for the log"));
+    let least = CommitSettings {
+        least_log: true,
+        ..CommitSettings::default()
+    };
+    assert!(refused(&one, least).contains("waits for the log"));
+}
+
+#[test]
+fn the_least_log_is_a_page_for_each_flush() {
+    let least = CommitSettings {
+        least_log: true,
+        ..CommitSettings::default()
+    };
+    let mut steps = update(200);
+    steps[1] = Step::Append { size_bytes: 90_000 };
+    let one = work(1, &steps, Grouping::LeaderFollower);
+    let written = |commits| {
+        let outcome = answer(&one, commits);
+        close(rate(&outcome), 1e3 / 8.21, 0.01);
+        io(&outcome, Role::Log).written_bytes as f64 / outcome.transactions as f64
+    };
+    assert!(written(CommitSettings::default()) > 90_000.0);
+    close(written(least), 8192.0, 0.05);
+}
+
+#[test]
+fn pages_that_no_client_writes_are_left_out_with_their_syncs() {
+    let write = Step::WriteThrough {
+        role: Role::Data,
+        sector: 1 << 20,
+        sectors: 16,
+    };
+    let sync = Step::Sync {
+        role: Role::Data,
+        script: 0,
+    };
+    let mut one = work(1, &[cpu(200), write], Grouping::LeaderFollower);
+    one.scripts = vec![SyncScript {
+        writes: vec![(0, 16)],
+        flushes: 1,
+        ..SyncScript::default()
+    }];
+    let checkpointer = session("checkpointer", 1, &[cpu(100_000), write, sync]);
+    let silent = |turn: &Turn| Turn {
+        ends: false,
+        ..*turn
+    };
+    one.sessions.push(Session {
+        class: ThreadClass::Background,
+        pace: Pace::Time,
+        turns: checkpointer.turns.iter().map(silent).collect(),
+        starts: vec![0],
+        ..checkpointer
+    });
+    let without = CommitSettings {
+        without_page_writes: true,
+        ..CommitSettings::default()
+    };
+    one.observed.span_ns = SECOND;
+    // A client writes its own pages. Each second the checkpointer computes, writes one, and syncs another.
+    let others = |commits| {
+        let outcome = answer(&one, commits);
+        let writes = io(&outcome, Role::Data).writes;
+        (writes.abs_diff(outcome.transactions), outcome.busy_share)
+    };
+    let (recorded, left_out) = (others(CommitSettings::default()), others(without));
+    assert!(recorded.0 >= 18, "{recorded:?}");
+    assert!(left_out.0 <= 1, "{left_out:?}");
+    assert!(recorded.1 > left_out.1 + 0.04, "{recorded:?} {left_out:?}");
 }

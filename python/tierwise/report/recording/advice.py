@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option, Wear
-from tierwise.advise.alternatives import MeasuredHarm, MemoryMove, SettingMove, equal_memory
+from tierwise.advise.alternatives import (
+    MeasuredHarm,
+    MemoryMove,
+    SettingBound,
+    SettingMove,
+    equal_memory,
+)
 from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
 from tierwise.advise.option import MARGIN, lengthens_median
@@ -219,8 +225,9 @@ _CAUTION = (
 
 def setting_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
     """Each setting with its gain and what may be lost, then how to set it; nothing without one."""
+    bounds = _setting_bounds(advice)
     if not advice.settings:
-        return []
+        return [*([doc.Text(SETTINGS_TITLE, doc.Tone.HEADLINE)] if titled and bounds else []), *bounds]
     untried = any(SETTINGS_UNCALIBRATED in move.prediction.warnings for move in advice.settings)
     steps = [_steps(move) for move in advice.settings if move.worthwhile]
     return [
@@ -228,6 +235,27 @@ def setting_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
         doc.Text(_CAUTION, doc.Tone.QUIET),
         *([doc.Text(f"{capitalized(SETTINGS_UNCALIBRATED)}.", doc.Tone.QUIET)] if untried else []),
         *([doc.Bullets(steps)] if steps else []),
+        *bounds,
+    ]
+
+
+def _setting_bounds(advice: Advice) -> list[doc.Block]:
+    """Settings that are not predicted: the bound with the steps, or why there is none."""
+    sentences = []
+    for setting in advice.setting_bounds:
+        if setting.bound is None:
+            sentences.append(f"{setting.why}.")
+            continue
+        at_most = f"at most {numbers.ratio(setting.bound.speedup)} times as fast, for 0 {advice.currency}"
+        sentences.append(
+            f"{setting.setting}: {at_most}: {setting.bound.because}. {capitalized(_how(setting))} "
+            f"Source: {setting.source}"
+        )
+    if not sentences:
+        return []
+    return [
+        doc.Text("Not predicted, since the recording tells a bound of the gain alone, or nothing:"),
+        doc.Bullets(sentences),
     ]
 
 
@@ -249,19 +277,21 @@ def _settings_table(advice: Advice, title: str) -> doc.Table:
 
 
 def _steps(move: SettingMove) -> str:
-    """How to set it, how to go back, and whether the database starts again."""
-    again = "it needs a restart" if move.restart else "it needs no restart"
-    sentences = [
-        f"{move.setting}: {move.loses}. To set it: {move.there} To go back: {move.back} "
-        f"{capitalized(again)}.",
-        move.note,
-    ]
+    """How to set it, how to go back, and what power cuts have shown."""
+    sentences = [f"{move.setting}: {_how(move)}"]
     if measured := move.measured:
         sentences.append(
             f"Measured: {measured.harmed} of {measured.cuts} power cuts lost acknowledged commits or damaged "
             f"the database ({_share(measured)} of such cuts)."
         )
-    return " ".join(filter(None, [*sentences, f"Source: {move.source}"]))
+    return " ".join([*sentences, f"Source: {move.source}"])
+
+
+def _how(move: SettingMove | SettingBound) -> str:
+    """What may be lost, how to set it, how to go back, and whether the database starts again."""
+    again = "It needs a restart." if move.restart else "It needs no restart."
+    steps = f"{move.loses}. To set it: {move.there} To go back: {move.back} {again}"
+    return f"{steps} {move.note}".rstrip()
 
 
 def _cuts(move: SettingMove) -> doc.Cell:
