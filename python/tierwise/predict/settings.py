@@ -462,6 +462,8 @@ def _writing_less() -> frozenset[str]:
 def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
     """An answer as it is; or its upper end alone, where all that a setting may save was left out.
 
+    There is no bound where the recording has nothing that the setting could save.
+
     Args:
         answer: of the simulator.
         about: the recording.
@@ -470,14 +472,23 @@ def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
     limited = [setting for setting in chosen(answer.scenario.settings, about) if setting.setting.limited]
     if not limited or answer.rate_per_s is None or answer.speedup is None:
         return answer
+    named = ", ".join(setting.text for setting in limited)
+    if may_end(answer.scenario.settings) >= _PAGES and not _writes_pages(recorded):
+        message = f"what {named} gains is not known: no write of a page by a checkpoint was recorded"
+        return Prediction(
+            scenario=answer.scenario,
+            refused=Refusal(message=message, fix="record for so long that a checkpoint is among it"),
+            once=answer.once,
+            unit=answer.unit,
+            seeds=answer.seeds,
+            warnings=answer.warnings,
+        )
     left_out = " and ".join(dict.fromkeys(_LIMITS[setting.setting.effect][1] for setting in limited))
     whys = dict.fromkeys(setting.setting.why for setting in limited)
     because = (
         f"{ratio(answer.speedup.value)} times in a simulation in which {left_out}, with the sessions' "
         "processor time as recorded; the rest is the error of the model"
     )
-    if may_end(answer.scenario.settings) >= _PAGES and not _writes_pages(recorded):
-        because += "; the recording has no such write, and for times with a checkpoint this is no bound"
     return Prediction(
         scenario=answer.scenario,
         refused=Refusal(message=f"The recording tells a bound alone, since {'; '.join(whys)}", fix=_MEASURE),
