@@ -55,6 +55,28 @@ def test_what_makes_a_recording_useless(fake: FakeReplay | None, fields: dict[st
     assert usability.sentences[0] == "This recording is not usable."
 
 
+TENTH = {"duration_s": 20.0, "bursts": [{"start_ns": 0, "end_ns": 2_000_000_000}]}
+WHOLE = TENTH | {"duration_s": 2.0}
+
+
+def test_a_sample_of_few_transactions_is_no_job_done_once() -> None:
+    """Twelve updates with a pause after each were "done in 1.87 s", and nothing said that they are few."""
+    usability = judged(FakeReplay(once=True, sessions=1, transactions=12), **TENTH)
+    assert not usability.usable
+    assert usability.reasons == ["12 transactions were seen, 100 are needed"]
+    assert "a job that is done once, with --duty 1" in usability.fixes[0]
+
+
+def test_a_job_recorded_whole_has_no_least_number() -> None:
+    assert judged(FakeReplay(once=True, sessions=1, transactions=12), **WHOLE).reasons == []
+
+
+def test_a_sample_of_one_long_statement_says_what_its_times_are() -> None:
+    usability = judged(FakeReplay(once=True, sessions=1, transactions=1), **TENTH)
+    assert usability.usable
+    assert "times are of the sample" in usability.reasons[0]
+
+
 def test_a_hypervisor_that_takes_processors_is_said() -> None:
     usability = judged(stolen_cpu_share=0.13)
     assert usability.usable
