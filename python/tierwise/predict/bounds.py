@@ -18,9 +18,9 @@ flush. Whether bounds hold is measured on five engines (docs/evidence/bounds.md)
 
 With more clients than were recorded a transaction takes less processor time, as flushes are shared and cores
 stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). At least half
-of it is assumed to be left with any number, by judgement. The recorded pauses of clients are a sample: a bound takes them as shorter by what
-chance explains (``WorkSummary.chance``). More memory has no bound where reads were recorded: a read that
-memory answers takes less processor time, which is estimated and not bounded.
+of it is assumed to be left with any number, by judgement. The recorded pauses of clients are a sample: a
+bound takes them as shorter by what chance explains (``WorkSummary.chance``). More memory has no bound where
+reads were recorded: a read that memory answers takes less processor time, which is estimated and not bounded.
 """
 
 from __future__ import annotations
