@@ -11,6 +11,7 @@ use crate::database::clients::{clients_of, merge};
 use crate::decoding::{Decoding, DecodingThread};
 use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
+use crate::host::machine;
 use crate::host::processes::{self, Family, Identity, open_files};
 use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
@@ -61,6 +62,8 @@ pub struct Session {
     server: Option<Identity>,
     /// As the server sees it; it is known only while the server lives.
     data_directory: Option<PathBuf>,
+    /// Cores that the server may use.
+    core_limit: Option<f64>,
     pids: Vec<i32>,
     whole: bool,
     clients: Vec<ClientProgram>,
@@ -98,6 +101,7 @@ impl Session {
             events: 0,
             server: subject.first_pid.and_then(Identity::of),
             data_directory,
+            core_limit: subject.first_pid.and_then(machine::core_limit),
             pids: subject.pids,
             whole,
             clients: Vec::new(),
@@ -229,6 +233,13 @@ impl Session {
             warnings.push(format!("{ended}: nothing is recorded from then on"));
         }
         warnings.extend(files.devices.warnings());
+        let cores = about.machine.cores;
+        if let Some(limit) = self.core_limit.filter(|limit| *limit < f64::from(cores)) {
+            let limited = format!("the server may use {limit} of the {cores} cores");
+            warnings.push(format!(
+                "{limited}, by its affinity or control group: answers let it use all of them"
+            ));
+        }
         About {
             clients: self.clients.clone(),
             machine: Machine {

@@ -39,8 +39,8 @@ def list_(
             errors.append(error)
     if errors and not opened:
         raise errors[0]
-    for error in errors:
-        warn(f"left out: {error}")
+    for left_out in errors:
+        warn(f"left out: {left_out}")
     listing = table(["engine", "started"], ["duration", "bursts", "size"], names=["recording"])
     for source in opened:
         listing.add(

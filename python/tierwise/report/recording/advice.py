@@ -12,6 +12,7 @@ from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
+from tierwise.predict import Estimate
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.report import document as doc
 from tierwise.report.recording.decision_words import (
@@ -110,9 +111,15 @@ def _median(advice: Advice) -> str:
     then, now = advice.fastest and advice.fastest.prediction.p50_us, advice.recorded.p50_us
     if not then or not now:
         return "makes the median latency longer"
-    return (
-        f"makes the median latency {numbers.microseconds(then.value)}, now {numbers.microseconds(now.value)}"
-    )
+    words = f"makes the median latency {_from_now(then, now)}"
+    slowest = advice.fastest and advice.fastest.prediction.p99_us
+    if not slowest or not advice.recorded.p99_us or slowest.value >= advice.recorded.p99_us.value:
+        return words
+    return f"{words}, but the 99th percentile {_from_now(slowest, advice.recorded.p99_us)}"
+
+
+def _from_now(then: Estimate, now: Estimate) -> str:
+    return f"{numbers.microseconds(then.value)}, now {numbers.microseconds(now.value)}"
 
 
 def simpler_sentence(advice: Advice) -> str:

@@ -309,6 +309,7 @@ def staying(advice: Advice) -> tuple[str, str]:
         reason = _no_other(advice)
     elif decision.why == "median":
         reason = "what is faster makes the median latency longer"
+        return "Nothing you can buy here helps every transaction", f"{reason}.{_remedies(decision)}"
     else:
         reason = f"{_best_of(advice, fastest)}{_because(advice)}"
     return "Nothing you can buy here helps", f"{reason}.{_remedies(decision)}"
