@@ -15,6 +15,7 @@ from tierwise.predict import ModelError, Predictor
 from tierwise.predict.counting import counted_over_shown, parse_unit
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import Usability, usability, usability_of
+from tierwise.recording import TABLES
 
 
 def of(fake: FakeReplay | None = None, unit: Any = None, **fields: Any) -> Predictor:
@@ -116,6 +117,14 @@ def test_what_cannot_be_replayed_is_not_usable(tmp_path: Path) -> None:
     usability = usability_of(write_recording(tmp_path / "r", empty))
     assert not usability.usable
     assert "no session that did anything" in usability.reasons[0]
+
+
+def test_a_recording_that_ended_before_its_first_burst_says_so(tmp_path: Path) -> None:
+    """It was advised to check the rules for classes of threads."""
+    nothing: dict[str, list[tuple[object, ...]]] = {table: [] for table in TABLES}
+    usability = usability_of(write_recording(tmp_path / "r", nothing, bursts=[]))
+    assert usability.reasons == ["the recording ended before its first burst"]
+    assert "--duty" in usability.fixes[0]
 
 
 def test_profile_and_predict_say_the_same(tmp_path: Path) -> None:
