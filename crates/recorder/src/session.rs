@@ -11,7 +11,8 @@ use crate::database::clients::{clients_of, merge};
 use crate::decoding::{Decoding, DecodingThread};
 use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
-use crate::host::processes::{self, Family, open_files};
+use crate::host::machine;
+use crate::host::processes::{self, Family, Identity, open_files};
 use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
 use crate::schedule::size_of;
@@ -57,7 +58,12 @@ pub struct Session {
     processes_bytes: u64,
     /// Events of the bursts that ended.
     events: u64,
-    first_pid: Option<i32>,
+    /// The first process of the server, if that is known.
+    server: Option<Identity>,
+    /// As the server sees it; it is known only while the server lives.
+    data_directory: Option<PathBuf>,
+    /// Cores that the server may use.
+    core_limit: Option<f64>,
     pids: Vec<i32>,
     whole: bool,
     clients: Vec<ClientProgram>,
@@ -80,6 +86,8 @@ impl Session {
         for file in subject.pids.iter().flat_map(|&pid| open_files(pid)) {
             files.of(&file.path);
         }
+        let first = subject.first_pid.or_else(|| subject.pids.first().copied());
+        let data_directory = first.and_then(|pid| files.data_directory(pid));
         let servers = subject.disk_server_pids;
         let servers = servers.unwrap_or_else(|| files.devices.disk_servers());
         let (whole, out) = (places.whole, places.out.clone());
@@ -91,7 +99,9 @@ impl Session {
             meter: RateMeter::start(&subject.pids),
             processes_bytes: 0,
             events: 0,
-            first_pid: subject.first_pid.or_else(|| subject.pids.first().copied()),
+            server: subject.first_pid.and_then(Identity::of),
+            data_directory,
+            core_limit: subject.first_pid.and_then(machine::core_limit),
             pids: subject.pids,
             whole,
             clients: Vec::new(),
@@ -215,10 +225,21 @@ impl Session {
     fn completed(&self, about: About, files: &Files) -> About {
         let uncompared = RateMeter::start(&[]);
         let meter = if self.whole { &uncompared } else { &self.meter };
-        let first = self.first_pid;
-        let sizes = first.and_then(|pid| files.data_sizes(pid));
+        let directory = self.data_directory.as_deref();
+        let sizes = directory.and_then(|directory| files.data_sizes(directory));
         let mut warnings = about.warnings;
+        if self.server.as_ref().is_some_and(|server| !server.alive()) {
+            let ended = "the recorded process ended, as where a server stops or restarts";
+            warnings.push(format!("{ended}: nothing is recorded from then on"));
+        }
         warnings.extend(files.devices.warnings());
+        let cores = about.machine.cores;
+        if let Some(limit) = self.core_limit.filter(|limit| *limit < f64::from(cores)) {
+            let limited = format!("the server may use {limit} of the {cores} cores");
+            warnings.push(format!(
+                "{limited}, by its affinity or control group: answers let it use all of them"
+            ));
+        }
         About {
             clients: self.clients.clone(),
             machine: Machine {

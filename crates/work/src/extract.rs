@@ -37,8 +37,14 @@ impl Work {
     /// As [`Self::from_recording`].
     pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, UserError> {
         let view = View::new(recording);
+        if view.span_ns() == 0 {
+            return Err(UserError::new(
+                "the recording ended before its first burst",
+                "record longer, or with a shorter --burst or a greater --duty",
+            ));
+        }
         let sessions = raw_sessions(&view);
-        if view.span_ns() == 0 || sessions.is_empty() {
+        if sessions.is_empty() {
             return Err(UserError::new(
                 "the recording holds no session that did anything",
                 "record while the database serves its clients, and check the rules for classes of threads",

@@ -35,11 +35,13 @@ Priced = tuple[float, Ranked]
 
 
 class LeftOut(Record):
-    """A candidate device that no placement within the conditions uses."""
+    """A candidate device that no placement within the conditions uses, for any role or for some."""
 
     device: str
+    roles: list[Role] = []
+    """Roles that no such placement puts there; empty if it puts none there."""
     least_cost_per_month: float | None
-    """Of the cheapest placement that uses it, above the budget; ``None`` if it holds no role's files."""
+    """Of the cheapest placement that uses it so, above the budget; ``None`` if it does not hold the files."""
     ephemeral: bool = False
     """Whether it may hold none of them because a stop of the machine loses its files."""
 
@@ -67,10 +69,10 @@ class Search:
         self._predictor, self._devices, self._costs = predictor, devices, costs
         self._machine = machine or Scenario()
         self._budget_per_month = budget_per_month
-        self._least: dict[str, float] = {}
-        self._used: set[str] = set()
-        self._considered: set[str] = set()
-        """Devices for which some role was a candidate."""
+        self._least: dict[tuple[Role, str], float] = {}
+        """The cheapest placement of each role on each device that holds it."""
+        self._used: set[tuple[Role, str]] = set()
+        self._considered: set[tuple[Role, str]] = set()
         self.staying = option_of(staying(predictor, self._machine), costs, devices)
         """To leave every file where it is."""
         self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {(): self.staying}
@@ -144,31 +146,40 @@ class Search:
         return list({id(option): option for option in options}.values())
 
     def left_out(self) -> list[LeftOut]:
-        """Candidates that no placement uses, for their price or their size."""
-        return [
-            LeftOut(
-                device=device,
-                least_cost_per_month=self._least.get(device),
-                ephemeral=not self._costs.rebuildable and bool(ephemeral({Role.DATA: device})),
-            )
-            for device in self._devices
-            if device in self._considered - self._used
-        ]
+        """Candidates that no placement uses, or not for some roles, for their price or their size."""
+        listed = []
+        for device in self._devices:
+            missing = {pair for pair in self._considered - self._used if pair[1] == device}
+            dear = missing & self._least.keys()
+            partly = any(used == device for _, used in self._used)
+            for pairs in [dear, missing - dear] if partly else [missing]:
+                if pairs:
+                    listed.append(
+                        LeftOut(
+                            device=device,
+                            roles=[role for role in Role if (role, device) in pairs] if partly else [],
+                            least_cost_per_month=min(
+                                (self._least[pair] for pair in pairs & dear), default=None
+                            ),
+                            ephemeral=not self._costs.rebuildable and bool(ephemeral({Role.DATA: device})),
+                        )
+                    )
+        return listed
 
     def _cost_per_month(self, ranked: Ranked) -> float:
         return self._costs.cost_per_month(ranked.placement)
 
     def _keep(self, placement: dict[Role, str]) -> bool:
-        self._considered |= set(placement.values()) - {RECORDED}
+        moved = {(role, device) for role, device in placement.items() if device != RECORDED}
+        self._considered |= moved
         if not self._costs.fits(placement):
             return False
         cost = self._costs.cost_per_month(placement)
-        devices = set(placement.values()) - {RECORDED}
-        for device in devices:
-            self._least[device] = min(cost, self._least.get(device, cost))
+        for pair in moved:
+            self._least[pair] = min(cost, self._least.get(pair, cost))
         if self._budget_per_month is not None and cost > self._budget_per_month:
             return False
-        self._used |= devices
+        self._used |= moved
         return True
 
     def _as_good(self, key: Callable[[Priced], Any], among: Sequence[Priced]) -> Option | None:

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from tierwise import recording
-from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.printing import echo
 from tierwise.model import numbers
+from tierwise.model.errors import TierwiseError
 from tierwise.recording import ABOUT_FILE, About, Recording, clients_sentence
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.recording.prediction import warning_texts
@@ -27,7 +28,19 @@ def list_(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the recordings in a directory."""
-    opened = [Recording.open(file.parent) for file in sorted(directory.glob(f"*/{ABOUT_FILE}"))]
+    if not directory.is_dir():
+        raise TierwiseError(f"{directory} is no directory", "name one that contains recordings")
+    opened: list[Recording] = []
+    errors: list[TierwiseError] = []
+    for file in sorted(directory.glob(f"*/{ABOUT_FILE}")):
+        try:
+            opened.append(Recording.open(file.parent))
+        except TierwiseError as error:
+            errors.append(error)
+    if errors and not opened:
+        raise errors[0]
+    for left_out in errors:
+        warn(f"left out: {left_out}")
     listing = table(["engine", "started"], ["duration", "bursts", "size"], names=["recording"])
     for source in opened:
         listing.add(

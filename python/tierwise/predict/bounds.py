@@ -16,11 +16,11 @@ from a cold 7,200 rpm disk, and 32 % of pgbench -N with synchronous_commit=off (
 flush. Whether bounds hold is measured on five engines (docs/evidence/bounds.md) and in each round of
 ``tierwise validate``.
 
-With more clients than were recorded the latter is no bound: a transaction then takes less processor time,
-as flushes are shared and cores stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4
-clients than with 1). The recorded pauses of clients are a sample: a bound takes them as shorter by what
-chance explains (``WorkSummary.chance``). More memory has no bound where reads were recorded: a read that
-memory answers takes less processor time, which is estimated and not bounded.
+With more clients than were recorded a transaction takes less processor time, as flushes are shared and cores
+stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). At least half
+of it is assumed to be left with any number, by judgement. The recorded pauses of clients are a sample: a
+bound takes them as shorter by what chance explains (``WorkSummary.chance``). More memory has no bound where
+reads were recorded: a read that memory answers takes less processor time, which is estimated and not bounded.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _LEAST_CPU = 0.4
 """Share of the recorded processor time that is left when all waits are gone, at least."""
 _LEAST_CPU_OF_READS = 0.2
 """The same where transactions read devices, or where a setting ends the wait for a flush."""
+_LEAST_CPU_OF_MORE = 0.5
+"""Share of a transaction's least processor time that is left with more clients than recorded, at least."""
 _READS = 0.01
 """Reads of devices for each transaction from which that holds."""
 
@@ -67,11 +69,12 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
     by_waits = (scenario.clients or work.sessions) * 1e6 / cycle_us
     cores = scenario.cores or work.cores
     bounds = [(by_waits, _gone(freed))]
-    if (scenario.clients or work.sessions) <= work.sessions:
-        by_cores = cores * scenario.cpu_speed * 1e6 / cpu_us
-        share = f"{cpu_us / demands.cpu_us:.0%}"
-        because = f"{cores} cores give no more, if a transaction takes {share} of the recorded processor time"
-        bounds.append((by_cores, because))
+    if (scenario.clients or work.sessions) > work.sessions:
+        cpu_us *= _LEAST_CPU_OF_MORE
+    by_cores = cores * scenario.cpu_speed * 1e6 / cpu_us
+    share = f"{cpu_us / demands.cpu_us:.0%}"
+    because = f"{cores} cores give no more, if a transaction takes {share} of the recorded processor time"
+    bounds.append((by_cores, because))
     rate, because = min(bounds)
     if not _has_less(scenario, work) and rate < recorded_rate_per_s:
         rate, because = recorded_rate_per_s, "nothing that it changes was waited for"

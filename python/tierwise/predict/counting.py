@@ -56,9 +56,8 @@ def counted_over_shown(about: About, work: WorkSummary) -> float | None:
     """
     if about.transactions is None or work.once or work.observed.transactions_per_s <= 0:
         return None
-    traced_s = sum(burst.end_ns - burst.start_ns for burst in about.bursts) / 1e9
     slowed = 1.0 if about.cost is None or about.cost.rate_ratio_low <= 0 else about.cost.rate_ratio
-    undisturbed_s = about.duration_s - traced_s * (1.0 - min(slowed, 1.0))
+    undisturbed_s = about.duration_s - about.bursts_s * (1.0 - min(slowed, 1.0))
     if about.transactions == 0 or undisturbed_s <= 0:
         return None
     return about.transactions / undisturbed_s / work.observed.transactions_per_s

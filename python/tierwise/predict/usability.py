@@ -129,14 +129,22 @@ def usability(predictor: Predictor) -> Usability:
 def _of_size(predictor: Predictor) -> Iterator[Remark]:
     work, unit = predictor.work, predictor.run.unit
     seen = work.turns if unit == "requests" else work.transactions
-    if work.once or seen >= FEWEST_UNITS:
+    if seen >= FEWEST_UNITS or (work.once and predictor.about.is_whole):
+        return
+    if work.once and seen <= work.sessions:  # which a job of one statement cannot be told from
+        yield Remark(
+            reason="the bursts are a sample of work that is done once, so times are of the sample",
+            fix="read how many times as fast it gets, or record with --duty 1 from its start to its end",
+            blocks=False,
+        )
         return
     longer = math.ceil(FEWEST_UNITS / max(seen, 1))
+    once = "; a job that is done once, with --duty 1 from its start to its end" if work.once else ""
     yield Remark(
         reason=f"{seen} {unit} were seen, {FEWEST_UNITS} are needed",
         fix="observe longer"
         if predictor.run.from_waits
-        else f"record at least {longer} times as long, or with a greater --duty",
+        else f"record at least {longer} times as long, or with a greater --duty{once}",
         blocks=True,
     )
 

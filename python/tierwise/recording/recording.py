@@ -97,6 +97,8 @@ ABOUT_FILE = "about.json"
 TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables; each is a file, ``NAME.parquet``."""
 _FIX = "name a folder that tierwise record has written, with all of its files"
+_WHOLE = 0.9
+"""Share of the time that bursts cover at least where nothing was left out; that of ``crates/work``."""
 _FOREIGN_CPU_SHARE = 0.05
 """Share of the processors used by other programs above which a recording has a warning."""
 
@@ -204,6 +206,16 @@ class About(Foreign):
     """Processor time that the hypervisor took during bursts; 0 in older recordings."""
     checks: list[Check]
     warnings: list[str]
+
+    @property
+    def bursts_s(self) -> float:
+        """Time in bursts."""
+        return sum(burst.end_ns - burst.start_ns for burst in self.bursts) / 1e9
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether bursts cover all of the time, as with a duty of 1, rather than a sample of it."""
+        return self.bursts_s >= _WHOLE * self.duration_s
 
 
 @dataclass(frozen=True)

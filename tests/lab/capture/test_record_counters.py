@@ -44,3 +44,18 @@ def test_tables_have_their_names(out: Path) -> None:
     table = next(relation for relation in named if relation.kind == "table")
     assert table.name.startswith("public.")
     assert table.size_bytes > 0
+
+
+def test_a_server_that_stops_is_told_and_has_its_size(tmp_path: Path) -> None:
+    with watched_postgres() as postgres:
+        target = of_pid(postgres.server_pid or 0)
+        stopping = threading.Timer(1.0, postgres.stop)
+        stopping.start()
+        record_running(target, tmp_path / "recording", Schedule(60.0, 0.5, 0.2), lambda _: None)
+        stopping.join()
+        about = Recording.open(tmp_path / "recording").about
+        postgres.start()
+    assert about.duration_s < 60.0
+    assert any("nothing is recorded from then on" in warning for warning in about.warnings)
+    assert (about.data_directory_bytes or 0) > 10_000_000
+    assert about.role_bytes

@@ -135,7 +135,16 @@ def test_a_log_is_billed_for_what_it_may_need_and_says_when_it_is_full() -> None
 
 def test_a_device_that_would_be_full_is_no_candidate() -> None:
     _, fits = of_log(["ssd-dram-fc"], Terms.parse(have="ssd-dram-fc"), settings={"max_wal_size": "1GB"})
-    assert not fits.left_out
+    assert [left.roles for left in fits.left_out] == [[Role.DATA]]
     _, full = of_log(["ssd-dram-fc"], Terms.parse(have="ssd-dram-fc"), settings={"max_wal_size": "90TB"})
     assert all(Role.LOG not in move.placement for move in full.moves)
     assert Role.LOG not in full.decision.option.placement
+    assert [left.roles for left in full.left_out] == [[Role.LOG, Role.DATA]]
+
+
+def test_no_device_is_said_to_be_of_no_use_to_a_log_that_it_does_not_hold() -> None:
+    _, advice = of_log(["hdd-7k2"], settings={"max_wal_size": "90TB"})
+    assert advice.decision.why == "alike"
+    text = " ".join(block.text for block in advice_document(advice) if isinstance(block, Text))
+    assert "waiting for the log, which none of these placements shortens" in text
+    assert "Left out, since the files with the room asked for do not fit: the log on hdd-7k2." in text

@@ -21,6 +21,7 @@ from tierwise.predict.model_error import CalibratedError, ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import Subject, decision, subject
 from tierwise.report.advice.data import page_data
+from tierwise.report.recording.advice import fastest_sentence
 from tierwise.report.recording.decision_words import headline
 
 ENGINES = ["postgres", "mariadb", "sqlite", "rocksdb", "duckdb", "oracle"]
@@ -121,7 +122,10 @@ def test_a_longer_median_latency_is_no_reason_to_move_but_for_work_done_once(onc
     assert advice.decision.stays == (not once)
     if not once:
         assert advice.decision.why == "median" and not advice.ladder
+        assert headline(advice).startswith("Nothing you can buy here helps every transaction: ")
         assert "makes the median latency longer" in headline(advice)
+        assert "makes the median latency 20.0 ms, now " in fastest_sentence(advice)
+        assert ", but the 99th percentile " in fastest_sentence(advice)
 
 
 def test_of_several_the_one_that_lengthens_no_median_is_advised() -> None:

@@ -15,6 +15,7 @@ from tierwise.predict import ModelError, Predictor
 from tierwise.predict.counting import counted_over_shown, parse_unit
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import Usability, usability, usability_of
+from tierwise.recording import TABLES
 
 
 def of(fake: FakeReplay | None = None, unit: Any = None, **fields: Any) -> Predictor:
@@ -53,6 +54,28 @@ def test_what_makes_a_recording_useless(fake: FakeReplay | None, fields: dict[st
     assert reason in text
     assert usability.fixes[0]
     assert usability.sentences[0] == "This recording is not usable."
+
+
+TENTH = {"duration_s": 20.0, "bursts": [{"start_ns": 0, "end_ns": 2_000_000_000}]}
+WHOLE = TENTH | {"duration_s": 2.0}
+
+
+def test_a_sample_of_few_transactions_is_no_job_done_once() -> None:
+    """Twelve updates with a pause after each were "done in 1.87 s", and nothing said that they are few."""
+    usability = judged(FakeReplay(once=True, sessions=1, transactions=12), **TENTH)
+    assert not usability.usable
+    assert usability.reasons == ["12 transactions were seen, 100 are needed"]
+    assert "a job that is done once, with --duty 1" in usability.fixes[0]
+
+
+def test_a_job_recorded_whole_has_no_least_number() -> None:
+    assert judged(FakeReplay(once=True, sessions=1, transactions=12), **WHOLE).reasons == []
+
+
+def test_a_sample_of_one_long_statement_says_what_its_times_are() -> None:
+    usability = judged(FakeReplay(once=True, sessions=1, transactions=1), **TENTH)
+    assert usability.usable
+    assert "times are of the sample" in usability.reasons[0]
 
 
 def test_a_hypervisor_that_takes_processors_is_said() -> None:
@@ -94,6 +117,14 @@ def test_what_cannot_be_replayed_is_not_usable(tmp_path: Path) -> None:
     usability = usability_of(write_recording(tmp_path / "r", empty))
     assert not usability.usable
     assert "no session that did anything" in usability.reasons[0]
+
+
+def test_a_recording_that_ended_before_its_first_burst_says_so(tmp_path: Path) -> None:
+    """It was advised to check the rules for classes of threads."""
+    nothing: dict[str, list[tuple[object, ...]]] = {table: [] for table in TABLES}
+    usability = usability_of(write_recording(tmp_path / "r", nothing, bursts=[]))
+    assert usability.reasons == ["the recording ended before its first burst"]
+    assert "--duty" in usability.fixes[0]
 
 
 def test_profile_and_predict_say_the_same(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ def test_a_program_without_database_files_is_a_client() -> None:
 
 
 def test_a_job_that_is_done_once_cannot_be_recorded_longer() -> None:
-    usability = judged(FakeReplay(once=True, error=0.5, transactions=1))
+    whole = {"duration_s": 2.0, "bursts": [{"start_ns": 0, "end_ns": 2_000_000_000}]}
+    usability = judged(FakeReplay(once=True, error=0.5, transactions=1), **whole)
     assert not usability.usable
     assert all("longer" not in fix for fix in usability.fixes)
     assert usability.fixes == ["record the job again, while nothing else runs"]

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from support.paths import ROOT
 from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
+from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import TABLES, Recording
+from tierwise.recording import TABLES, Recording, remove_recording
 
 PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
@@ -78,3 +80,18 @@ def test_the_page_names_every_column() -> None:
     for columns in COLUMNS.values():
         for column in columns.split(", "):
             assert column.split()[0] in PAGE
+
+
+def test_a_list_leaves_out_what_it_cannot_open(tmp_path: Path) -> None:
+    write_recording(tmp_path / "good")
+    bad = write_recording(tmp_path / "bad") / "about.json"
+    bad.write_text("{}")
+    listed = CliRunner().invoke(app, ["recording", "list", str(tmp_path)])
+    assert listed.exit_code == 0
+    assert "good" in listed.stdout and "bad" not in listed.stdout
+    assert f"warning: left out: {bad}" in listed.stderr
+    remove_recording(tmp_path / "good")
+    for folder in (tmp_path, tmp_path / "none"):
+        assert isinstance(
+            CliRunner().invoke(app, ["recording", "list", str(folder)]).exception, TierwiseError
+        )

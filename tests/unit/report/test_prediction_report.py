@@ -64,7 +64,7 @@ def test_no_difference_is_called_that() -> None:
 def test_a_refusal_is_said_with_its_reason_and_the_fix() -> None:
     of = predictor()
     text = text_of(prediction_document(of.run, of.as_recorded, of.predict([Scenario(memory_bytes=48 << 30)])))
-    assert "With 48.0 GiB of memory: no answer." in text
+    assert "With 48.0 GiB of memory: no answer, because " in text
     assert "it was taken in bursts: leave out --memory" in text
 
 

@@ -33,6 +33,13 @@ def test_the_whole_comes_before_the_bursts(tmp_path: Path) -> None:
     assert "within bursts, 10 % of the time, 17.0 % (95 %: 14.0 to 20.0)" in cost
 
 
+def test_an_idle_database_tells_no_cost(tmp_path: Path) -> None:
+    """It was "lost 9.4 % (95 %: -2937.0 to 97.3)"."""
+    cost = {"rate_ratio": 0.9, "rate_ratio_low": 0.03, "rate_ratio_high": 30.4}
+    (line,) = [line for line in lines(write_recording(tmp_path / "r", cost=cost)) if line.startswith("cost")]
+    assert line.startswith("cost: not known, because the work varied") and "-" not in line
+
+
 def test_the_processor_time_of_the_server_is_told_where_it_was_measured(tmp_path: Path) -> None:
     known = {**COST, "cpu_ratio": 1.07, "cpu_ratio_low": 1.03, "cpu_ratio_high": 1.1}
     (cost,) = [line for line in lines(write_recording(tmp_path / "r", cost=known)) if line.startswith("cost")]

@@ -42,9 +42,14 @@ impl Files {
 
     /// Sizes in the data directory of a server; none if it is gone, or not known. Links in it lead to tablespaces or a
     /// log elsewhere.
-    pub fn data_sizes(&self, pid: i32) -> Option<TreeSizes> {
-        let directory = within(&self.root, &data_directory(pid, &self.rules)?);
+    pub fn data_sizes(&self, data_directory: &Path) -> Option<TreeSizes> {
+        let directory = within(&self.root, data_directory);
         tree_sizes(&directory, &self.root, |path| self.by_path(path))
+    }
+
+    /// The data directory of a live server, as it sees it.
+    pub fn data_directory(&self, pid: i32) -> Option<PathBuf> {
+        data_directory(pid, &self.rules)
     }
 
     /// Current facts of these files: later they may be deleted, or other files may have their names.
@@ -77,6 +82,7 @@ impl Files {
         FileFacts {
             role,
             device,
+            empty: status.as_ref().is_some_and(|status| status.len() == 0),
             size_bytes: status.map_or(0, |status| status.len()),
             extents,
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::{mem, thread};
 
 use rustix::fs::statvfs;
-use rustix::thread::sched_getaffinity;
+use rustix::thread::{Pid, sched_getaffinity};
 use tierwise_recording::{Machine, StorageCpu};
 
 use crate::host::processes::{self, Family, number_after, text};
@@ -56,11 +56,52 @@ pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
 
 /// Lowest limit of a group and its ancestors.
 fn limit(hierarchy: &Path, group: &str, name: &str) -> Option<u64> {
+    let limit = |folder: &Path| text(folder.join(name)).parse().ok();
+    lowest(hierarchy, group, |folder| {
+        limit(folder).filter(|limit| *limit < 1 << 60)
+    })
+}
+
+fn lowest(hierarchy: &Path, group: &str, limit: impl Fn(&Path) -> Option<u64>) -> Option<u64> {
     let group = hierarchy.join(group.trim_start_matches('/'));
     let groups = group.ancestors();
     let within = groups.take_while(|group| group.starts_with(hierarchy));
-    let limits = within.filter_map(|folder| text(folder.join(name)).parse().ok());
-    limits.filter(|limit| *limit < 1 << 60).min()
+    within.filter_map(limit).min()
+}
+
+/// Cores that a process may use, by its affinity and by the quotas of the control groups that it is in.
+pub fn core_limit(pid: i32) -> Option<f64> {
+    let groups = text(format!("/proc/{pid}/cgroup"));
+    let quota = |line: &str| {
+        let (_, line) = line.split_once(':')?;
+        let (kind, group) = line.split_once(':')?;
+        let root = Path::new("/sys/fs/cgroup");
+        match kind {
+            "" => lowest(root, group, millicores),
+            kind if kind.split(',').any(|name| name == "cpu") => {
+                lowest(&root.join("cpu"), group, millicores)
+            }
+            _ => None,
+        }
+    };
+    let quotas = groups.lines().filter_map(quota);
+    let affinity = sched_getaffinity(Pid::from_raw(pid)).ok();
+    let affinity = affinity.map(|cores| u64::from(cores.count()) * 1000);
+    let least = quotas.chain(affinity).min()?;
+    Some(least as f64 / 1000.0)
+}
+
+/// Thousandths of a core that a group may use, in version 2 or 1 of control groups; none if there is no limit.
+fn millicores(group: &Path) -> Option<u64> {
+    let unified = text(group.join("cpu.max"));
+    let (quota, period) = match unified.split_once(' ') {
+        Some((quota, period)) => (quota.parse().ok()?, period.parse().ok()?),
+        None => {
+            let number = |name: &str| text(group.join(name)).parse::<u64>().ok();
+            (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
+        }
+    };
+    (quota * 1000_u64).checked_div(period)
 }
 
 /// Free bytes for an ordinary user on the file system of a path.
@@ -247,6 +288,29 @@ mod tests {
         assert!(here.cores > 0 && here.memory_bytes > 1 << 20);
         assert!(!here.processor.is_empty() && here.kernel.contains('.'));
         assert!(free_bytes(Path::new("/")).is_some());
+    }
+
+    #[test]
+    fn quotas_of_both_versions_are_cores() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = folder.path();
+        assert_eq!(millicores(group), None);
+        fs::write(group.join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        fs::write(group.join("cpu.cfs_period_us"), "100000\n").unwrap();
+        assert_eq!(millicores(group), None);
+        fs::write(group.join("cpu.cfs_quota_us"), "250000\n").unwrap();
+        assert_eq!(millicores(group), Some(2500));
+        fs::write(group.join("cpu.max"), "max 100000\n").unwrap();
+        assert_eq!(millicores(group), None);
+        fs::write(group.join("cpu.max"), "50000 100000\n").unwrap();
+        assert_eq!(lowest(group, "/", millicores), Some(500));
+    }
+
+    #[test]
+    fn a_process_on_one_core_has_one() {
+        let own = std::process::id().cast_signed();
+        let cores = core_limit(own).unwrap();
+        assert!(cores > 0.0 && cores <= f64::from(describe(own).cores));
     }
 
     #[test]

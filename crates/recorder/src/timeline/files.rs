@@ -67,6 +67,8 @@ pub struct FileFacts {
     /// Index of its device among those of the recording.
     pub device: Option<u32>,
     pub size_bytes: u64,
+    /// Whether it is there and holds nothing.
+    pub empty: bool,
     /// Where it lies; what was known before about the same sectors is replaced.
     pub extents: Vec<Extent>,
 }
@@ -81,6 +83,8 @@ pub(super) struct Files {
     changed: BTreeSet<u32>,
     /// With a role and a device, but nowhere on it that is known: removed by now, or not written back yet.
     unplaced: BTreeSet<u32>,
+    /// Written or resized by a recorded thread.
+    written: BTreeSet<u32>,
 }
 
 impl Files {
@@ -112,6 +116,7 @@ impl Files {
     pub(super) fn touch(&mut self, file: u32) {
         if file != NONE {
             self.changed.insert(file);
+            self.written.insert(file);
         }
     }
 
@@ -148,7 +153,9 @@ impl Files {
         row.device = facts.device.unwrap_or(NONE);
         row.size_bytes = facts.size_bytes;
         self.changed.remove(&file);
-        if facts.extents.is_empty() && facts.role.is_some() {
+        // An empty file that nobody wrote has no requests: those without a place are of other programs.
+        let may_lie_anywhere = !facts.empty || self.written.contains(&file);
+        if facts.extents.is_empty() && facts.role.is_some() && may_lie_anywhere {
             self.unplaced.insert(file);
         } else {
             self.unplaced.remove(&file);

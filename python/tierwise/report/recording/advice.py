@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.advise import Advice, Move, Option, Wear
+from tierwise.advise import Advice, LeftOut, Move, Option, Wear
 from tierwise.advise.alternatives import (
     MeasuredHarm,
     MemoryMove,
@@ -18,6 +18,7 @@ from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
+from tierwise.predict import Estimate
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.report import document as doc
 from tierwise.report.recording.decision_words import (
@@ -116,9 +117,15 @@ def _median(advice: Advice) -> str:
     then, now = advice.fastest and advice.fastest.prediction.p50_us, advice.recorded.p50_us
     if not then or not now:
         return "makes the median latency longer"
-    return (
-        f"makes the median latency {numbers.microseconds(then.value)}, now {numbers.microseconds(now.value)}"
-    )
+    words = f"makes the median latency {_from_now(then, now)}"
+    slowest = advice.fastest and advice.fastest.prediction.p99_us
+    if not slowest or not advice.recorded.p99_us or slowest.value >= advice.recorded.p99_us.value:
+        return words
+    return f"{words}, but the 99th percentile {_from_now(slowest, advice.recorded.p99_us)}"
+
+
+def _from_now(then: Estimate, now: Estimate) -> str:
+    return f"{numbers.microseconds(then.value)}, now {numbers.microseconds(now.value)}"
 
 
 def simpler_sentence(advice: Advice) -> str:
@@ -156,22 +163,18 @@ def _now_sentence(advice: Advice) -> str:
 
 
 def left_out_sentences(advice: Advice) -> list[str]:
-    """The candidates that are over the budget, and those that are too small."""
+    """The candidates that are over the budget, and those that are too small, whole or for some roles."""
     dear = [
-        f"{device.device} (at least {money(device.least_cost_per_month, advice.currency)})"
-        for device in advice.left_out
-        if device.least_cost_per_month is not None
+        f"{_left_out(left)} (at least {money(left.least_cost_per_month, advice.currency)})"
+        for left in advice.left_out
+        if left.least_cost_per_month is not None
     ]
-    none = [device for device in advice.left_out if device.least_cost_per_month is None]
-    small = [device.device for device in none if not device.ephemeral]
-    lost = [device.device for device in none if device.ephemeral]
+    none = [left for left in advice.left_out if left.least_cost_per_month is None]
+    small = [_left_out(left) for left in none if not left.ephemeral]
+    lost = [_left_out(left) for left in none if left.ephemeral]
     return [
         *([f"Left out, since the budget pays for no placement with them: {join(dear)}."] if dear else []),
-        *(
-            [f"Left out, since they hold the files of no role with the room asked for: {join(small)}."]
-            if small
-            else []
-        ),
+        *([f"Left out, since the files with the room asked for do not fit: {join(small)}."] if small else []),
         *(
             [
                 f"Left out, since a stop of the machine takes all files: {join(lost)}. --rebuildable allows "
@@ -181,6 +184,13 @@ def left_out_sentences(advice: Advice) -> list[str]:
             else []
         ),
     ]
+
+
+def _left_out(left: LeftOut) -> str:
+    """``ssd-nvme-dc``, ``the log on ssd-nvme-dc``."""
+    return (
+        f"{join([ROLE_NAMES[role] for role in left.roles])} on {left.device}" if left.roles else left.device
+    )
 
 
 def _wear_sentences(worn: Sequence[Wear], once: bool) -> list[str]:

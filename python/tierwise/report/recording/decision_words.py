@@ -309,16 +309,18 @@ def staying(advice: Advice) -> tuple[str, str]:
         reason = _no_other(advice)
     elif decision.why == "median":
         reason = "what is faster makes the median latency longer"
+        return "Nothing you can buy here helps every transaction", f"{reason}.{_remedies(decision)}"
     else:
-        reason = f"{_best_of(advice, fastest)}{_because(decision.time)}"
+        reason = f"{_best_of(advice, fastest)}{_because(advice)}"
     return "Nothing you can buy here helps", f"{reason}.{_remedies(decision)}"
 
 
 def _no_other(advice: Advice) -> str:
-    if any(device.least_cost_per_month is not None for device in advice.left_out):
+    whole = [left for left in advice.left_out if not left.roles]
+    if any(left.least_cost_per_month is not None for left in whole):
         return f"no other placement costs {limit_words(advice).removeprefix(' for ')}"
-    if advice.left_out:
-        return f"no file fits on {join([device.device for device in advice.left_out])}"
+    if whole:
+        return f"no file fits on {join([left.device for left in whole])}"
     if advice.tried <= 1:
         return "no file asks enough of a device to be worth a move"
     return "no other placement could be replayed"
@@ -332,11 +334,12 @@ def _best_of(advice: Advice, fastest: Option) -> str:
     return f"the fastest of {tried_words(advice)} {gain}, no difference that can be told"
 
 
-def _because(time: Sequence[TimeShare]) -> str:
-    if not time:
+def _because(advice: Advice) -> str:
+    if not advice.decision.time:
         return ""
-    first = time[0]
-    device = ", which no device named here shortens" if first.part in _DEVICE_PARTS else ""
+    first = advice.decision.time[0]
+    shortens = "none of these placements" if advice.left_out else "no device named here"
+    device = f", which {shortens} shortens" if first.part in _DEVICE_PARTS else ""
     return f", because {_share(first)}{device}"
 
 

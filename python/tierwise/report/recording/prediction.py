@@ -156,8 +156,9 @@ def answer_sentence(answer: Prediction) -> str:
     """One prediction as a sentence: the factor of throughput, or why there is no answer."""
     what = _subject(answer.scenario)
     if answer.refused:
-        known = bound_sentence(answer) or "no answer"
-        return f"{what}: {known}. {answer.refused.message}: {answer.refused.fix}."
+        if bound := bound_sentence(answer):
+            return f"{what}: {bound}. {answer.refused.message}: {answer.refused.fix}."
+        return f"{what}: no answer, because {answer.refused.message}: {answer.refused.fix}."
     if answer.speedup is None:
         return f"{what}: nothing was done in the time that was simulated."
     if not answer.scenario.changes:

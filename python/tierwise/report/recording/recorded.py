@@ -53,14 +53,13 @@ def checks_table(checks: Sequence[Check]) -> Table:
 
 def _lines(opened: Recording) -> Iterator[str]:
     about = opened.about
-    bursts_s = sum(burst.end_ns - burst.start_ns for burst in about.bursts) / 1e9
     yield (
         f"recorded {about.engine} for {about.duration_s:.1f} s: "
-        f"{len(about.bursts)} bursts, {bursts_s:.1f} s, "
+        f"{len(about.bursts)} bursts, {about.bursts_s:.1f} s, "
         f"{numbers.count(about.losses.recorded_events)} events, "
         f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}"
     )
-    yield _cost(about.cost, bursts_s / about.duration_s if about.duration_s > 0 else 1.0)
+    yield _cost(about.cost, about.bursts_s / about.duration_s if about.duration_s > 0 else 1.0)
     if about.clients:
         yield clients_sentence(about.clients)
     if about.transactions is not None and about.duration_s > 0:
@@ -70,10 +69,16 @@ def _lines(opened: Recording) -> Iterator[str]:
         yield f"data directory: {numbers.size(about.data_directory_bytes)}"
 
 
+_MOST_COST_SPAN = 1.0
+"""Length of the interval of the rate in bursts over that beside them from which on it says nothing."""
+
+
 def _cost(cost: Cost | None, duty: float) -> str:
     """What the database lost over the whole recording, then within bursts."""
     if cost is None or cost.rate_ratio_low <= 0:
         return "cost: not measured, because no unrecorded time lies beside two bursts"
+    if cost.rate_ratio_high - cost.rate_ratio_low > _MOST_COST_SPAN:
+        return "cost: not known, because the work varied more from burst to burst than recording can tell"
     low, lost, high = (
         100 * (1 - ratio) for ratio in (cost.rate_ratio_high, cost.rate_ratio, cost.rate_ratio_low)
     )

@@ -189,6 +189,30 @@ fn write_back_of_a_removed_file_is_that_of_the_files_without_a_place() {
 }
 
 #[test]
+fn requests_of_other_programs_are_of_no_empty_file() {
+    let file_of_request = |writes: bool| {
+        let mut script = Script::new();
+        script.open(10, 10, 3, "/db/empty");
+        if writes {
+            script.enter(20, 10, libc::SYS_write, &[3, 0, 4096]);
+            script.exit(25, 10, libc::SYS_write, 4096);
+        }
+        script.request(31..60, 999, 8000, 8, "W");
+        script.at(95, 0, 0, EventKind::BurstEnd);
+        let facts = FileFacts {
+            role: Some(Role::System),
+            device: Some(0),
+            empty: true,
+            ..FileFacts::default()
+        };
+        script.timeline.describe_file(0, facts);
+        script.end(95).blocks[0].file
+    };
+    assert_eq!(file_of_request(false), NONE);
+    assert_eq!(file_of_request(true), 0, "it may have been cut off since");
+}
+
+#[test]
 fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
     let mut script = Script::new();
     script.open(10, 10, 4, "/log");
