@@ -21,6 +21,7 @@ from pydantic import (
     field_validator,
 )
 
+from tierwise.lab.workloads.spec import MOST_CLIENTS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName, names_in, one_of
@@ -50,7 +51,6 @@ _SIZE_SCHEMA = {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "
 Size = Annotated[int, Field(gt=0, le=_LARGEST_BYTES), BeforeValidator(_size), WithJsonSchema(_SIZE_SCHEMA)]
 """Bytes, or a text such as ``256M``."""
 
-MOST_CLIENTS = 100_000
 _MOST_RUNS = 100_000
 _MOST_COUNT = 10**15
 Clients = Annotated[int, Field(ge=1, le=MOST_CLIENTS)]
