@@ -270,8 +270,7 @@ class MemoryLimit:
         Raises:
             TierwiseError: if the size is too small for a server, or memory cannot be limited here.
         """
-        if size_bytes < _SMALLEST_BYTES:
-            raise TierwiseError(f"memory: {size_bytes} bytes", f"give at least {_SMALLEST_BYTES >> 20}M")
+        cls.require_size(size_bytes)
         if (reason := impossible()) is not None:
             raise TierwiseError(f"memory: {reason}", "leave memory out of the study, or mend that")
         name = f"memory-{secrets.token_hex(4)}"
@@ -285,6 +284,16 @@ class MemoryLimit:
             remove(entry)
             raise
         return cls(size_bytes, entry, group)
+
+    @staticmethod
+    def require_size(size_bytes: int) -> None:
+        """Refuse a size that is too small for a server.
+
+        Raises:
+            TierwiseError: naming the least.
+        """
+        if size_bytes < _SMALLEST_BYTES:
+            raise TierwiseError(f"memory: {size_bytes} bytes", f"give at least {_SMALLEST_BYTES >> 20}M")
 
     def confine(self, pid: int) -> None:
         """Confine a process, all its descendants, and the children that they fork later."""

@@ -2,26 +2,23 @@
 
 As root, each process has its own control group, which its children cannot leave. Without control groups,
 descendants are found by parent, by session, and by a token in their environment.
-
-System V shared memory, which survives when its processes are killed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import secrets
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tierwise.host import cgroups, ledger
+from tierwise.host import cgroups, ledger, shared_memory
 from tierwise.host.users import ServerUser, existing_account
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import open_file
@@ -206,9 +203,9 @@ def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
         TierwiseError: if a process survives ``timeout_s`` (blocked in the kernel); the entry stays.
     """
     deadline = time.monotonic() + timeout_s
-    first = {entry.facts["pid"]} if "pid" in entry.facts else set()
-    segments = segments_made_by({*_members(entry), *first}, _accounts())
+    ended = {entry.facts["pid"]} if "pid" in entry.facts else set()
     while members := _members(entry):
+        ended.update(members)
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -216,7 +213,7 @@ def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
             listed = ", ".join(map(str, members))
             raise TierwiseError(f"process {entry.name}: pid {listed} does not end", "see what blocks it")
         time.sleep(0.005)
-    remove(segments)
+    shared_memory.remove(shared_memory.segments_made_by(ended, _accounts()))
     if "pid" in entry.facts:
         reap(entry.facts["pid"])
     cgroups.remove_process_group(entry.name)
@@ -271,32 +268,6 @@ def _process_table() -> dict[int, tuple[int, int]]:
             table[int(path.parent.name)] = (int(fields[1]), int(fields[3]))
     table.pop(os.getpid(), None)
     return table
-
-
-_IPC_RMID = 0
-
-
-def segments_made_by(pids: Collection[int], users: Collection[int]) -> list[int]:
-    """Ids of the segments that these processes made, dead or alive, as one of these users.
-
-    The user is checked because the kernel may have given a pid before, to a program of another user. A maker
-    in another pid namespace has the pid 0.
-    """
-    segments = []
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/sysvipc/shm").read_text("ascii").splitlines()[1:]:
-            # key shmid perms size cpid lpid nattch uid gid cuid …
-            _, segment, _, _, maker, _, _, _, _, user, *_ = map(int, line.split())
-            if maker != 0 and maker in pids and user in users:
-                segments.append(segment)
-    return segments
-
-
-def remove(segments: Iterable[int]) -> None:
-    """Remove segments; the kernel keeps one until its last user has ended."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    for segment in segments:
-        libc.shmctl(segment, _IPC_RMID, None)
 
 
 _MOST_LOG_BYTES = 8 << 20

@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -139,10 +139,13 @@ async def _body(request: Request) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise RequestError(415, "the body is not application/json", "send JSON")
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise RequestError(413, f"the body has more than {MOST_BYTES} bytes", "send less")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise RequestError(413, f"the body has more than {MOST_BYTES} bytes", "send less")
+    except ClientDisconnect:
+        raise RequestError(400, "the connection ended within the body", "send all of it") from None
     return body
 
 

@@ -15,7 +15,7 @@ import pytest
 from support.engine_contract import files_under, open_directory, places_in
 from support.paths import ROOT
 from tierwise.host import users
-from tierwise.host.processes import segments_made_by
+from tierwise.host.shared_memory import segments_made_by
 from tierwise.lab.engines.postgres.binaries import Binaries, embedded, system
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -203,6 +205,18 @@ def test_who_leaves_cancels_the_question(
     asked.close()
     until(lambda: simulator.waiting == 0)
     released.set()
+
+
+def test_who_leaves_within_the_body_is_no_defect(
+    inside: tuple[LiveServer, Simulator], caplog: pytest.LogCaptureFixture
+) -> None:
+    server, _ = inside
+    head = f"POST /{server.token}/1/ask HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 100\r\n"
+    with socket.create_connection(("127.0.0.1", int(server.host.rpartition(":")[2]))) as left:
+        left.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
+        time.sleep(0.5)
+    time.sleep(0.5)
+    assert not caplog.records
 
 
 def test_a_defect_is_told_without_its_trace(

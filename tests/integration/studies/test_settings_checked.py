@@ -1,4 +1,4 @@
-"""Settings that an engine refuses: said before anything is made, by a dry run as by a run."""
+"""What an engine or a workload refuses: said before anything is made, by a dry run as by a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from support.engine_cases.mariadb import CASES
 from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
 
 REFUSED = {
     "postgres io_method": ("postgres", "io_method=io_uring", "Available values: sync, worker"),
@@ -33,3 +34,56 @@ def test_a_value_is_refused_with_the_engines_own_words(case: str, tmp_path: Path
         printed = " ".join(str(ended.exception or ended.output).split())
         assert expected in printed and setting.partition("=")[0] in printed, printed
         assert not out.exists()
+
+
+STUDY = """
+name = "mine"
+question = "Is it checked?"
+engines = ["sqlite"]
+workload = "tpcb"
+transactions = 10
+repeats = 1
+baseline = "a"
+[placements.a]
+default = "ram"
+[devices]
+ram = { profile = "ram" }
+"""
+WRONG = {
+    "workload": ('workload = "tpcb"', 'workload = "tpcd"', "unknown workload 'tpcd'"),
+    "memory": ("repeats = 1", 'repeats = 1\nmemory = "10"', "memory: 10 bytes"),
+    "later point": (
+        "[devices]",
+        "[sweep.constants]\nbranches = [1]\nnone = [1]\n[devices]",
+        "constants.none",
+    ),
+    "later variant": (
+        "[devices]",
+        '[sweep]\nvariant = ["x", "y"]\n[variants.x]\n[variants.y.settings.sqlite]\n'
+        'synchronous = "maybe"\n[devices]',
+        "setting synchronous cannot be 'maybe'",
+    ),
+    "clients": ("repeats = 1", f"repeats = 1\nclients = {10**22}", "clients: Input should be less"),
+    "transactions": ("transactions = 10", f"transactions = {10**22}", "transactions: Input should be less"),
+    "seconds": ("transactions = 10", "seconds = inf", "seconds: Input should be a finite number"),
+    "size": ("repeats = 1", 'repeats = 1\nmemory = "9999999999T"', "is above 1048576T"),
+    "runs": ("repeats = 1", f"repeats = {10**6}", "repeats: Input should be less"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_study_is_checked_before_its_first_run(case: str, tmp_path: Path) -> None:
+    text, wrong, expected = WRONG[case]
+    assert text in STUDY
+    file, out = tmp_path / "study.toml", tmp_path / "results"
+    file.write_text(STUDY.replace(text, wrong))
+    for more in (["--dry-run"], ["--own-storage", str(tmp_path), "--output", str(out)]):
+        ended = CliRunner().invoke(app, ["study", "run", str(file), *more])
+        assert expected in str(ended.exception), ended.output
+        assert not out.exists()
+
+
+@pytest.mark.parametrize("repeats", [100_000, 10**12])
+def test_options_do_not_make_more_runs_than_a_study_may_have(repeats: int) -> None:
+    ended = CliRunner().invoke(app, ["study", "run", "crud", "--repeats", str(repeats), "--dry-run"])
+    assert isinstance(ended.exception, TierwiseError)

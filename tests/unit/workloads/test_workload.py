@@ -139,7 +139,15 @@ def test_a_role_holds_until_the_next(write: Write) -> None:
         ('summary = "test"', 'summary = "test"\nusers = 3', "workload.toml: users: Extra inputs"),
         ('summary = "test"', 'summary = "test"\nclients = 0', "workload.toml: clients: "),
         ('summary = "test"', 'summary = "test"\nthink_ms = inf', "workload.toml: think_ms: "),
+        ('summary = "test"', 'summary = "test"\nthink_ms = 1e300', "workload.toml: think_ms: "),
+        ('summary = "test"', 'summary = "test"\nclients = 1_000_000', "workload.toml: clients: "),
         ('summary = "test"', "summary = ", "workload.toml: "),
+        (
+            '"10 * scale"\ncol',
+            '"1_000_000_000_000 * scale"\ncol',
+            "tables.t.rows is 1,000,000,000,000, above",
+        ),
+        ('kind = "counter"', 'kind = "text", low = 1, high = 20_000_000', "high 20000000 is above 16777216"),
         ('"10 * scale"\ncol', '"10 * size"\ncol', "tables.t.rows: '10 * size' names the unknown 'size'"),
         ('"10 * scale"\ncol', '"10 - 10"\ncol', "tables.t.rows is 0"),
         ('kind = "counter"', 'kind = "gauss"', "tables.t.columns.id: Input tag 'gauss'"),
@@ -156,6 +164,11 @@ def test_a_role_holds_until_the_next(write: Write) -> None:
         ("sql = ", 'file = "x.sql"\nsql = ', "transactions.read.steps.0"),
         ('"SELECT * FROM t WHERE id = :id"', '"-- nothing"', "transactions.read.steps.0 holds no statement"),
         ("transactions.read", "transactions.all", "transactions.all"),
+        (
+            "[parameters]",
+            '[[laps]]\nname = "read"\nclients = 1_000_000\n[parameters]',
+            "laps.0.clients is 1,000,000",
+        ),
     ],
 )
 def test_mistakes_name_file_and_field(write: Write, old: str, new: str, message: str) -> None:

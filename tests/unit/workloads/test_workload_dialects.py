@@ -65,6 +65,7 @@ def test_sqlite_makes_tables_with_their_primary_keys() -> None:
         ("SELECT a FROM t FOR UPDATE", "sqlite"),
         ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u (a)", "sqlite"),
         ("SELECT 'a", "duckdb"),
+        (f"SELECT {'(' * 5000}1{')' * 5000}", "sqlite"),
     ],
 )
 def test_what_cannot_be_said_is_refused(statement: str, language: str) -> None:

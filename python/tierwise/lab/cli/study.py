@@ -172,7 +172,7 @@ def run(
     if dry_run:
         for name in studies.names() if study == ALL else [study]:
             chosen, skipped = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
-            runner.check_settings(chosen)
+            runner.check(chosen)
             _print_plan(chosen, skipped)
         return
     if hosts is not None and (study == ALL or record is not None):

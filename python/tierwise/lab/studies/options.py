@@ -85,7 +85,8 @@ class StudyOptions:
         if self.scale is not None and self.scale != PAPER_SCALE:
             direct["scale"] = _number(self.scale)
         direct = {name: value for name, value in direct.items() if value is not None}
-        return [*overrides, *(_set(text) for text in self.set), Overrides(**direct)]
+        given = validated(Overrides, direct, "options", "give a smaller number")
+        return [*overrides, *(_set(text) for text in self.set), given]
 
     @staticmethod
     def _device(study: Study, text: str) -> tuple[str, DeviceSpec]:

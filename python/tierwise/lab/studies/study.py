@@ -17,11 +17,11 @@ from pydantic import (
     ConfigDict,
     Field,
     PositiveFloat,
-    PositiveInt,
     WithJsonSchema,
     field_validator,
 )
 
+from tierwise.lab.workloads.spec import MOST_CLIENTS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName, names_in, one_of
@@ -32,20 +32,32 @@ from tierwise.results import PaperValue
 _GIB = 1 << 30
 _DEFAULT_SIZES = {Role.LOG: 2 * _GIB, Role.DATA: 2 * _GIB}
 _OTHER_SIZE_BYTES = _GIB
+_LARGEST_BYTES = 1 << 60
 
 
 def _size(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return parse_size_bytes(value, "size")
+        size_bytes = parse_size_bytes(value, "size")
     except TierwiseError as error:
         raise ValueError(str(error)) from error
+    if size_bytes > _LARGEST_BYTES:
+        raise ValueError(f"{value} is above {_LARGEST_BYTES >> 40}T")
+    return size_bytes
 
 
 _SIZE_SCHEMA = {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string"}]}
-Size = Annotated[PositiveInt, BeforeValidator(_size), WithJsonSchema(_SIZE_SCHEMA)]
+Size = Annotated[int, Field(gt=0, le=_LARGEST_BYTES), BeforeValidator(_size), WithJsonSchema(_SIZE_SCHEMA)]
 """Bytes, or a text such as ``256M``."""
+
+_MOST_RUNS = 100_000
+_MOST_COUNT = 10**15
+Clients = Annotated[int, Field(ge=1, le=MOST_CLIENTS)]
+Count = Annotated[int, Field(ge=1, le=_MOST_COUNT)]
+Parallelism = Annotated[int, Field(ge=1, le=1024)]
+Repeats = Annotated[int, Field(ge=1, le=_MOST_RUNS)]
+Seconds = Annotated[float, Field(gt=0, le=1e9)]
 
 
 def _names(value: object) -> object:
@@ -62,7 +74,7 @@ Caches = Literal["cold", "warm"]
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Sweep(_Spec):
@@ -73,8 +85,8 @@ class Sweep(_Spec):
     """
 
     memory: list[str] = []
-    parallelism: list[PositiveInt] = []
-    clients: list[PositiveInt] = []
+    parallelism: list[Parallelism] = []
+    clients: list[Clients] = []
     constants: dict[str, list[float]] = {}
     variant: list[str] = []
     """Names of the study's variants."""
@@ -103,17 +115,17 @@ class Overrides(_Spec):
 
     workload: str | None = None
     scale: PositiveFloat | None = None
-    clients: PositiveInt | None = None
-    transactions: PositiveInt | None = None
-    seconds: PositiveFloat | None = None
-    warmup_transactions: int | None = Field(default=None, ge=0)
+    clients: Clients | None = None
+    transactions: Count | None = None
+    seconds: Seconds | None = None
+    warmup_transactions: int | None = Field(default=None, ge=0, le=_MOST_COUNT)
     caches: Caches | None = None
-    cap_s: PositiveFloat | None = None
+    cap_s: Seconds | None = None
     memory: Size | None = None
-    parallelism: PositiveInt | None = None
-    repeats: PositiveInt | None = None
-    cuts: PositiveInt | None = None
-    deaths: PositiveInt | None = None
+    parallelism: Parallelism | None = None
+    repeats: Repeats | None = None
+    cuts: Repeats | None = None
+    deaths: Repeats | None = None
     durability: Names | None = None
     dying: Names | None = None
     placements: list[str] | None = None
@@ -122,7 +134,7 @@ class Overrides(_Spec):
     constants: dict[str, float] = {}
     sizes: dict[Role, Size] = {}
     settings: dict[str, dict[str, str]] = {}
-    estimate_s: PositiveFloat | None = None
+    estimate_s: Seconds | None = None
 
 
 class Study(_Spec):
@@ -147,26 +159,26 @@ class Study(_Spec):
     workload: str
     scale: PositiveFloat = 1.0
     constants: dict[str, float] = {}
-    clients: PositiveInt = 1
-    transactions: PositiveInt | None = None
-    seconds: PositiveFloat | None = None
+    clients: Clients = 1
+    transactions: Count | None = None
+    seconds: Seconds | None = None
     patterns: list[str] = []
-    cuts: PositiveInt | None = None
+    cuts: Repeats | None = None
     durability: Names = []
     """Names of the engine's durability settings to cut under; all if empty."""
-    deaths: PositiveInt | None = None
+    deaths: Repeats | None = None
     dying: Names = []
     """Roles whose device dies, one after the other; all of the engine if empty."""
-    warmup_transactions: int = Field(default=0, ge=0)
+    warmup_transactions: int = Field(default=0, ge=0, le=_MOST_COUNT)
     caches: Caches = "cold"
     waits: bool = True
     """Whether sessions' waits are sampled, which takes CPU time and reads catalogues."""
-    cap_s: PositiveFloat | None = None
+    cap_s: Seconds | None = None
     """A lap is stopped after this time, and the run continues with the next."""
     memory: Size | None = None
     """Limit for the memory of the engine's processes together, page cache included."""
-    parallelism: PositiveInt | None = None
-    repeats: PositiveInt
+    parallelism: Parallelism | None = None
+    repeats: Repeats
     baseline: str
     devices: dict[DeviceName, DeviceSpec]
     placements: dict[FileName, Placement]
@@ -176,7 +188,7 @@ class Study(_Spec):
     variants: dict[FileName, Overrides] = {}
     quick: Overrides = Overrides()
     paper_scale: Overrides = Overrides()
-    estimate_s: PositiveFloat | None = None
+    estimate_s: Seconds | None = None
     """Approximate time of the whole study at its default scale, on two processors."""
     notes: list[str] = []
     paper: list[PaperValue] = []
@@ -246,7 +258,6 @@ class Study(_Spec):
 __all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]
 
 _SHIPPED = DATA / "studies"
-_MOST_RUNS = 100_000
 FILE_ENGINE = "file"
 """Engine name of studies without a database: access patterns on a file."""
 
@@ -344,9 +355,9 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
         yield "cuts and deaths", "give one of the two"
     if study.patterns and study.seconds is None:
         yield "seconds: patterns run for a time", "give seconds"
-    runs = study.repeats * len(study.placements) * count(study.sweep)
+    runs = _runs(study)
     if runs > _MOST_RUNS:
-        yield f"{runs:,} runs, above {_MOST_RUNS:,}", "lower repeats, or sweep fewer values"
+        yield f"{runs:,} runs, above {_MOST_RUNS:,}", _FEWER
     for name, device in study.devices.items():
         if (device.profile is None) == (device.path is None):
             yield f"devices.{name}", "give either profile or path"
@@ -356,6 +367,13 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
             yield f"devices.{name}: failed_member", "give it to an emulated array only"
         if faulty and device.path is not None:
             yield f"devices.{name}: a real device cannot be made to fail", "give a profile"
+
+
+_FEWER = "lower repeats, or sweep fewer values"
+
+
+def _runs(study: Study) -> int:
+    return study.repeats * len(study.placements) * count(study.sweep)
 
 
 CONSTANT = "constants."
@@ -430,7 +448,12 @@ def plan_runs(study: Study, seed: int) -> list[RunPlan]:
 
     Within a block each placement runs once at each point of the sweep, in random order, so that slow drift of
     the machine falls on all of them alike. Every run of a block shares one workload seed.
+
+    Raises:
+        TierwiseError: options have made more of them than a study may have.
     """
+    if (runs := _runs(study)) > _MOST_RUNS:
+        raise TierwiseError(f"study {study.name}: {runs:,} runs, above {_MOST_RUNS:,}", _FEWER)
     random = Random(seed)
     engine = study.engines[0]
     plans: list[RunPlan] = []

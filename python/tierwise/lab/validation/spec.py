@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt, StringConstraints, model_validator
+from pydantic import Field, PositiveFloat, StringConstraints, model_validator
 
-from tierwise.lab.studies.study import Caches, Size
+from tierwise.lab.studies.study import Caches, Clients, Repeats, Seconds, Size
 from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName
 from tierwise.model.placement import Role
@@ -42,18 +42,18 @@ class CaseSpec(Record):
     """Options of the client."""
     load: LoadKind
     """Kind of load, by which the page groups errors."""
-    clients: list[PositiveInt] = Field(default=[1], max_length=_MOST_DIFFERENT_CLIENTS)
-    slot_s: PositiveFloat | None = None
+    clients: list[Clients] = Field(default=[1], max_length=_MOST_DIFFERENT_CLIENTS)
+    slot_s: Seconds | None = None
     """Length of a slot; replaces the file's."""
-    recorded_s: PositiveFloat | None = None
-    most_blocks: PositiveInt | None = None
+    recorded_s: Seconds | None = None
+    most_blocks: Repeats | None = None
     duty: float = Field(default=0.2, gt=0, le=1)
     """Share of a mix that is recorded; a job is recorded whole."""
     caches: Caches = "warm"
     """``cold``: each slot begins with empty caches of the files."""
     memory: Size | None = None
     """Most memory of each server, its page cache included, which begins empty; warm up for long enough."""
-    warm_up_s: PositiveFloat | None = None
+    warm_up_s: Seconds | None = None
     recorded: list[str] = Field(min_length=1)
     """Placements under which the case is recorded; they are measured too."""
     placements: list[str] = []
@@ -81,19 +81,19 @@ class CaseSpec(Record):
 class ValidationSpec(Record):
     """The whole of a validation."""
 
-    slot_s: PositiveFloat = 5.0
+    slot_s: Seconds = 5.0
     """Time for which the client runs against one placement."""
-    fewest_blocks: PositiveInt = Field(default=4, ge=2)
-    most_blocks: PositiveInt = 20
-    blocks_up: PositiveInt = 3
+    fewest_blocks: Annotated[Repeats, Field(ge=2)] = 4
+    most_blocks: Repeats = 20
+    blocks_up: Repeats = 3
     """Blocks after which all placements are brought up anew: each bring-up has an effect of its own."""
     half_width: PositiveFloat = 0.03
     """A case ends when the 95 % interval of each ratio is no wider than this to either side, as a share."""
-    recordings: PositiveInt = 1
+    recordings: Repeats = 1
     """Number of recordings under each recorded placement."""
-    recorded_s: PositiveFloat = 20.0
+    recorded_s: Seconds = 20.0
     """Length of a recorded mix."""
-    warm_up_s: PositiveFloat = 3.0
+    warm_up_s: Seconds = 3.0
     devices: dict[str, str]
     """Short name, for placements, to name of a profile, or ``own`` for the machine's own storage."""
     placements: dict[str, dict[str, str]]

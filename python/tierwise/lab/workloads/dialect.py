@@ -18,6 +18,7 @@ from tierwise.model.errors import TierwiseError
 NAMES = ("postgres", "mysql", "sqlite", "duckdb")
 """Dialects that statements can be translated to."""
 
+_TOO_DEEP = "nested too deeply"
 _DATE_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
 """Date parts with their formats in SQLite, which stores dates as text."""
 
@@ -89,8 +90,8 @@ def _parse(statement: str, dialect: str, where: str) -> exp.Expr:
     try:
         with _without_log():
             parsed = sqlglot.parse_one(statement, read=_reader(dialect))
-    except SqlglotError as error:
-        problem = str(error).splitlines()[0]
+    except (SqlglotError, RecursionError) as error:
+        problem = _TOO_DEEP if isinstance(error, RecursionError) else str(error).splitlines()[0]
         raise TierwiseError(
             f"{where}: {_short(statement)}: {problem}", "write it in PostgreSQL's SQL"
         ) from error
@@ -100,15 +101,19 @@ def _parse(statement: str, dialect: str, where: str) -> exp.Expr:
 
 
 def _write(statement: exp.Expr, dialect: str, where: str) -> str:
-    original = statement.sql("postgres")
-    adapted = statement.transform(_adapted, dialect)
-    if not _sayable(adapted, dialect):
-        raise _cannot(original, dialect, where)
+    original = ""
     try:
+        original = statement.sql("postgres")
+        adapted = statement.transform(_adapted, dialect)
+        if not _sayable(adapted, dialect):
+            raise _cannot(original, dialect, where)
         with _without_log():
             return adapted.sql(dialect, unsupported_level=ErrorLevel.RAISE, comments=False)
     except SqlglotError as error:
         raise _cannot(original, dialect, where) from error
+    except RecursionError:
+        what = _short(original) or "a statement"
+        raise TierwiseError(f"{where}: {what}: {_TOO_DEEP}", "write it in parts") from None
 
 
 def _adapted(node: exp.Expr, dialect: str) -> exp.Expr:

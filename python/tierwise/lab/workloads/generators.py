@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, field_va
 from tierwise.lab.workloads.expression import postfix
 from tierwise.model.input_files import STRICT, Name
 
+_LONGEST_TEXT = 16 << 20
 Whole = int | str
 """A whole number or an expression for one."""
 
@@ -142,10 +143,12 @@ class Text(_Generator):
     whole = False
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields with every expression evaluated; a length is not negative."""
+        """Fields with every expression evaluated; a length is not negative and fits into memory."""
         fields = super().resolve(evaluate)
         if fields["low"] < 0:
             raise ValueError(f"low {fields['low']} is negative")
+        if fields["high"] > _LONGEST_TEXT:
+            raise ValueError(f"high {fields['high']} is above {_LONGEST_TEXT}")
         return fields
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, Field, PositiveFloat
 
 from tierwise import _core
 from tierwise.lab.workloads.generators import Counter, Derived, Expression, Generator, Label, Sequence, Whole
 from tierwise.lab.workloads.object_operations import ObjectKind, ObjectOperation
 from tierwise.lab.workloads.program import Before
 from tierwise.model.input_files import STRICT, Name
+
+MOST_CLIENTS = 100_000
 
 
 class _Spec(BaseModel):
@@ -75,8 +77,8 @@ class WorkloadSpec(_Spec):
 
     summary: str
     like: str | None = None
-    clients: PositiveInt = 1
-    think_ms: NonNegativeFloat = 0.0
+    clients: int = Field(default=1, ge=1, le=MOST_CLIENTS)
+    think_ms: float = Field(default=0.0, ge=0, le=1e9)
     constants: dict[Name, Whole | float] = {}
     objects: dict[Name, ObjectKind] = {}
     tables: dict[Name, Table] = {}

@@ -13,10 +13,12 @@ from tierwise.lab.workloads.expression import Term, evaluate
 from tierwise.lab.workloads.generators import Generator, Whole
 from tierwise.lab.workloads.program import Lap, Program, RoleSql, Stage
 from tierwise.lab.workloads.reader import find, names, read_schema, read_spec
-from tierwise.lab.workloads.spec import LapSpec, Step, Table, WorkloadSpec
+from tierwise.lab.workloads.spec import MOST_CLIENTS, LapSpec, Step, Table, WorkloadSpec
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
+_MOST_ROWS = 10**11
+"""Of a table: the loader holds a list of pieces of a million rows."""
 OBJECTS = "objects"
 """The dialect of engines that take operations on objects and no SQL."""
 
@@ -78,9 +80,9 @@ class Resolver:
         return [Stage(streams=[laps])] if laps else []
 
     def _table(self, name: str, table: Table) -> dict[str, Any]:
-        rows = self._at_least_one(
-            f"tables.{name}.rows", round(self._value(f"tables.{name}.rows", table.rows))
-        )
+        where = f"tables.{name}.rows"
+        rows = self._at_least_one(where, round(self._value(where, table.rows)))
+        self._at_most(where, rows, _MOST_ROWS)
         columns = self._generators(f"tables.{name}.columns", table.columns)
         return {"name": name, "rows": rows, "columns": columns}
 
@@ -120,11 +122,13 @@ class Resolver:
 
     def _lap(self, where: str, lap: LapSpec) -> Lap:
         checksum = None if lap.checksum is None else self._whole(f"{where}.checksum", lap.checksum)
+        clients = self._at_least_one(f"{where}.clients", self._whole(f"{where}.clients", lap.clients))
+        self._at_most(f"{where}.clients", clients, MOST_CLIENTS)
         return Lap(
             name=lap.name,
             transaction=lap.runs,
             count=self._at_least_one(f"{where}.count", self._whole(f"{where}.count", lap.count)),
-            clients=self._at_least_one(f"{where}.clients", self._whole(f"{where}.clients", lap.clients)),
+            clients=clients,
             before=frozenset(lap.before),
             checksum=checksum,
             timed=lap.timed,
@@ -158,6 +162,12 @@ class Resolver:
         if value < 1:
             raise TierwiseError(f"{self.file}: {where} is {value}", "raise it or the scale")
         return value
+
+    def _at_most(self, where: str, value: int, most: int) -> None:
+        if value > most:
+            raise TierwiseError(
+                f"{self.file}: {where} is {value:,}, above {most:,}", "lower it, its constants or the scale"
+            )
 
     def _value(self, where: str, expression: Whole) -> float:
         return evaluate(expression, self.names, f"{self.file}: {where}")

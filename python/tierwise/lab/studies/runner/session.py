@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise.device_models import profiles
+from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.studies import FILE_ENGINE
 from tierwise.lab.studies.runner.compatibility import restrict_to_supported
 from tierwise.lab.studies.runner.hosts import Hosts, run_blocks, unfinished
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.run import execute
-from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, values
+from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, points, values
+from tierwise.lab.workloads import Workload
 from tierwise.model import lock
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.executor import ProgressCallback
@@ -97,7 +99,7 @@ def run_study(
             kept.
     """
     study, skipped = restrict_to_runnable(study)
-    check_settings(study)
+    check(study)
     require("lab", "a study", ["numpy"])
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     if recordings is not None:
@@ -170,15 +172,28 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
     return study, skipped
 
 
-def check_settings(study: Study) -> None:
-    """Let each engine check its settings, before anything is made.
+def check(study: Study) -> None:
+    """Check what every run needs, before anything is made: settings, the workload, the size of memory.
 
     Raises:
-        TierwiseError: naming the setting and what the engine says of it.
+        TierwiseError: naming the setting and what the engine says of it, or the field of study or workload.
     """
+    if study.engines == [FILE_ENGINE]:
+        return
+    swept = [at(study, point) for point in points(study.sweep)]
     for name in study.engines:
-        if name != FILE_ENGINE:
-            engines.create(name, study.settings.get(name, {})).check_settings()
+        given = [varied.settings.get(name, {}) for varied in (study, *swept)]
+        for number, settings in enumerate(given):
+            if settings not in given[:number]:
+                engines.create(name, settings).check_settings()
+    for size_bytes in {varied.memory for varied in swept if varied.memory is not None}:
+        MemoryLimit.require_size(size_bytes)
+    if study.cuts is not None or study.deaths is not None:
+        return  # its clients commit, and run no workload
+    dialect = engines.create(study.engines[0]).dialect
+    works = {(each.workload, each.scale, frozenset(each.constants.items())) for each in swept}
+    for name, scale, constants in sorted(works, key=str):
+        Workload.load(name).resolve(scale, dict(constants), dialect)
 
 
 def _require_writable(directory: Path) -> None:
