@@ -25,7 +25,7 @@ class Finished:
 def tierwise(*arguments: str | Path, **environment: str) -> Finished:
     """Run a command; ``environment`` holds variables for it alone."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     with (
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(out),

@@ -5,9 +5,11 @@ Not here: logic that a caller of the API would miss.
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -15,9 +17,19 @@ import typer
 from tierwise.cli.commands import Commands, import_command, require_commas
 from tierwise.cli.options import SETTINGS, defaults, without_color
 from tierwise.cli.printing import complain, echo
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import HostError, TierwiseError
 
 _DEFECT = 70
+_FIXES = {
+    errno.ENAMETOOLONG: "name a shorter path",
+    errno.ENOSPC: "free space there, or name another place",
+    errno.EDQUOT: "free space there, or name another place",
+    errno.EROFS: "name a place that can be written to",
+    errno.EIO: "look for errors of its device in the kernel's log",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "raise the limit of open files (fs.file-max)",
+}
+"""What to do about errors of the machine that any command may meet."""
 
 app = typer.Typer(
     cls=Commands,
@@ -59,14 +71,16 @@ def main(arguments: Sequence[str]) -> None:
 
     A :class:`TierwiseError` becomes one line on standard error and its exit status. Any other exception is a
     defect of tierwise: exit status 70, and a line that names the file with the details. SIGTERM undoes as
-    Ctrl-C does.
+    Ctrl-C does, and so does SIGHUP, when a terminal is gone, unless the caller ignores it (nohup).
     """
     try:
         import_command(arguments)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.default_int_handler)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:
+                signal.signal(number, signal.default_int_handler)
         require_commas(arguments)
-        app(arguments)
+        with _machine_errors():
+            app(arguments)
     except TierwiseError as error:
         if SETTINGS.verbose:
             import traceback  # slow to import
@@ -77,6 +91,18 @@ def main(arguments: Sequence[str]) -> None:
     except Exception as error:
         complain(f"tierwise: defect: {type(error).__name__}: {error}; details are in {_details()}")
         sys.exit(_DEFECT)
+
+
+@contextmanager
+def _machine_errors() -> Iterator[None]:
+    """Turn what no command can foresee, such as a disk that is full, into an error with its fix."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FIXES:
+            raise
+        named = f"{error.filename}: " if error.filename else ""
+        raise HostError(f"{named}{error.strerror}", _FIXES[error.errno]) from error
 
 
 def _version() -> str:

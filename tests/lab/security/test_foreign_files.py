@@ -137,7 +137,7 @@ def test_links_of_a_day_are_left_out(tmp_path: Path) -> None:
     assert f"left out: {tmp_path}/day/two is a link" in printed.replace("\n", " ")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_long_read(number: signal.Signals, tmp_path: Path) -> None:
     path = small_recording(tmp_path / "r")
     with (path / "states.parquet").open("wb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,9 @@ def test_statuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert status_of(TierwiseError("--x: bad", "write y")) == 2
     assert status_of(HostError("no FUSE", "modprobe fuse")) == 3
     assert capsys.readouterr().err.splitlines()[-1] == "tierwise: no FUSE: modprobe fuse"
+    assert status_of(OSError(errno.ENOSPC, "No space left on device", "/out/calls.parquet")) == 3
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("tierwise: /out/calls.parquet: No space left on device: free space there")
     assert status_of(ZeroDivisionError("division by zero")) == 70
     (line,) = capsys.readouterr().err.splitlines()
     details = Path(line.rpartition(" ")[2])
