@@ -237,7 +237,9 @@ impl Session {
         if let Some(limit) = self.core_limit.filter(|limit| *limit < f64::from(cores)) {
             let limited = format!("the server may use {limit} of the {cores} cores");
             warnings.push(format!(
-                "{limited}, by its affinity or control group: answers let it use all of them"
+                "{limited}, by its affinity or control group: answers let it use all of them, but for \
+                 predict --cores {}",
+                limit.ceil()
             ));
         }
         About {
