@@ -2,7 +2,7 @@
 
 use tierwise_device::{Library, Profile};
 use tierwise_recording::ThreadClass;
-use tierwise_work::{Mechanism, Pace, RecordedDevice, Session, Step, Work};
+use tierwise_work::{EmulatedPath, Mechanism, Pace, RecordedDevice, Session, Step, Work};
 
 use tierwise_recording::UserError;
 
@@ -18,6 +18,8 @@ pub struct Program {
     reads: usize,
     /// Profiles of the recording's devices, of those that were emulated.
     pub(crate) profiles: Vec<Option<Profile>>,
+    /// Profiles of all emulated disks that were up, with the path to each.
+    pub(crate) paths: Vec<(Profile, EmulatedPath)>,
     /// The session that gives each signal.
     pub(crate) signallers: Vec<Option<u32>>,
     /// The longest absence of any session.
@@ -65,6 +67,7 @@ impl Program {
         let mut program = Self {
             longest_away_ns: away.max().unwrap_or(0),
             profiles: profiles(&work, library)?,
+            paths: paths(&work, library),
             signallers: Vec::new(),
             clients: sessions.iter().filter(|session| session.client).count(),
             transactions: 0,
@@ -198,6 +201,15 @@ fn profiles(work: &Work, library: &Library) -> Result<Vec<Option<Profile>>, User
             .map_err(|error| UserError::new(error.to_string(), error.fix))
     };
     work.devices.iter().enumerate().map(parse).collect()
+}
+
+/// A stranger's profile that cannot be read is left out.
+fn paths(work: &Work, library: &Library) -> Vec<(Profile, EmulatedPath)> {
+    let parse = |(text, path): &(String, EmulatedPath)| {
+        let profile = Profile::parse_with(text, "profile", library).ok()?;
+        Some((profile, path.clone()))
+    };
+    work.paths.iter().filter_map(parse).collect()
 }
 
 fn is_session(session: &Session) -> bool {

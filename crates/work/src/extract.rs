@@ -110,6 +110,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         cold_factor: Some(timeline::mean_cold_factor(&view.recording.states)),
         foreign_cpu_share: others_share(view),
         devices: syncs::devices(view),
+        paths: syncs::paths(view),
         footprints: regions.map(|(role, region)| (*role, region.used)).collect(),
         cached_roles: cache_size::cached_roles(view),
         most_dirty_bytes: dirty_pages::most_dirty_bytes(view),

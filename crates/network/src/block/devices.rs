@@ -238,12 +238,20 @@ fn path(program: &Program, scenario: &Scenario, index: usize) -> Option<Emulated
     if off || !emulated {
         return None;
     }
-    // A disk of which none was recorded has the path that takes longest here.
     let recorded = &program.work.devices;
-    let own = recorded.get(index).and_then(|device| device.path.clone());
+    let own = recorded.get(index).and_then(|device| device.path.as_ref());
+    // A path depends on the device at its end: processors sleep deeper while a slower one works.
+    let profile = scenario.devices.get(index).and_then(Option::as_ref);
+    let alike = || {
+        let mut paths = program.paths.iter();
+        let alike =
+            paths.find(|known| profile.is_some_and(|other| known.0.params() == other.params()));
+        alike.map(|known| &known.1)
+    };
     let paths = recorded.iter().filter_map(|device| device.path.as_ref());
-    let longest = || paths.max_by_key(|path| path.latency_ns).cloned();
-    Some(own.or_else(longest).unwrap_or_else(|| EmulatedPath {
+    let longest = || paths.max_by_key(|path| path.latency_ns);
+    let path = own.or_else(alike).or_else(longest).cloned();
+    Some(path.unwrap_or_else(|| EmulatedPath {
         latency_ns: PATH_NS.get(),
         added_ns: Vec::new(),
     }))

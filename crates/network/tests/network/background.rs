@@ -4,7 +4,9 @@ use tierwise_network::{Mode, Outcome, Scenario, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{Delay, EmulatedPath, Grouping, Pace, Session, Step, SyncScript, Work};
 
-use crate::support::{MS, SECOND, all_on, cpu, memory, session, shipped, update, work};
+use crate::support::{
+    MS, SECOND, all_on, cpu, memory, memory_text, session, shipped, update, work,
+};
 
 fn answer(work: &Work, scenario: &Scenario) -> Outcome {
     replay(work, scenario).expect("a scenario that can be")
@@ -146,6 +148,33 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
     assert!((read_us(&scenario) - 2.0).abs() < 0.1);
     scenario.emulated = true;
     assert!((read_us(&scenario) - 8.0).abs() < 0.1);
+}
+
+#[test]
+fn a_disk_like_one_that_was_up_has_its_path() {
+    let steps = [Step::Read {
+        role: Role::Data,
+        sector: 0,
+        sectors: 8,
+    }];
+    let path = |latency_ns: u64| EmulatedPath {
+        latency_ns,
+        added_ns: Vec::new(),
+    };
+    let mut work = work(1, &steps, Grouping::Alone);
+    work.devices[0].path = Some(path(90_000));
+    work.paths = vec![(memory_text(2.0), path(30_000))];
+    let read_us = |latency_us: f64| {
+        let mut scenario = all_on(memory(latency_us), 10 * MS, 1);
+        scenario.emulated = true;
+        let outcome = answer(&work, &scenario);
+        outcome.elapsed_s * 1e6 / outcome.turns as f64
+    };
+    assert!((read_us(2.0) - 30.0).abs() < 0.1);
+    assert!(
+        (read_us(3.0) - 90.0).abs() < 0.1,
+        "the longest that is known"
+    );
 }
 
 #[test]

@@ -370,6 +370,8 @@ pub struct Work {
     pub foreign_cpu_share: f64,
     /// Devices, with the roles on them.
     pub devices: Vec<RecordedDevice>,
+    /// Measured paths to the emulated disks that were up, used or not, each with the profile as TOML.
+    pub paths: Vec<(String, EmulatedPath)>,
     /// Sectors of each role's own space that are in use.
     pub footprints: Vec<(Role, u64)>,
     /// Roles whose files are read through the page cache.

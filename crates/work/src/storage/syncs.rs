@@ -297,6 +297,19 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
     }
 }
 
+/// The measured path to each emulated disk that was up: a disk like it has the same path, whoever uses it.
+pub(crate) fn paths(view: &View<'_>) -> Vec<(String, EmulatedPath)> {
+    let mut disks: Vec<(String, EmulatedPath)> = Vec::new();
+    for partition in &view.recording.about.devices {
+        if let (Some(profile), Some(path)) = (&partition.profile, path(partition))
+            && disks.iter().all(|disk| disk.0 != *profile)
+        {
+            disks.push((profile.clone(), path));
+        }
+    }
+    disks
+}
+
 /// The path to an emulated disk, if it was measured.
 fn path(partition: &Device) -> Option<EmulatedPath> {
     let ns = |us: f64| (us * 1e3) as u64;

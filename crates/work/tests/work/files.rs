@@ -226,10 +226,20 @@ fn an_emulated_disk_that_no_role_lies_on_says_nothing() {
         name: "loop7".to_owned(),
         profile: Some("kind = \"ram\"".to_owned()),
         shared: 1,
+        path_us: Some(25.0),
         ..recording.about.devices[0].clone()
     };
     recording.about.devices.push(strangers);
     let beside = work_of(&recording);
+    assert_eq!(beside.devices[1].path, None);
+    let paths: Vec<(&str, u64)> = (beside.paths.iter())
+        .map(|(profile, path)| (profile.as_str(), path.latency_ns))
+        .collect();
+    assert_eq!(
+        paths,
+        [("kind = \"ram\"", 25_000)],
+        "a disk like it has its path"
+    );
     assert_eq!(beside.devices[0].profile, alone.devices[0].profile);
     assert_eq!(beside.devices[1].profile, None, "it is merely mounted");
 }

@@ -1,7 +1,7 @@
 //! Sessions of a server: turns, commits seen and unseen, the client's part.
 
 use crate::made::{Made, count, work_of};
-use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, State, ThreadClass};
+use tierwise_recording::{BlockOp, Burst, CallKind, NONE, Recording, Role, State, ThreadClass};
 use tierwise_work::{Delay, Grouping, Step, Work};
 
 const FLUSH_NS: u64 = 100_000;
@@ -174,9 +174,19 @@ fn a_client_that_sleeps_thinks_for_all_its_sessions() {
 }
 
 #[test]
-fn a_recording_without_sessions_is_refused() {
-    let error = Work::from_recording(&Recording::default()).expect_err("nothing in it");
-    assert!(error.message.contains("no session"));
+fn a_recording_without_bursts_or_sessions_is_refused() {
+    let mut recording = Recording::default();
+    let refused = |recording: &Recording| {
+        let error = Work::from_recording(recording).expect_err("nothing in it");
+        error.message
+    };
+    assert!(refused(&recording).contains("before its first burst"));
+    recording.about.bursts.push(Burst {
+        start_ns: 0,
+        end_ns: 1000,
+        storage_cpu: None,
+    });
+    assert!(refused(&recording).contains("no session"));
 }
 
 /// Transactions of "begin", two updates, "commit", each followed by an update alone and a query alone.
