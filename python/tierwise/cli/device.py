@@ -167,7 +167,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     """List the device profiles that ship with tierwise, with figures found by simulating each."""
     summaries = simulation.summarize([profiles.load(name) for name in profiles.names()])
     content = [summary.model_dump(mode="json") for summary in summaries]
-    show(devices_document(summaries), {"devices": content}, "devices", format)
+    show(devices_document(summaries), {"devices": content, "texts": {}}, "devices", format)
 
 
 @app.command("show")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import tomllib
 from collections.abc import Callable, Mapping
@@ -107,7 +108,8 @@ def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str,
     Args:
         name: the kind.
         base: module and name of the model whose fields are printed, for example ``probe:ProbeReport``.
-        fields: name of a field -> module and name of its model, followed by ``[]`` for a list.
+        fields: name of a field -> module and name of its model, or a type of Python, followed by ``[]`` for
+            a list or ``?`` for what may be null.
     """
 
     def made() -> dict[str, Any]:
@@ -123,8 +125,10 @@ def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str,
 
 
 def _model(path: str) -> Any:
-    module, _, name = path.removesuffix("[]").partition(":")
-    model = getattr(import_module(f"tierwise.{module}"), name)
+    module, _, name = path.rstrip("[]?").partition(":")
+    model = getattr(import_module(f"tierwise.{module}"), name) if name else getattr(builtins, module)
+    if path.endswith("?"):
+        return model | None
     return list.__class_getitem__(model) if path.endswith("[]") else model
 
 
@@ -141,6 +145,15 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "recording": _of("recording", "About"),
     "observation": _of("recording", "Observation"),
     "prediction": _printed("prediction", predictions="predict:Prediction[]", **_REPLAYED),
+    "profile": _printed(
+        "profile",
+        breakdown="recording.breakdown:Breakdown",
+        savings="predict.savings:Savings",
+        warnings="str[]",
+        devices="recording:Device[]",
+        data_directory_bytes="int?",
+        usability="predict.usability:UsabilityFields?",
+    ),
     "joint-prediction": _printed("joint-prediction", predictions="predict:JointPrediction[]"),
     "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
@@ -158,6 +171,8 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "accuracy": _printed("accuracy", accuracy="lab.validation:Accuracy"),
     "record": _printed("record", "report.recording.recorded:Recorded"),
     "cleanup": _printed("cleanup", "host.clean:Cleanup"),
+    "devices": _printed("devices", devices="device_models.simulation:DeviceSummary[]", texts="dict"),
+    "doctor": _printed("doctor", checks="host.doctor:Check[]"),
     "drive": _printed("drive", "device_models.profiles:ImportedDrive"),
     "workload-check": _printed("workload-check", "results.records:WorkloadCheck"),
 }

@@ -65,6 +65,8 @@ PRINTED = {
         *("predict", OTHER, LARGE, "--seeds", "2"),
         *("--place", "order-entry.log=gp3#1,pgbench-10gb.log=gp3#1"),
     ],
+    "profile": ["profile", RECORDING],
+    "devices": ["device", "list"],
     "ranking": ["predict", RECORDING, "--devices", "nvme-dc"],
     "advice": ["advise", RECORDING, "--devices", "nvme-dc"],
     "cleanup": ["clean", "--dry-run"],
