@@ -234,17 +234,11 @@ impl Session {
         }
         warnings.extend(files.devices.warnings());
         let cores = about.machine.cores;
-        if let Some(limit) = self.core_limit.filter(|limit| *limit < f64::from(cores)) {
-            let limited = format!("the server may use {limit} of the {cores} cores");
-            warnings.push(format!(
-                "{limited}, by its affinity or control group: answers let it use all of them, but for \
-                 predict --cores {}",
-                limit.ceil()
-            ));
-        }
-        About {
+        let core_limit = self.core_limit.filter(|limit| *limit < f64::from(cores));
+        let mut about = About {
             clients: self.clients.clone(),
             machine: Machine {
+                core_limit,
                 processes_bytes: self.processes_bytes,
                 ..about.machine
             },
@@ -254,7 +248,20 @@ impl Session {
             role_bytes: sizes.map_or_else(Default::default, |sizes| sizes.role_bytes),
             warnings,
             ..about
+        };
+        if let Some(limit) = core_limit {
+            let answered = match about.server_cores() {
+                fewer if fewer < cores => format!("answers count with {fewer}"),
+                _ => format!(
+                    "clients run beside it, so that answers count with all but for predict --cores {}",
+                    limit.ceil()
+                ),
+            };
+            about.warnings.push(format!(
+                "the server may use {limit} of the {cores} cores, by its affinity or control group: {answered}"
+            ));
         }
+        about
     }
 }
 

@@ -67,6 +67,22 @@ pub struct About {
     pub warnings: Vec<String>,
 }
 
+impl About {
+    /// Cores that the server and its recorded clients use: fewer than the machine has if the server is limited and all
+    /// clients are on other hosts. Of a fraction, a whole core.
+    #[must_use]
+    pub fn server_cores(&self) -> u32 {
+        let cores = self.machine.cores.max(1);
+        let mut clients = self.clients.iter();
+        let alone =
+            !self.clients.is_empty() && clients.all(|client| client.kind == ClientKind::Remote);
+        match self.machine.core_limit.filter(|_| alone) {
+            Some(limit) => (limit.ceil() as u32).clamp(1, cores),
+            None => cores,
+        }
+    }
+}
+
 /// A table, an index, or another relation with files of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Relation {
@@ -95,6 +111,9 @@ pub struct Relation {
 pub struct Machine {
     /// Cores that are online.
     pub cores: u32,
+    /// Cores that the server may use, by its affinity and the quotas of its control groups, where that is fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_limit: Option<f64>,
     /// Memory, or the limit of the recorded processes' control group if that is less.
     pub memory_bytes: u64,
     /// Memory of the recorded processes themselves, page cache aside: 0 in recordings that do not say.

@@ -97,7 +97,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     sessions.extend(background::sessions(&mut emitter, &ended));
     let regions = view.address_space.regions.iter();
     let mut work = Work {
-        cores: about.machine.cores.max(1),
+        cores: about.server_cores(),
         memory_bytes: about.machine.memory_bytes,
         page_cache,
         cache_reuse,

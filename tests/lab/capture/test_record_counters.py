@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -59,3 +60,17 @@ def test_a_server_that_stops_is_told_and_has_its_size(tmp_path: Path) -> None:
     assert any("nothing is recorded from then on" in warning for warning in about.warnings)
     assert (about.data_directory_bytes or 0) > 10_000_000
     assert about.role_bytes
+
+
+def test_a_server_limited_to_fewer_cores_is_told(tmp_path: Path) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("this machine has one core")
+    with watched_postgres() as postgres:
+        pid = postgres.server_pid or 0
+        os.sched_setaffinity(pid, cores[:1])
+        record_running(of_pid(pid), tmp_path / "recording", Schedule(2.0, 0.5, 0.2), lambda _: None)
+    about = Recording.open(tmp_path / "recording").about
+    assert about.machine.core_limit == 1 < about.machine.cores == len(cores)
+    (told,) = [warning for warning in about.warnings if "by its affinity or control group" in warning]
+    assert told.startswith(f"the server may use 1 of the {len(cores)} cores")

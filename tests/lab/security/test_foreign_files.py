@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,14 @@ def test_a_signal_ends_a_long_read(number: signal.Signals, tmp_path: Path) -> No
     about["tables"]["states"]["size_bytes"] = 4 << 40
     (path / "about.json").write_text(json.dumps(about))
     argv = [sys.executable, "-m", "tierwise", "profile", str(path), "--no-savings"]
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reading:
+    # Whoever started the tests may ignore a signal, as nohup does.
+    default = partial(signal.signal, number, signal.SIG_DFL)
+    with subprocess.Popen(
+        argv,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=default,  # noqa: PLW1509
+    ) as reading:
         try:
             for _ in range(600):  # until it reads the table, or has ended
                 links = list(Path(f"/proc/{reading.pid}/fd").glob("*")) if reading.poll() is None else []

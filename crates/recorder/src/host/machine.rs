@@ -19,6 +19,7 @@ pub fn describe(pid: i32) -> Machine {
     Machine {
         cores: sched_getaffinity(None).map_or(1, |cores| cores.count()),
         memory_bytes: memory_bytes.into_iter().flatten().min().unwrap_or(0),
+        core_limit: None,
         processes_bytes: 0,
         processor: processor(),
         kernel: text("/proc/sys/kernel/osrelease"),

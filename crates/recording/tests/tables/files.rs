@@ -4,7 +4,10 @@ use std::fs;
 
 use crate::support::{Folder, about, about_of, burst, files, recording, threads, write};
 use serde_json::Value;
-use tierwise_recording::{FORMAT_VERSION, NONE, Recording, StateKind, UserError, Writer};
+use tierwise_recording::{
+    About, ClientKind, ClientProgram, FORMAT_VERSION, Machine, NONE, Recording, StateKind,
+    UserError, Writer,
+};
 
 fn refusal(folder: &Folder) -> UserError {
     Recording::read(&folder.0).unwrap_err()
@@ -16,6 +19,33 @@ fn edit_about(folder: &Folder, edit: impl FnOnce(&mut Value)) {
     let mut value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     edit(&mut value);
     fs::write(file, value.to_string()).unwrap();
+}
+
+#[test]
+fn a_limited_server_without_clients_beside_it_has_fewer_cores() {
+    let cores = |limit: Option<f64>, kinds: &[ClientKind]| {
+        let clients = kinds.iter().map(|kind| ClientProgram {
+            kind: *kind,
+            ..ClientProgram::default()
+        });
+        let about = About {
+            machine: Machine {
+                cores: 8,
+                core_limit: limit,
+                ..Machine::default()
+            },
+            clients: clients.collect(),
+            ..About::default()
+        };
+        about.server_cores()
+    };
+    let remote = [ClientKind::Remote];
+    assert_eq!(cores(None, &remote), 8);
+    assert_eq!(cores(Some(1.5), &remote), 2);
+    assert_eq!(cores(Some(0.1), &remote), 1);
+    assert_eq!(cores(Some(f64::NAN), &remote), 1);
+    assert_eq!(cores(Some(2.0), &[ClientKind::Remote, ClientKind::Tool]), 8);
+    assert_eq!(cores(Some(2.0), &[]), 8, "it is not known where they are");
 }
 
 #[test]
