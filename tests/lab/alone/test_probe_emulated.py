@@ -42,7 +42,7 @@ write_overhead_us = 60
 flush_us = 2000
 link_mb_per_s = 500
 write_cache_kib = 1024
-power_loss_protection = true
+power_loss_protection = false
 
 [source]
 """
