@@ -108,7 +108,7 @@ class Machine(Foreign):
 
     cores: int
     core_limit: float | None = None
-    """Cores that the server may use, by its affinity and the quotas of its control groups, if that is fewer."""
+    """Cores that the server may use, by its affinity and its control groups, if that is fewer."""
     memory_bytes: int
     processes_bytes: int = 0
     """Memory of the recorded processes, without the page cache; 0 if that was not seen."""
