@@ -219,15 +219,7 @@ def setting_bounds(predictor: Predictor, staying: Prediction) -> list[SettingBou
     answers = predictor.predict([staying.scenario.changed(settings=[setting.text]) for setting in tried])
     return [
         SettingBound(
-            setting=setting.text,
-            bound=answer.bound,
-            why=answer.refused.message if answer.refused else "",
-            loses=setting.loses,
-            there=setting.there,
-            back=setting.setting.back,
-            note=setting.setting.note,
-            restart=setting.setting.restart,
-            source=setting.setting.source,
+            bound=answer.bound, why=answer.refused.message if answer.refused else "", **_steps(setting)
         )
         for setting, answer in zip(tried, answers, strict=True)
     ]
@@ -295,17 +287,24 @@ def _setting_move(chosen: ChosenSetting, answer: Prediction, staying: Prediction
         if (cut.engine, cut.durability) == (chosen.engine, chosen.setting.cuts) and not cut.lies
     ]
     return SettingMove(
-        setting=chosen.text,
-        loses=chosen.loses,
         loses_s=chosen.loses_s,
-        there=chosen.there,
-        back=chosen.setting.back,
-        note=chosen.setting.note,
-        restart=chosen.setting.restart,
-        source=chosen.setting.source,
         measured=_measured(cuts),
+        **_steps(chosen),
         **compared,
     )
+
+
+def _steps(chosen: ChosenSetting) -> dict[str, Any]:
+    """Fields of any answer for a setting: what it loses, and the steps there and back."""
+    return {
+        "setting": chosen.text,
+        "loses": chosen.loses,
+        "there": chosen.there,
+        "back": chosen.setting.back,
+        "note": chosen.setting.note,
+        "restart": chosen.setting.restart,
+        "source": chosen.setting.source,
+    }
 
 
 def _measured(cuts: Sequence[ShownCuts]) -> MeasuredHarm | None:

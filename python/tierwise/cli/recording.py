@@ -12,7 +12,7 @@ from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.printing import echo
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import ABOUT_FILE, About, Recording, clients_sentence
+from tierwise.recording import About, Recording, clients_sentence, open_each
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.profile import device_lines
@@ -30,13 +30,7 @@ def list_(
     """List the recordings in a directory."""
     if not directory.is_dir():
         raise TierwiseError(f"{directory} is no directory", "name one that contains recordings")
-    opened: list[Recording] = []
-    errors: list[TierwiseError] = []
-    for file in sorted(directory.glob(f"*/{ABOUT_FILE}")):
-        try:
-            opened.append(Recording.open(file.parent))
-        except TierwiseError as error:
-            errors.append(error)
+    opened, errors = open_each(directory, Recording.open)
     if errors and not opened:
         raise errors[0]
     for left_out in errors:

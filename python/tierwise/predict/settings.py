@@ -80,6 +80,14 @@ _LOGS = {Role.LOG, Role.ARCHIVE}
 """Roles whose files commits may wait for, with MariaDB's binary log."""
 
 
+def _amount(text: str, kind: Literal["size", "duration"], unit: str) -> float | None:
+    """In bytes or seconds, where ``unit`` is that of a number without one; ``None`` for what is neither."""
+    whole = f"{text}{unit}" if text.isdigit() else text
+    with suppress(TierwiseError):
+        return parse_size_bytes(whole, "") if kind == "size" else parse_duration_s(whole, "")
+    return None
+
+
 class Grown(Record):
     """A size or a duration; a setting has a greater one than the recorded."""
 
@@ -95,10 +103,7 @@ class Grown(Record):
 
     def amount(self, text: str) -> float | None:
         """In bytes or seconds; ``None`` for what is neither."""
-        whole = f"{text}{self.unit}" if text.isdigit() else text
-        with suppress(TierwiseError):
-            return parse_size_bytes(whole, "") if self.kind == "size" else parse_duration_s(whole, "")
-        return None
+        return _amount(text, self.kind, self.unit)
 
     def advised(self, recorded: str | None) -> str:
         """The value that an advice tries."""
@@ -282,10 +287,10 @@ class ChosenSetting(Record):
         return self.beside.get(name) or self.recorded.get(name)
 
     def _bytes_of(self, name: str) -> float | None:
-        return Grown(kind="size", unit="MB", usual="", most="").amount(self._of(name) or "")
+        return _amount(self._of(name) or "", "size", "MB")
 
     def _seconds_of(self, name: str) -> float | None:
-        return Grown(kind="duration", unit="s", usual="", most="").amount(self._of(name) or "")
+        return _amount(self._of(name) or "", "duration", "s")
 
     @property
     def _log_bytes_per_s(self) -> float | None:
@@ -475,13 +480,8 @@ def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
     named = ", ".join(setting.text for setting in limited)
     if may_end(answer.scenario.settings) >= _PAGES and not _writes_pages(recorded):
         message = f"what {named} gains is not known: no write of a page by a checkpoint was recorded"
-        return Prediction(
-            scenario=answer.scenario,
-            refused=Refusal(message=message, fix="record for so long that a checkpoint is among it"),
-            once=answer.once,
-            unit=answer.unit,
-            seeds=answer.seeds,
-            warnings=answer.warnings,
+        return _without_figure(
+            answer, Refusal(message=message, fix="record for so long that a checkpoint is among it"), None
         )
     left_out = " and ".join(dict.fromkeys(_LIMITS[setting.setting.effect][1] for setting in limited))
     whys = dict.fromkeys(setting.setting.why for setting in limited)
@@ -489,10 +489,16 @@ def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
         f"{ratio(answer.speedup.value)} times in a simulation in which {left_out}, with the sessions' "
         "processor time as recorded; the rest is the error of the model"
     )
+    alone = Refusal(message=f"The recording tells a bound alone, since {'; '.join(whys)}", fix=_MEASURE)
+    bound = Bound(rate_per_s=answer.rate_per_s.high, speedup=answer.speedup.high, because=because)
+    return _without_figure(answer, alone, bound)
+
+
+def _without_figure(answer: Prediction, refused: Refusal, bound: Bound | None) -> Prediction:
     return Prediction(
         scenario=answer.scenario,
-        refused=Refusal(message=f"The recording tells a bound alone, since {'; '.join(whys)}", fix=_MEASURE),
-        bound=Bound(rate_per_s=answer.rate_per_s.high, speedup=answer.speedup.high, because=because),
+        refused=refused,
+        bound=bound,
         once=answer.once,
         unit=answer.unit,
         seeds=answer.seeds,

@@ -15,6 +15,7 @@ from tierwise.recording.recording import (
     Device,
     Recording,
     make_folder,
+    open_each,
     redact,
     remove_recording,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Recording",
     "clients_sentence",
     "make_folder",
+    "open_each",
     "open_source",
     "pooler_of",
     "redact",

@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError, os_errors
@@ -381,22 +382,35 @@ class Day:
         Raises:
             TierwiseError: if none can be opened; the first one's reason.
         """
-        opened: list[tuple[datetime, Recording]] = []
-        errors: list[TierwiseError] = []
-        for file in sorted(path.glob(f"*/{ABOUT_FILE}")):
-            try:
-                if file.parent.is_symlink():
-                    raise TierwiseError(f"{file.parent} is a link", "name the folder itself")
-                recording = Recording.open(file.parent)
-                opened.append((_started(recording, file), recording))
-            except TierwiseError as error:
-                errors.append(error)
+        opened, errors = open_each(path, _of_day)
         if not opened:
             raise errors[0] if errors else TierwiseError(f"{path} holds no recording", "name another folder")
         opened.sort(key=lambda pair: pair[0])
         return cls(
             path, [recording for _, recording in opened], [f"left out: {error.message}" for error in errors]
         )
+
+
+OpenedT = TypeVar("OpenedT")
+
+
+def open_each(path: Path, open: Callable[[Path], OpenedT]) -> tuple[list[OpenedT], list[TierwiseError]]:
+    """Open each recording of a folder, by its name; and why others cannot be opened."""
+    opened: list[OpenedT] = []
+    errors: list[TierwiseError] = []
+    for file in sorted(path.glob(f"*/{ABOUT_FILE}")):
+        try:
+            opened.append(open(file.parent))
+        except TierwiseError as error:
+            errors.append(error)
+    return opened, errors
+
+
+def _of_day(folder: Path) -> tuple[datetime, Recording]:
+    if folder.is_symlink():
+        raise TierwiseError(f"{folder} is a link", "name the folder itself")
+    recording = Recording.open(folder)
+    return _started(recording, folder / ABOUT_FILE), recording
 
 
 def _started(recording: Recording, file: Path) -> datetime:

@@ -143,7 +143,8 @@ def test_a_validated_change_of_settings_has_no_such_warning() -> None:
     assert prediction.validated and SETTINGS_UNCALIBRATED not in prediction.warnings
 
 
-def test_the_bound_lets_the_waits_for_the_log_go() -> None:
+def waiting() -> Predictor:
+    """Of transactions that wait for the log and for reads, on two devices."""
     demands = {
         "server_cpu_us": 200.0,
         "waits": [
@@ -152,7 +153,11 @@ def test_the_bound_lets_the_waits_for_the_log_go() -> None:
         ],
     }
     devices = [{"profile": "a", "roles": ["log"]}, {"profile": "b", "roles": ["data", "index", "temp"]}]
-    of = predictor(FakeReplay(demands=demands, devices=devices))
+    return predictor(FakeReplay(demands=demands, devices=devices))
+
+
+def test_the_bound_lets_the_waits_for_the_log_go() -> None:
+    of = waiting()
     prediction = of.predict([Scenario(settings=[OFF])])[0]
     assert prediction.bound and prediction.bound.because.startswith("all waits on the log, for locks")
     # 2 ms of reads stay, and 20 % of the processor time.
@@ -248,15 +253,7 @@ def test_a_bound_holds_beside_a_predicted_setting_and_a_move() -> None:
 
 
 def test_a_bound_without_the_model_lets_reads_go_only_where_fewer_pages_are_written() -> None:
-    demands = {
-        "server_cpu_us": 200.0,
-        "waits": [
-            {"category": "log_device", "role": "log", "time_us": 4000.0},
-            {"category": "read", "role": "data", "time_us": 2000.0},
-        ],
-    }
-    devices = [{"profile": "a", "roles": ["log"]}, {"profile": "b", "roles": ["data", "index", "temp"]}]
-    work = predictor(FakeReplay(demands=demands, devices=devices)).work
+    work = waiting().work
     of_log, of_pages = (bound(Scenario(settings=[text]), work, 100.0) for text in (OFF, APART))
     assert of_log and of_pages and of_pages.rate_per_s > 10 * of_log.rate_per_s
     assert of_log.because == "all waits on the log, for locks and for cores gone"

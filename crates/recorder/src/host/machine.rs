@@ -37,32 +37,38 @@ fn processor() -> String {
 /// Lowest memory limit of the control groups that a process is in; none if there is none.
 #[must_use]
 pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
+    lowest_of(pid, "memory", group_bytes)
+}
+
+/// Memory that a group may use, in version 2 or 1 of control groups; none if there is no limit.
+fn group_bytes(group: &Path) -> Option<u64> {
+    let names = ["memory.max", "memory.limit_in_bytes"];
+    let limits = names.map(|name| text(group.join(name)).parse().ok());
+    let limits = limits.into_iter().flatten();
+    limits.filter(|limit| *limit < 1 << 60).min()
+}
+
+/// Lowest limit of the control groups that a process is in, with their ancestors, in version 1 those of a controller.
+fn lowest_of(pid: i32, controller: &str, limit: fn(&Path) -> Option<u64>) -> Option<u64> {
     let groups = text(format!("/proc/{pid}/cgroup"));
+    let root = Path::new("/sys/fs/cgroup");
     let limits = |line: &str| {
         let (_, line) = line.split_once(':')?;
-        let (kind, group) = line.split_once(':')?;
-        let root = Path::new("/sys/fs/cgroup");
-        match kind {
-            "memory" => limit(&root.join("memory"), group, "memory.limit_in_bytes"),
-            "" => {
-                let limits = [root, &root.join("unified")];
-                let limits = limits.map(|root| limit(root, group, "memory.max"));
-                limits.into_iter().flatten().min()
-            }
-            _ => None,
-        }
+        let (controllers, group) = line.split_once(':')?;
+        let hierarchies = match controllers {
+            "" => vec![root.to_owned(), root.join("unified")],
+            named if named.split(',').any(|name| name == controller) => vec![root.join(controller)],
+            _ => Vec::new(),
+        };
+        let limits = hierarchies
+            .iter()
+            .filter_map(|hierarchy| lowest(hierarchy, group, limit));
+        limits.min()
     };
     groups.lines().filter_map(limits).min()
 }
 
 /// Lowest limit of a group and its ancestors.
-fn limit(hierarchy: &Path, group: &str, name: &str) -> Option<u64> {
-    let limit = |folder: &Path| text(folder.join(name)).parse().ok();
-    lowest(hierarchy, group, |folder| {
-        limit(folder).filter(|limit| *limit < 1 << 60)
-    })
-}
-
 fn lowest(hierarchy: &Path, group: &str, limit: impl Fn(&Path) -> Option<u64>) -> Option<u64> {
     let group = hierarchy.join(group.trim_start_matches('/'));
     let groups = group.ancestors();
@@ -72,23 +78,10 @@ fn lowest(hierarchy: &Path, group: &str, limit: impl Fn(&Path) -> Option<u64>) -
 
 /// Cores that a process may use, by its affinity and by the quotas of the control groups that it is in.
 pub fn core_limit(pid: i32) -> Option<f64> {
-    let groups = text(format!("/proc/{pid}/cgroup"));
-    let quota = |line: &str| {
-        let (_, line) = line.split_once(':')?;
-        let (kind, group) = line.split_once(':')?;
-        let root = Path::new("/sys/fs/cgroup");
-        match kind {
-            "" => lowest(root, group, millicores),
-            kind if kind.split(',').any(|name| name == "cpu") => {
-                lowest(&root.join("cpu"), group, millicores)
-            }
-            _ => None,
-        }
-    };
-    let quotas = groups.lines().filter_map(quota);
+    let quota = lowest_of(pid, "cpu", millicores);
     let affinity = sched_getaffinity(Pid::from_raw(pid)).ok();
     let affinity = affinity.map(|cores| u64::from(cores.count()) * 1000);
-    let least = quotas.chain(affinity).min()?;
+    let least = quota.into_iter().chain(affinity).min()?;
     Some(least as f64 / 1000.0)
 }
 
@@ -102,7 +95,7 @@ fn millicores(group: &Path) -> Option<u64> {
             (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
         }
     };
-    (quota * 1000_u64).checked_div(period)
+    quota.saturating_mul(1000_u64).checked_div(period)
 }
 
 /// Free bytes for an ordinary user on the file system of a path.
@@ -321,6 +314,6 @@ mod tests {
         fs::create_dir_all(root.join("a/b")).unwrap();
         fs::write(root.join("a/memory.max"), "123456789\n").unwrap();
         fs::write(root.join("a/b/memory.max"), "max\n").unwrap();
-        assert_eq!(limit(root, "/a/b", "memory.max"), Some(123_456_789));
+        assert_eq!(lowest(root, "/a/b", group_bytes), Some(123_456_789));
     }
 }

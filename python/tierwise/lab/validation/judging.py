@@ -129,7 +129,7 @@ class RoundData:
         return Scenario(
             placement=named,
             emulated=not own,
-            emulated_flushes=not own and self.emulated_flushes,
+            emulated_flushes=self.emulated_flushes,
             settings=self.spec.settings_of(placement),
             memory_bytes=self.spec.memory_bytes_of(placement),
             buffer_bytes=self.spec.memory_bytes_of(placement, BUFFER),
