@@ -394,13 +394,13 @@ class Day:
 OpenedT = TypeVar("OpenedT")
 
 
-def open_each(path: Path, open: Callable[[Path], OpenedT]) -> tuple[list[OpenedT], list[TierwiseError]]:
+def open_each(path: Path, opener: Callable[[Path], OpenedT]) -> tuple[list[OpenedT], list[TierwiseError]]:
     """Open each recording of a folder, by its name; and why others cannot be opened."""
     opened: list[OpenedT] = []
     errors: list[TierwiseError] = []
     for file in sorted(path.glob(f"*/{ABOUT_FILE}")):
         try:
-            opened.append(open(file.parent))
+            opened.append(opener(file.parent))
         except TierwiseError as error:
             errors.append(error)
     return opened, errors
