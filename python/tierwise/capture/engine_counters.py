@@ -45,7 +45,7 @@ class EngineCounters:
         self._before: Reading | None = None
         self._sums = Counter[str]()
         self._remark: str | None = None
-        self._unnamed: str | None = None
+        self._unnamed: list[str] = []
         self._warning: str | None = None
 
     @classmethod
@@ -91,12 +91,13 @@ class EngineCounters:
             self._sums.update(increases)
 
     def read_relations(self) -> None:
-        """Ask for the names of tables and indexes; without an answer the recording has none, and says so."""
+        """Ask for the names of tables and indexes; where there is no answer, the recording says so."""
         try:
             with closing(self._session_type(self._dsn)) as session:
                 self.relations = session.relations()
+                self._unnamed = session.limits
         except UnreadableError as error:
-            self._unnamed = f"the names of tables and indexes are not known: {error.reason}"
+            self._unnamed = [f"the names of tables and indexes are not known: {error.reason}"]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -111,7 +112,8 @@ class EngineCounters:
     @property
     def warnings(self) -> list[str]:
         """What could not be verified, and why counts are missing: sentences without host and user."""
-        return [sentence for sentence in (self._remark, self._unnamed, self._warning) if sentence is not None]
+        sentences = [self._remark, *self._unnamed, self._warning]
+        return [sentence for sentence in sentences if sentence is not None]
 
     def _read(self) -> Reading | None:
         if self._warning is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -182,10 +183,21 @@ _RELATIONS = """
 """
 """Tables and indexes of the connected database, the largest first: a reading of the recorded files' names."""
 _DATABASES_HELD = """
-    SELECT datname FROM pg_database
-    WHERE datallowconn AND NOT datistemplate AND datname <> current_database()
-      AND has_database_privilege(datname, 'CONNECT') AND datname <> 'postgres'
+    SELECT d.oid::bigint, d.datname, d.datallowconn AND has_database_privilege(d.oid, 'CONNECT')
+    FROM pg_database d LEFT JOIN pg_stat_database s ON s.datid = d.oid
+    WHERE NOT d.datistemplate AND d.datname <> current_database()
+    ORDER BY s.blks_read + s.blks_hit DESC NULLS LAST, d.oid
 """
+"""The other databases, those first that read most pages, and whether the user may connect to each."""
+_SAME = """
+    SELECT extract(epoch FROM pg_postmaster_start_time())::text,
+           (SELECT oid::bigint FROM pg_database WHERE datname = current_database())
+"""
+"""Tells servers apart, and databases of one: a pooler may lead to another server for another database."""
+_MOST_DATABASES, _MOST_RELATIONS, _NAMING_S = 100, 100_000, 30.0
+"""Limits of asking other databases for names: databases, names in all, and the time to begin with another."""
+_MOST_UNNAMED = 5
+"""Databases without names that a sentence lists."""
 _STATES = f"""
     SELECT state, wait_event_type, wait_event, count(*)
     FROM pg_stat_get_activity((SELECT NULL::integer FROM pg_sleep({{}})))
@@ -319,13 +331,38 @@ class PostgresSession:
     def relations(self) -> list[dict[str, Any]]:
         """Tables and indexes of the databases that the user may see, by their files, with sizes in bytes.
 
-        Those of another database than the connected one have its name.
+        Those of another database than the connected one have its name. The limits say which databases gave
+        no names, by their numbers: a recording can be given to others, and sentences stay in it.
         """
         relations = [_relation(row, "") for row in self._rows(_RELATIONS)]
-        for (database,) in self._rows(_DATABASES_HELD):
-            with suppress(UnreadableError), closing(PostgresSession(self._dsn, str(database))) as other:
-                relations += [_relation(row, str(database)) for row in other._rows(_RELATIONS)]
+        ((server, _),) = self._rows(_SAME)
+        unnamed: dict[str, list[int]] = {}
+        until_s = time.monotonic() + _NAMING_S
+        for place, (number, database, allowed) in enumerate(self._rows(_DATABASES_HELD)):
+            if not allowed:
+                reason = "the user of the DSN may not connect to them"
+            elif place >= _MOST_DATABASES:
+                reason = f"only {_MOST_DATABASES} databases are asked"
+            elif len(relations) >= _MOST_RELATIONS:
+                reason = f"only {_MOST_RELATIONS:,} names are kept"
+            elif time.monotonic() >= until_s:
+                reason = f"{_NAMING_S:.0f} s were over"
+            else:
+                try:
+                    relations += self._relations_of(str(database), (server, number))
+                    continue
+                except UnreadableError as error:
+                    reason = error.reason
+            unnamed.setdefault(reason, []).append(number)
+        self.limits += [_unnamed(numbers, reason) for reason, numbers in unnamed.items()]
         return relations
+
+    def _relations_of(self, database: str, identity: tuple[Any, Any]) -> list[dict[str, Any]]:
+        """Tables and indexes of another database of this server."""
+        with closing(PostgresSession(self._dsn, database)) as other:
+            if other._rows(_SAME) != [identity]:
+                raise UnreadableError("the DSN leads to another server or database there")
+            return [_relation(row, database) for row in other._rows(_RELATIONS)]
 
     def second(self) -> PostgresSession:
         """Another session, perhaps of another server if the DSN leads to several."""
@@ -395,6 +432,14 @@ def _relation(row: Sequence[Any], database: str) -> dict[str, Any]:
         "database": database,
         "size_bytes": size_bytes,
     }
+
+
+def _unnamed(databases: Sequence[int], reason: str) -> str:
+    """The sentence on databases without names for one reason."""
+    more = len(databases) - _MOST_UNNAMED
+    listed = ", ".join(map(str, databases[:_MOST_UNNAMED])) + (f" and {more} more" if more > 0 else "")
+    plural = "s" if len(databases) > 1 else ""
+    return f"tables and indexes of the database{plural} with pg_database.oid {listed} have no names: {reason}"
 
 
 def _state(state: str | None, event_type: str | None, event: str | None) -> State:

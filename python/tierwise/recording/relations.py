@@ -66,7 +66,12 @@ class Relation(Record):
     @property
     def label(self) -> str:
         """Its name, with the database if that is another one than the connected."""
-        return f"{self.database}.{self.moves_as}" if self.database else self.moves_as
+        return self.qualified(self.moves_as)
+
+    def qualified(self, name: str) -> str:
+        """A name in its database, in quotes if the database's own has a dot."""
+        quoted = f'"{self.database}"' if "." in self.database else self.database
+        return f"{quoted}.{name}" if self.database else name
 
     @property
     def pattern(self) -> str:
@@ -150,20 +155,41 @@ class Relations:
         or an index, and the partitions of a partitioned table; ``table:PATTERN`` names tables only,
         ``index:PATTERN`` indexes, also by their tables.
 
+        Names of other databases than the connected one begin with the database. Without it, a pattern names
+        something in another database only if it names nothing in the connected one.
+
         Raises:
-            TierwiseError: a pattern that names nothing.
+            TierwiseError: a pattern that names nothing, or without its database something in several.
         """
         self.require_names()
         matching: dict[str, RelationTraffic] = {}
         for pattern in patterns:
-            rows = [row for row in self.rows if _fits(row.relation, pattern)]
-            if not rows:
-                raise self._unknown(pattern)
+            rows = self._named(pattern)
             matching |= {f"{row.relation.database}.{row.relation.path}": row for row in rows}
         return list(matching.values())
 
+    def _named(self, pattern: str) -> list[RelationTraffic]:
+        """The relations that a pattern names; refused as :meth:`matching` says."""
+        own = [row for row in self.rows if not row.relation.database and _fits(row.relation, pattern)]
+        others = [row for row in self.rows if row.relation.database]
+        prefix = _PREFIX.fullmatch(pattern)
+        first = (prefix[2] if prefix else pattern).partition(".")[0]
+        if own and "*" not in first:  # a schema of the connected database, not another one of its name
+            return own
+        if rows := own + [row for row in others if _fits(row.relation, pattern, qualified=True)]:
+            return rows
+        rows = [row for row in others if _fits(row.relation, pattern)]
+        if not rows:
+            raise self._unknown(pattern)
+        if len({row.relation.database for row in rows}) > 1:
+            names = list(dict.fromkeys(row.relation.label for row in rows))
+            raise TierwiseError(
+                f"{pattern} is in several databases", f"put the database first: {', '.join(names[:4])}"
+            )
+        return rows
+
     def _unknown(self, pattern: str) -> TierwiseError:
-        known = [row.relation.name for row in self.rows]
+        known = [row.relation.label for row in self.rows]
         prefix = _PREFIX.fullmatch(pattern)
         listed = "tierwise profile --by file lists the tables and indexes"
         return TierwiseError(
@@ -234,20 +260,16 @@ def read_names(file: Path) -> list[Relation]:
     return named
 
 
-def _fits(relation: Relation, pattern: str) -> bool:
+def _fits(relation: Relation, pattern: str, *, qualified: bool = False) -> bool:
+    """Whether a pattern names a relation: without its database, or ``qualified`` by it."""
     prefix = _PREFIX.fullmatch(pattern)
-    if prefix is None:
-        named = [relation.name, *(relation.tables if not relation.is_index else [])]
-        return any(_matches(name, pattern, relation.database) for name in named)
-    kind, pattern = prefix.groups()
-    if (kind == "index") != relation.is_index:
-        return False
-    return any(_matches(name, pattern, relation.database) for name in [relation.name, *relation.tables])
-
-
-def _matches(name: str, pattern: str, database: str) -> bool:
+    names = [relation.name, *(relation.tables if prefix or not relation.is_index else [])]
+    if prefix is not None:
+        kind, pattern = prefix.groups()
+        if (kind == "index") != relation.is_index:
+            return False
     pattern = pattern.replace("[", "[[]")
-    return fnmatchcase(name, pattern) or (bool(database) and fnmatchcase(f"{database}.{name}", pattern))
+    return any(fnmatchcase(relation.qualified(name) if qualified else name, pattern) for name in names)
 
 
 def _known_part(path: str) -> str:

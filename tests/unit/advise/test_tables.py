@@ -196,6 +196,22 @@ def test_an_advice_with_names_has_tables_in_text_json_and_page(tmp_path: Path) -
     assert "ALTER TABLE" in html[html.index('id="table-steps"') :]
 
 
+def test_the_steps_say_in_which_database_to_run_the_sql(tmp_path: Path) -> None:
+    names, page = tmp_path / "names.csv", tmp_path / "advice.html"
+    header, first, *others = NAMES.read_text().splitlines()
+    names.write_text("\n".join([f"{header},database", f"{first},shop", *(f"{other}," for other in others)]))
+    options = ["--devices", "nvme-dc", "--seeds", "2", "--names", str(names)]
+    result = CliRunner().invoke(app, ["advise", str(RECORDED), "--by", "table", *options])
+    assert result.exit_code == 0, result.output
+    printed = " ".join(result.output.split())
+    assert "Run the SQL in the database shop for shop.public.pgbench_accounts." in printed
+    assert "Run the SQL in the database that the DSN names for public.pgbench_accounts_pkey." in printed
+    made = CliRunner().invoke(app, ["advise", str(RECORDED), *options, "-o", str(page)])
+    assert made.exit_code == 0, made.output
+    steps = page.read_text("utf-8").partition('id="table-steps"')[2]
+    assert "Run the SQL in the database shop for shop.public.pgbench_accounts." in steps
+
+
 def test_a_profile_by_file_lists_tables() -> None:
     options = ["--by", "file", "--no-savings", "--names", str(NAMES), "--format", "md"]
     result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])

@@ -72,8 +72,10 @@ def test_a_table_has_its_segments_forks_and_toast() -> None:
 @pytest.mark.parametrize(
     ("pattern", "files"),
     [
-        ("public.orders", [[3, 4, 5, 7], [9]]),
-        ("table:public.orders*", [[3, 4, 5, 7], [9]]),
+        ("public.orders", [[3, 4, 5, 7]]),
+        ("table:public.orders*", [[3, 4, 5, 7]]),
+        ("*.orders", [[3, 4, 5, 7], [9]]),
+        ("table:other.*", [[9]]),
         ("index:public.orders", [[6]]),
         ("index:public.*", [[6]]),
         ("public.lines", [[8]]),
@@ -83,6 +85,37 @@ def test_a_table_has_its_segments_forks_and_toast() -> None:
 )
 def test_a_pattern_names_tables_partitions_and_indexes(pattern: str, files: list[list[int]]) -> None:
     assert [row.files for row in read_relations().matching([pattern])] == files
+
+
+def test_the_pattern_of_a_table_stands_for_it_alone() -> None:
+    """A table of the same name in another database stays where it is."""
+    found = read_relations()
+    for row in found.rows:
+        assert found.matching([row.relation.pattern]) == [row]
+
+
+def test_a_schema_of_the_connected_database_goes_before_another_database() -> None:
+    named = [
+        Relation(path="base/5/1", name="shop.t", kind="table"),
+        Relation(path="base/6/1", name="public.t", kind="table", database="shop"),
+    ]
+    rows = relations("postgres", [file(1, "/x/base/5/1"), file(2, "/x/base/6/1")], named)
+    assert [row.files for row in rows.matching(["shop.*"])] == [[1]]
+    assert [row.files for row in rows.matching(["shop.public.*"])] == [[2]]
+
+
+def test_a_name_in_several_databases_asks_for_the_database() -> None:
+    named = [
+        Relation(path=f"base/{place}/1", name="public.t", kind="table", database=database)
+        for place, database in enumerate(["shop", "v1.2"], 5)
+    ]
+    files = [file(1, "/x/base/5/1"), file(2, "/x/base/6/1")]
+    with pytest.raises(TierwiseError, match=r"public\.t is in several databases") as error:
+        relations("postgres", files, named).matching(["public.t"])
+    assert error.value.fix == 'put the database first: shop.public.t, "v1.2".public.t'
+    assert [row.files for row in relations("postgres", files, named[:1]).matching(["public.t"])] == [[1]]
+    rows = relations("postgres", files, named).matching(['"v1.2".public.t'])
+    assert [row.files for row in rows] == [[2]]
 
 
 def test_two_patterns_name_a_table_once() -> None:

@@ -28,9 +28,23 @@ def tables_document(advice: TableAdvice, run: RecordedRun) -> list[Block]:
     first, headline, *sets = advice.devices[0], *tables_blocks(advice)
     blocks: list[Block] = [headline, Text(recorded_sentence(run)), *sets]
     if first.recommended is not None:
-        blocks += [Text(f"Move: {', '.join(first.recommended.names)}.")]
+        blocks += [Text(sentence) for sentence in moved_sentences(first.recommended)]
         blocks += steps_texts(guide(run.engine, {Role.SELECTED: first.device}))
     return [*blocks, *price_texts(advice.prices), *warning_texts(advice.warnings)]
+
+
+def moved_sentences(moved: TableSet) -> list[str]:
+    """What to move, and in which databases if it is not all in the one of the DSN."""
+    sentences = [f"Move: {', '.join(moved.names)}."]
+    if not any(moved.databases):
+        return sentences
+    held: dict[str, list[str]] = {}
+    for database, name in zip(moved.databases, moved.names, strict=True):
+        held.setdefault(database, []).append(name)
+    return sentences + [
+        f"Run the SQL in the database {database or 'that the DSN names'} for {', '.join(names)}."
+        for database, names in held.items()
+    ]
 
 
 def tables_blocks(advice: TableAdvice) -> list[Block]:
@@ -164,6 +178,7 @@ def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[s
         "kind": row.relation.kind,
         "table": row.relation.table,
         "partitioned": row.relation.partitioned,
+        "database": row.relation.database,
         "files": len(row.files),
         "size_bytes": row.size_bytes,
         "reads": row.reads,
