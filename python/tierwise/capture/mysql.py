@@ -17,6 +17,7 @@ from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError,
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
+from tierwise.recording.buffer import MOST_FILES, BufferContent, BufferedFile
 
 _TIMEOUT_S = 5
 _PORT = 3306
@@ -82,6 +83,20 @@ _SIZES = """
 """
 _TABLESPACES = {"mariadb": "innodb_sys_tablespaces", "mysql": "innodb_tablespaces"}
 _LOG_SIZE = "innodb_log_file_size"
+_POOL = "SELECT @@innodb_buffer_pool_size, @@innodb_page_size"
+_NEEDS_PROCESS = "SELECT 1 FROM information_schema.innodb_metrics LIMIT 1"
+"""Needs the same right as the content of the pool, and is read at once."""
+_MOST_POOL_BYTES = 8 << 30
+"""Largest buffer pool whose content is read: the server copies a row for each page into a temporary table."""
+_POOL_TIMEOUT_S = 60
+_BUFFER = f"""
+    SELECT /*+ MAX_EXECUTION_TIME({_POOL_TIMEOUT_S}000) */ spaces.name, pages.held, pages.dirty, pages.old
+    FROM (SELECT space, count(*) AS held, sum(oldest_modification > 0) AS dirty, sum(is_old = 'YES') AS old
+          FROM information_schema.innodb_buffer_page WHERE page_state = 'FILE_PAGE' GROUP BY space) AS pages
+    LEFT JOIN information_schema.{{}} AS spaces ON spaces.space = pages.space
+    ORDER BY pages.held DESC
+"""
+"""Pages by tablespace, which the server counts: MySQL heeds the hint, MariaDB the variable."""
 
 COMMITS = frozenset(
     {
@@ -226,6 +241,55 @@ class MysqlSession:
     def relations(self) -> list[dict[str, Any]]:
         """None: InnoDB's files are named after their tables."""
         return []
+
+    def require_buffer_content(self) -> None:
+        """Check that the content of the buffer pool can be read, and is not too large for that.
+
+        Raises:
+            TierwiseError: a larger pool, or a user without the right PROCESS.
+        """
+        ((pool_bytes, _),) = self._rows(_POOL)
+        if pool_bytes > _MOST_POOL_BYTES:
+            raise TierwiseError(
+                f"--buffer-content: a buffer pool of {pool_bytes / 2**30:,.0f} GiB is too large to be read: "
+                "the server copies a row for each page into a temporary table",
+                f"leave it out; up to {_MOST_POOL_BYTES >> 30} GiB are read",
+            )
+        try:
+            self._rows(_NEEDS_PROCESS)
+        except UnreadableError as error:
+            if error.reason != UnreadableError.DENIED:
+                raise
+            ((*_, user),) = self._rows(_ABOUT)
+            raise TierwiseError(
+                f"--buffer-content: the user may not read it: {error.detail}",
+                f"run as an administrator: GRANT PROCESS ON *.* TO {user}",
+            ) from None
+
+    def buffer_content(self) -> BufferContent:
+        """Pages of the buffer pool by file, counted by the server."""
+        self.require_buffer_content()
+        ((pool_bytes, page_bytes),) = self._rows(_POOL)
+        maria = "mariadb" in self._variables("version")["version"].lower()
+        if maria:
+            self._rows(f"SET SESSION max_statement_time = {_POOL_TIMEOUT_S}")
+        self._connection._read_timeout = _POOL_TIMEOUT_S + _TIMEOUT_S  # type: ignore[attr-defined]
+        rows = self._rows(_BUFFER.format(_TABLESPACES["mariadb" if maria else "mysql"]))
+        return BufferContent(
+            page_bytes=page_bytes,
+            pages=pool_bytes // page_bytes,
+            used_pages=sum(row[1] for row in rows),
+            files=[
+                BufferedFile(
+                    path=f"{name}.ibd" if "/" in name else name,
+                    pages=held,
+                    dirty_pages=dirty,
+                    pages_by_use={"young": held - int(old), "old": int(old)},
+                )
+                for name, held, dirty, old in rows[:MOST_FILES]
+                if name
+            ],
+        )
 
     def second(self) -> MysqlSession:
         """Another session, which does not see this one; perhaps of another server."""

@@ -10,6 +10,7 @@ from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RecordedRun
 from tierwise.predict.savings import MOST_RELATIONS, Saving
+from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.decision_words import cost, price_texts
@@ -155,8 +156,11 @@ def relations_document(
     """The tables and indexes that were waited for longest, and what removal of each would save at most."""
     used = [row for row in relations.rows if row.files]
     blocks: list[Block] = [Text(_headline(used, saved), Tone.HEADLINE)]
+    if relations.buffer is not None:
+        blocks.append(Text(_buffer_sentence(relations, relations.buffer)))
     if used:
-        blocks.append(_relations_table(used[:_MOST_RELATIONS], saved))
+        buffered = relations.buffer is not None
+        blocks.append(_relations_table(used[:_MOST_RELATIONS], saved, buffered=buffered))
     if len(used) > _MOST_RELATIONS:
         blocks.append(Text(f"{len(used) - _MOST_RELATIONS} further ones were waited for less."))
     unused = [row for row in relations.rows if not row.files]
@@ -170,7 +174,23 @@ def relations_document(
     return [*blocks, *warning_texts(warnings)]
 
 
-def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[str, Any]:
+def _buffer_sentence(relations: Relations, buffer: BufferContent) -> str:
+    named = sum(row.buffered_bytes for row in relations.rows)
+    return (
+        f"At the end, the engine's buffer of {numbers.size(buffer.bytes)} held {numbers.size(named)} of "
+        f"these tables and indexes and {numbers.size(max(buffer.used_bytes - named, 0))} of other files; "
+        f"{numbers.size(buffer.bytes - buffer.used_bytes)} were unused."
+    )
+
+
+def buffer_fields(buffer: BufferContent | None) -> dict[str, Any] | None:
+    """The engine's buffer in JSON; ``None`` if it was not read."""
+    return None if buffer is None else {"size_bytes": buffer.bytes, "used_bytes": buffer.used_bytes}
+
+
+def relation_fields(
+    row: RelationTraffic, saved: Mapping[str, Saving], buffer: BufferContent | None = None
+) -> dict[str, Any]:
     """The fields of one table or index in JSON."""
     saving = saved.get(row.relation.label)
     return {
@@ -187,6 +207,8 @@ def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[s
         "written_bytes": row.written_bytes,
         "waited_s": row.waited_s,
         "device_s": row.device_s,
+        "buffered_bytes": None if buffer is None else row.buffered_bytes,
+        "buffered_pages_by_use": None if buffer is None else row.buffered_by_use,
         "speedup": saving.speedup.model_dump(mode="json") if saving and saving.speedup else None,
     }
 
@@ -204,8 +226,11 @@ def _headline(used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> s
     return f"{best.role} saves most if its device took no time: at most {share} of a unit of work."
 
 
-def _relations_table(rows: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> Table:
-    figures = ["size", "reads", "writes", "waited", "saved at most", "times faster"]
+def _relations_table(
+    rows: Sequence[RelationTraffic], saved: Mapping[str, Saving], *, buffered: bool
+) -> Table:
+    held = ["buffered"] if buffered else []
+    figures = ["size", *held, "reads", "writes", "waited", "saved at most", "times faster"]
     shown = table(
         ["table or index", "kind"],
         figures,
@@ -218,6 +243,7 @@ def _relations_table(rows: Sequence[RelationTraffic], saved: Mapping[str, Saving
             row.relation.label,
             row.relation.kind if row.relation.kind != "toast" else "table",
             figure(row.size_bytes, numbers.size),
+            *([figure(row.buffered_bytes, numbers.size)] if buffered else []),
             figure(row.reads, numbers.count),
             figure(row.writes, numbers.count),
             figure(row.waited_s, numbers.seconds),
