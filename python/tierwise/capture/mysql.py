@@ -91,7 +91,8 @@ _MOST_POOL_BYTES = 8 << 30
 _POOL_TIMEOUT_S = 60
 _BUFFER = f"""
     SELECT /*+ MAX_EXECUTION_TIME({_POOL_TIMEOUT_S}000) */ spaces.name, pages.held, pages.dirty, pages.old
-    FROM (SELECT space, count(*) AS held, sum(oldest_modification > 0) AS dirty, sum(is_old = 'YES') AS old
+    FROM (SELECT space, count(*) AS held, count(CASE WHEN oldest_modification > 0 THEN 1 END) AS dirty,
+                 count(CASE WHEN is_old = 'YES' THEN 1 END) AS old
           FROM information_schema.innodb_buffer_page WHERE page_state = 'FILE_PAGE' GROUP BY space) AS pages
     LEFT JOIN information_schema.{{}} AS spaces ON spaces.space = pages.space
     ORDER BY pages.held DESC
@@ -284,7 +285,7 @@ class MysqlSession:
                     path=f"{name}.ibd" if "/" in name else name,
                     pages=held,
                     dirty_pages=dirty,
-                    pages_by_use={"young": held - int(old), "old": int(old)},
+                    pages_by_use={"young": held - old, "old": old},
                 )
                 for name, held, dirty, old in rows[:MOST_FILES]
                 if name

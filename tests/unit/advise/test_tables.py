@@ -212,6 +212,16 @@ def test_the_steps_say_in_which_database_to_run_the_sql(tmp_path: Path) -> None:
     assert "Run the SQL in the database shop for shop.public.pgbench_accounts." in steps
 
 
+def test_a_profile_whose_named_tables_were_not_used_says_so(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text("path,name,kind\nbase/1/1,public.other,table\n")
+    options = ["--by", "file", "--no-savings", "--names", str(names)]
+    result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
+    printed = " ".join(result.output.split())
+    assert printed.startswith("No table or index with a name was read or written")
+    assert "have no name." in printed and "no file has a name" not in printed
+
+
 def test_a_profile_by_file_lists_tables() -> None:
     options = ["--by", "file", "--no-savings", "--names", str(NAMES), "--format", "md"]
     result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])

@@ -9,6 +9,7 @@ import pytest
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.recording.breakdown import FileTraffic
+from tierwise.recording.buffer import BufferContent, BufferedFile
 from tierwise.recording.relations import Relation, Relations, read_names, relations
 
 
@@ -136,6 +137,30 @@ def test_brackets_in_a_name_are_letters() -> None:
     named = [Relation(path="base/5/1", name="public.a[b]", kind="table")]
     rows = relations("postgres", [file(1, "/x/base/5/1")], named).matching(["public.a[b]"])
     assert [row.files for row in rows] == [[1]]
+
+
+def buffer_of(**pages: int) -> BufferContent:
+    files = [BufferedFile(path=path, pages=held, pages_by_use={"0": held}) for path, held in pages.items()]
+    return BufferContent(page_bytes=8192, pages=100, used_pages=sum(pages.values()), files=files)
+
+
+def test_what_is_buffered_of_a_table_is_that_of_its_toast_too() -> None:
+    pages = {"base/5/100": 7, "base/5/102": 2, "base/6/300": 1, "base/5/1259": 3}
+    pages["pg_tblspc/9/PG_15_2/5/200"] = 5
+    found = relations("postgres", [], NAMED, buffer_of(**pages))
+    assert {row.relation.label: row.buffered_bytes // 8192 for row in found.rows} == {
+        "public.orders": 9,
+        "public.orders_pkey": 0,
+        "public.l_1": 5,
+        "other.public.orders": 1,
+    }
+    assert found.rows[[row.buffered_bytes for row in found.rows].index(9 * 8192)].buffered_by_use == {"0": 9}
+
+
+def test_what_is_buffered_of_innodbs_own_tables_is_no_table() -> None:
+    pages = {"shop/orders.ibd": 4, "mysql/innodb_index_stats.ibd": 1, "innodb_undo001": 9}
+    found = relations("mariadb", [], [], buffer_of(**pages))
+    assert [(row.relation.name, row.buffered_bytes) for row in found.rows] == [("shop.orders", 4 * 8192)]
 
 
 def test_innodb_names_its_files_after_tables() -> None:

@@ -155,7 +155,7 @@ def relations_document(
 ) -> list[Block]:
     """The tables and indexes that were waited for longest, and what removal of each would save at most."""
     used = [row for row in relations.rows if row.files]
-    blocks: list[Block] = [Text(_headline(used, saved), Tone.HEADLINE)]
+    blocks: list[Block] = [Text(_headline(relations, used, saved), Tone.HEADLINE)]
     if relations.buffer is not None:
         blocks.append(Text(_buffer_sentence(relations, relations.buffer)))
     if used:
@@ -169,7 +169,8 @@ def relations_document(
         blocks.append(Text(f"{len(unused)} tables and indexes ({size}) were not read or written."))
     if relations.unnamed:
         waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
-        named = "no file has a name: record with --dsn, or give --names" if not used else "have no name"
+        unknown = "no file has a name: record with --dsn, or give --names"
+        named = "have no name" if relations.rows else unknown
         blocks.append(Text(f"{len(relations.unnamed)} files ({waited} of waits): {named}."))
     return [*blocks, *warning_texts(warnings)]
 
@@ -213,7 +214,9 @@ def relation_fields(
     }
 
 
-def _headline(used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> str:
+def _headline(relations: Relations, used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> str:
+    if relations.rows and not used:
+        return "No table or index with a name was read or written while the database was recorded."
     if not used:
         return "No table or index has a name in this recording."
     savings = [saving for saving in saved.values() if saving.speedup is not None]
