@@ -43,9 +43,10 @@ _OF_SERVER = ("hostname", "port", "datadir", "server_uuid")
 """Variables that differ between servers."""
 _INNODB_TRANSACTIONS = """
     SELECT coalesce(sum(count), 0), count(*) FROM information_schema.innodb_metrics
-    WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks')
-      AND status = 'enabled'
+    WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks') AND {}
 """
+_ENABLED = ("enabled = 1", "status = 'enabled'")
+"""In MariaDB since 10.5, and in MySQL."""
 _ALL_ENABLED = 4
 _TASKS = (
     "SELECT tid FROM information_schema.processlist WHERE id = connection_id()",
@@ -317,11 +318,11 @@ class MysqlSession:
 
     def _innodb_transactions(self) -> int | None:
         """InnoDB's own count; ``None`` if it is disabled, or this user may not read it."""
-        try:
-            ((count, enabled),) = self._rows(_INNODB_TRANSACTIONS)
-        except UnreadableError:
-            return None
-        return int(count) if enabled == _ALL_ENABLED else None
+        for condition in _ENABLED:
+            with suppress(UnreadableError):
+                ((count, enabled),) = self._rows(_INNODB_TRANSACTIONS.format(condition))
+                return int(count) if enabled == _ALL_ENABLED else None
+        return None
 
     def _variables(self, *names: str) -> dict[str, str]:
         return {str(name): str(value) for name, value in self._rows(_VARIABLES, names)}
