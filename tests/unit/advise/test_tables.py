@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import combinations
 from math import ceil
 from pathlib import Path
@@ -220,6 +221,24 @@ def test_a_profile_whose_named_tables_were_not_used_says_so(tmp_path: Path) -> N
     printed = " ".join(result.output.split())
     assert printed.startswith("No table or index with a name was read or written")
     assert "have no name." in printed and "no file has a name" not in printed
+
+
+def test_a_profile_by_file_has_what_is_buffered_where_that_was_asked(tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded"
+    shutil.copytree(RECORDED, recorded)
+    files = [{"path": "base/16384/16410", "pages": 1280, "pages_by_use": {"5": 1280}}]
+    content = {"page_bytes": 8192, "pages": 16384, "used_pages": 2560, "files": files}
+    (recorded / "buffer.json").write_text(json.dumps(content))
+    options = ["--by", "file", "--no-savings", "--names", str(NAMES), "--format", "md"]
+    result = CliRunner().invoke(app, ["profile", *options, str(recorded)])
+    assert result.exit_code == 0, result.output
+    assert (
+        "buffer of 128 MiB held 10.0 MiB of these tables and indexes and 10.0 MiB of other" in result.output
+    )
+    (index,) = [line for line in result.output.splitlines() if "| public.pgbench_accounts_pkey" in line]
+    assert "buffered" in result.output and "| 10.0 MiB" in index
+    plain = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
+    assert "buffered" not in plain.output
 
 
 def test_a_profile_by_file_lists_tables() -> None:
