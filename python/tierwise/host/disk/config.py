@@ -196,6 +196,15 @@ def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partiti
     lacking = doctor.missing_for_emulation(doctor.examine())
     if lacking:
         raise HostError(f"no emulated disk here: {lacking[0].detail}", lacking[0].fix)
+    return fitted_partitions(name, profile, partitions)
+
+
+def fitted_partitions(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions, rounded down to whole blocks, whether or not this machine can emulate disks.
+
+    Raises:
+        TierwiseError: if these names or this profile do not allow the disk.
+    """
     for label in [name, *(part.name for part in partitions)]:
         if not _NAME.fullmatch(label):
             raise TierwiseError(f"{label!r} is no name for a disk", "use a-z, 0-9, '_', '.' and '-'")
