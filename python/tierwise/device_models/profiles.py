@@ -129,14 +129,19 @@ def with_failed_member(profile: Profile) -> Profile:
     Raises:
         TierwiseError: if it is no array, or survives no failure.
     """
+    if profile.kind != "array":
+        raise TierwiseError(
+            f"{profile.name} has no member that could fail", "give failed_member to an array only"
+        )
     text = f"""
-        like = "{profile.file.stem}"
+        like = "{profile.name}-whole"
         failed_members = 1
-        summary = "{profile.summary}, one failed"
+        summary = {json.dumps(f"{profile.summary}, one failed", ensure_ascii=False)}
         [source]
         failed_members = "by definition: one member has died"
     """
-    return parse(text, profile.file.with_name(f"{profile.file.stem}-one-failed.toml"))
+    library = {**profile.library, f"{profile.name}-whole": profile.text}
+    return _of_texts(text, profile.file.with_name(f"{profile.file.stem}-one-failed.toml"), library)
 
 
 @lru_cache(maxsize=1024)

@@ -97,14 +97,15 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
     Raises:
         HostError: a URI without the package that it needs.
     """
-    uris: dict[str, None] = {}
+    found: dict[str, str] = {}
     left_out: list[LeftOutRecording] = []
     for pattern in map(remote.local_path, patterns):
         try:
             matches = remote.folders(pattern) if remote.is_uri(pattern) else _local(pattern)
             if not matches:
                 raise TierwiseError(f"{pattern}: no folder of that name", "name the folders of recordings")
-            uris |= dict.fromkeys(match.rstrip("/") or match for match in matches)
+            for uri in (match.rstrip("/") or match for match in matches):
+                found.setdefault(_one_place(uri), uri)
         except TierwiseError as error:
             if error.exit_status != TierwiseError.exit_status:
                 raise
@@ -112,7 +113,8 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
             left_out.append(
                 LeftOutRecording(name=shown, uri=shown, problem=printable(error.message), fix=error.fix)
             )
-    tails = Counter(_tail(uri) for uri in uris)
+    uris = list(found.values())
+    tails = Counter(map(_tail, uris))
     names = {uri: _tail(uri) if tails[_tail(uri)] == 1 else uri for uri in uris}
     return [RecordingAt(printable(name), _everywhere(uri)) for uri, name in names.items()], left_out
 
@@ -121,6 +123,11 @@ def _local(pattern: str) -> list[str]:
     if Path(pattern).exists() or not glob.has_magic(pattern):
         return [pattern]
     return sorted(name for name in glob.glob(pattern) if Path(name).is_dir())  # noqa: PTH207  (any path)
+
+
+def _one_place(uri: str) -> str:
+    """Equal for all spellings of a path, and for links to it: a database counts once."""
+    return uri if remote.is_uri(uri) else str(Path(uri).resolve())
 
 
 def _everywhere(uri: str) -> str:

@@ -100,6 +100,10 @@ def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int)
     Raises:
         TierwiseError: if there is too little space, naming the available space.
     """
+    if asked_bytes is not None and asked_bytes < SMALLEST_BYTES:
+        raise TierwiseError(
+            f"--size: {asked_bytes:,} bytes tell nothing", f"give {SMALLEST_BYTES // _MIB}M or more"
+        )
     usage = shutil.disk_usage(place.path)
     room = int(usage.free - _KEEP_FREE_SHARE * usage.total)
     size = (min(default_bytes, room) if asked_bytes is None else asked_bytes) // _MIB * _MIB

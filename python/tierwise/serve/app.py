@@ -32,6 +32,8 @@ from tierwise.serve.simulator import Question, Reply, Simulator
 
 _LOG = logging.getLogger(__name__)
 _LINES = "application/x-ndjson"
+_MOST_DIGITS = 9
+"""Of the number of a recording."""
 _SHOWN = ("rate_per_s", "elapsed_s", "speedup", "p50_us", "p95_us", "p99_us", "saturated", "bounds_only")
 
 
@@ -92,7 +94,10 @@ class LiveApp:
             self._simulator.cancel(asked)
 
     async def _opened(self, request: Request) -> Opened:
-        number: int = request.path_params["number"]
+        written: str = request.path_params["number"]
+        if not (written.isascii() and written.isdecimal() and len(written) <= _MOST_DIGITS):
+            raise HTTPException(404)
+        number = int(written)
         if number not in self._recordings:
             raise HTTPException(404)
         # a browser that leaves must not cancel what others wait for
@@ -121,8 +126,8 @@ def application(
     app = Starlette(
         routes=[
             Route("/", live.index),
-            Route("/{number:int}/", live.page),
-            Route("/{number:int}/ask", live.ask, methods=["POST"]),
+            Route("/{number}/", live.page),
+            Route("/{number}/ask", live.ask, methods=["POST"]),
         ],
         exception_handlers={
             HTTPException: _http_problem,

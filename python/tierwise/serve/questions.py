@@ -61,6 +61,7 @@ def read(body: bytes) -> Question:
     """
     try:
         content = json.loads(body)
+        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError):
         raise RequestError(400, "the body is not JSON", "send `client` and `scenario`") from None
     return validated(Question, content, "", _MEND)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,6 +86,32 @@ def test_a_schema_that_fails_is_named(tmp_path: Path) -> None:
     (failed,) = problems(output)
     assert "schema.sql: CREATE TABLE account" in failed
     assert "duplicate column" in failed
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb", "sqlite", "duckdb"])
+def test_a_check_ends_before_it_fills_the_disk(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    invoke("new", str(folder))
+    toml = folder / "workload.toml"
+    toml.write_text(toml.read_text("utf-8").replace('"10000 * scale"', '"1e10 * scale"'), "utf-8")
+    began = shutil.disk_usage(tmp_path).free
+    monkeypatch.setattr(workload_check, "_LEAVE_SHARE", 1.0)
+    monkeypatch.setattr(workload_check, "_LEAVE_BYTES", began - (200 << 20))
+    output, _ = refusal("check", str(folder), "--engine", engine, "--scale", "1", "--format", "json")
+    (failed,) = problems(output)
+    assert re.match(r"stopped: less than .* are left: load less with --scale", failed), failed
+    assert not list(Path(tempfile.gettempdir()).glob("tierwise-check-*"))
+
+
+def test_duckdb_names_the_column_that_a_table_lacks(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    invoke("new", str(folder))
+    toml = folder / "workload.toml"
+    toml.write_text(toml.read_text("utf-8").replace("a_owner = {", "a_ower = {"), "utf-8")
+    output, _ = refusal("check", str(folder), "--engine", "duckdb", "--format", "json")
+    assert "table account: it has no column a_ower" in problems(output)[0]
 
 
 @pytest.mark.parametrize(

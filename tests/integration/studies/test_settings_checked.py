@@ -68,6 +68,19 @@ WRONG = {
     "seconds": ("transactions = 10", "seconds = inf", "seconds: Input should be a finite number"),
     "size": ("repeats = 1", 'repeats = 1\nmemory = "9999999999T"', "is above 1048576T"),
     "runs": ("repeats = 1", f"repeats = {10**6}", "repeats: Input should be less"),
+    "no end": ("transactions = 10", "", "workload tpcb is a mix of transactions, which has no end"),
+    "laps with an end": ('workload = "tpcb"', 'workload = "crud"', "workload crud has laps"),
+}
+WRONG_DEVICES = {
+    "no directory": ('profile = "ram"', 'path = "/no/such"', "devices.ram.path: /no/such is not a writable"),
+    "no member": (
+        'profile = "ram"',
+        'profile = "ram", failed_member = true',
+        "ram has no member that could fail",
+    ),
+    "no cache": ('profile = "ram"', 'profile = "ram", lies_about_flush = true', "no volatile write cache"),
+    "small": ("[devices]", '[sizes]\ndata = "1K"\n[devices]', "1024 bytes are too few for ext4"),
+    "large": ("[devices]", '[sizes]\ndata = "900T"\n[devices]', "do not fit on ram"),
 }
 
 
@@ -81,6 +94,31 @@ def test_a_study_is_checked_before_its_first_run(case: str, tmp_path: Path) -> N
         ended = CliRunner().invoke(app, ["study", "run", str(file), *more])
         assert expected in str(ended.exception), ended.output
         assert not out.exists()
+
+
+@pytest.mark.parametrize("case", WRONG_DEVICES)
+def test_devices_are_checked_before_the_first_run(case: str, tmp_path: Path) -> None:
+    text, wrong, expected = WRONG_DEVICES[case]
+    file, out = tmp_path / "study.toml", tmp_path / "results"
+    file.write_text(STUDY.replace(text, wrong))
+    for more in (["--dry-run"], ["--output", str(out)]):
+        ended = CliRunner().invoke(app, ["study", "run", str(file), *more])
+        assert expected in str(ended.exception), ended.output
+        assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["commit-rate", "--set", "cuts=3"], "study commit-rate: seconds: devices fail while clients commit"),
+        (["commit-rate", "--engine", "file"], 'patterns run on the engine "file"'),
+        (["device-benchmark", "--engine", "sqlite"], 'patterns run on the engine "file"'),
+        (["bahrain", "--duration", "3s"], "workload bahrain has laps"),
+    ],
+)
+def test_options_are_checked_as_fields_are(arguments: list[str], expected: str) -> None:
+    ended = CliRunner().invoke(app, ["study", "run", *arguments, "--dry-run"])
+    assert expected in str(ended.exception), ended.output
 
 
 @pytest.mark.parametrize("repeats", [100_000, 10**12])

@@ -44,6 +44,16 @@ def test_weights_that_are_wrong_are_named(text: str, named: str, tmp_path: Path)
         Weights.read(file)
 
 
+def test_a_recording_counts_once_however_its_path_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "link").symlink_to("shop")
+    monkeypatch.chdir(tmp_path)
+    tasks, _ = catalogue(["shop", "./shop", f"{tmp_path}/shop", "*"])
+    assert [(task.name, task.uri) for task in tasks] == [("shop", f"{tmp_path}/shop")]
+
+
 def test_names_are_those_of_folders_as_long_as_they_differ(tmp_path: Path) -> None:
     for folder in ("a/shop", "b/shop", "b/\x1b[31mred"):
         (tmp_path / folder).mkdir(parents=True)

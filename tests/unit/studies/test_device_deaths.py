@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.results_factory import MACHINE, Make, run
@@ -138,3 +140,11 @@ def test_a_member_fails_only_in_an_array_with_copies() -> None:
     for name in ("ssd-nvme-dc", "array-raid0-2x-hdd-7k2-sata-2009"):
         with pytest.raises(TierwiseError):
             profiles.with_failed_member(profiles.load(name))
+
+
+def test_a_member_fails_in_an_array_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('like = "array-raid1-2x-ssd-nvme-dc"\nsummary = "my \\"fine\\" mirror"\n', "utf-8")
+    failed = profiles.with_failed_member(profiles.load(str(file)))
+    assert failed.fields["failed_members"] == 1
+    assert failed.summary == 'my "fine" mirror, one failed'

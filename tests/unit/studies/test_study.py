@@ -64,6 +64,29 @@ def test_order_is_random() -> None:
         ('profile = "ram"', "", "devices.d"),
         ("transactions = 10", "transactions = 10\nseconds = 1", "transactions and seconds"),
         ('question = "?"', "question =", "s.toml"),
+        ('profile = "ram"', 'path = ""', "devices.d: give either"),
+        ("repeats = 2", 'repeats = 2\ndying = ["log"]', "dying: no device dies"),
+        ("repeats = 2", 'repeats = 2\ndurability = ["x"]', "durability: no power is cut"),
+        (
+            "[devices.d]",
+            '[settings.postgress]\nwork_mem = "1MB"\n[devices.d]',
+            "settings.postgress: there is no such",
+        ),
+        ("[devices.d]", '[sweep]\ndying = ["log"]\n[devices.d]', "dying: no device dies"),
+        ("[devices.d]", "[sweep.constants]\nitems = []\n[devices.d]", "sweep.constants.items: no value"),
+        ("[devices.d]", "[sweep.constants]\nitems = [1, 1.0]\n[devices.d]", "sweep.constants.items: 1, 1"),
+        ("[devices.d]", '[sweep]\nvariant = ["x", "x"]\n[variants.x]\n[devices.d]', "sweep.variant: x, x"),
+        (
+            "[devices.d]",
+            "[variants.x]\nrepeats = 3\n[devices.d]",
+            "variants.x.repeats: it holds for a whole study",
+        ),
+        (
+            "[devices.d]",
+            '[variants.x.settings.sqlit]\nsynchronous = "off"\n[devices.d]',
+            "variants.x.settings.sqlit: there is no such engine: did you mean sqlite?",
+        ),
+        ("[devices.d]", '[quick.sweep]\nvariant = ["x"]\n[devices.d]', "quick: sweep.variant names 'x'"),
     ],
 )
 def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:

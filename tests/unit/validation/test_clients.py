@@ -21,6 +21,15 @@ from tierwise.model.errors import TierwiseError
         ("duckdb-tpch", "memory", "1GB'; COPY (SELECT 1) TO '/tmp/x"),
         ("duckdb-tpch", "scale", "1); SELECT (1"),
         ("pgbench", "scale", -1),
+        ("pgbench", "scale", 0),
+        ("pgbench", "rate", 0.5),
+        ("pgbench", "mode", "tpcc"),
+        ("pgbench", "protocol", "binary"),
+        ("postgres-jobs", "repeat", 0),
+        ("postgres-jobs", "job", "optimize"),
+        ("go-tpc", "work", "tpch"),
+        ("sqlite-shell", "journal", "truncate"),
+        ("duckdb-tpch", "scale", 1e300),
     ],
 )
 def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
@@ -31,6 +40,11 @@ def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str,
 def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> None:
     with pytest.raises(TierwiseError, match="memory limits a server, and client sqlite-shell has none"):
         spec_of(open_path, "sqlite-shell", 'memory = "256M"')
+
+
+def test_only_a_script_has_think_time() -> None:
+    with pytest.raises(TierwiseError, match="mode simple has no think time"):
+        clients.create("pgbench", {"mode": "simple", "think_ms": 5}, 1)
 
 
 def test_percentiles_by_hand() -> None:

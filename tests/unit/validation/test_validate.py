@@ -119,6 +119,14 @@ def _case(spec: ValidationSpec, name: str) -> validate.Case:
         ("slot_s = 5", "slot_s = 1e300", "slot_s"),
         ("clients = [1, 4]", "clients = [1_000_000]", r"cases.0.clients.0"),
         ('client = "sqlite-shell"', 'client = "sqlite-shell"\nmemory = "1G"', "memory limits a server"),
+        ('server = "postgres"', 'server = "oracle"', "cases.0.server"),
+        (
+            "log-nvme = {",
+            'log-nvme = { set = "synchronous_commit", ',
+            "'synchronous_commit' is not NAME=VALUE",
+        ),
+        ("[sizes]", '[settings.sqlite]\ncache_size = "1"\n[sizes]', "settings.sqlite"),
+        ('server = "postgres"', 'server = "mariadb"\nselected = ["index:bench.i"]', "select tables"),
         ("[devices]", "[devices", "TOML"),
     ],
 )
@@ -126,6 +134,66 @@ def test_wrong_cases_are_refused(tmp_path: Path, old: str, new: str, message: st
     with pytest.raises(TierwiseError, match=message) as refused:
         validate.load(_file(tmp_path, TOML.replace(old, new)))
     assert "cases.toml" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'options = { mode = "simple" }',
+            'options = { mode = "simpel" }',
+            "case accounts-1: pgbench: option 'mode'",
+        ),
+        ('server = "postgres"\n', "", "case accounts-1: client pgbench with no server: use server postgres"),
+        ('server = "postgres"', 'server = "mariadb"', "client pgbench with server mariadb"),
+        ('"sqlite-shell"', '"sqlite-shell"\nserver = "postgres"', "case shell: client .* leave server out"),
+        ('name = "restore"', 'name = "accounts-4"', "2 cases have the name accounts-4"),
+    ],
+)
+def test_cases_that_cannot_be_run_are_refused_when_they_are_made(
+    tmp_path: Path, everything_installed: None, old: str, new: str, message: str
+) -> None:
+    with pytest.raises(TierwiseError, match=message):
+        for case in validate.cases_of(validate.load(_file(tmp_path, TOML.replace(old, new))))[0]:
+            case.client()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'nvme = "ssd-nvme-dc"',
+            'nvme = "ssd-nvme-cd"',
+            "case accounts-1: unknown device profile 'ssd-nvme-cd'",
+        ),
+        ("log-nvme = {", 'log-nvme = { memory = "1M", ', "case accounts-1: memory: 1048576 bytes"),
+        (
+            "log-nvme = {",
+            'log-nvme = { set = "work_mum=1", ',
+            "case accounts-1: engine postgres: setting work_mum",
+        ),
+        ("all-7k2 = {", 'all-7k2 = { buffer = "64M", ', "case shell: client sqlite-shell has no server"),
+        (
+            "held_back = true",
+            'held_back = true\nsettings = { cache_size = "1" }',
+            "client sqlite-shell has no server",
+        ),
+    ],
+)
+def test_an_estimate_and_a_run_refuse_the_same(
+    tmp_path: Path, everything_installed: None, old: str, new: str, message: str
+) -> None:
+    spec = validate.load(_file(tmp_path, TOML.replace(old, new)))
+    cases, _ = validate.cases_of(spec, ["shell"] if "shell" in message else ["accounts"])
+    with pytest.raises(TierwiseError, match=message):
+        validate.run(spec, cases, tmp_path / "out", Watcher())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_buffer_is_set_to_the_byte(tmp_path: Path, everything_installed: None) -> None:
+    text = TOML.replace("log-nvme = {", 'log-nvme = { buffer = "1500K", ')
+    case = _case(validate.load(_file(tmp_path, text)), "accounts-1")
+    assert case.changed["log-nvme"] == {"shared_buffers": "1500kB"}
 
 
 def test_unknown_clients_and_options_are_refused() -> None:

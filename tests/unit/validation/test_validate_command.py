@@ -31,6 +31,14 @@ def test_the_time_is_told_before_anything_runs(cases: Path, tmp_path: Path) -> N
     assert not out.exists()
 
 
+def test_an_estimate_checks_what_the_run_would(cases: Path, tmp_path: Path) -> None:
+    cases.write_text(
+        cases.read_text("utf-8").replace("log-nvme = {", 'log-nvme = { set = "fsink=off", '), "utf-8"
+    )
+    result = CliRunner().invoke(app, ["validate", str(cases), "--estimate", "-o", str(tmp_path / "out")])
+    assert "setting fsink is not among those" in str(result.exception)
+
+
 def test_judging_nothing_names_the_folder(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["validate", "--judge-only", "--output", str(tmp_path / "none")])
     assert result.exit_code != 0

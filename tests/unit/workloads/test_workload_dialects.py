@@ -56,6 +56,31 @@ def test_sqlite_makes_tables_with_their_primary_keys() -> None:
     )
 
 
+def test_a_key_is_moved_only_if_its_statement_adds_nothing_else() -> None:
+    schema = [(Role.DATA, "CREATE TABLE t (a int)")]
+    both = "ALTER TABLE t ADD PRIMARY KEY (a), ADD CONSTRAINT c CHECK (a > 0)"
+    with pytest.raises(TierwiseError, match="cannot be said in the dialect sqlite"):
+        dialect.translate_schema(schema, [(Role.INDEX, both)], "sqlite", "f")
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_only_storage_parameters_are_left_out(language: str) -> None:
+    def made(statement: str) -> str:
+        ((_, sql),), _ = dialect.translate_schema([(Role.DATA, statement)], [], language, "f")
+        return sql
+
+    plain = made("CREATE TABLE t (a int)")
+    assert made("CREATE TABLE t (a int) USING heap WITH (fillfactor = 70)") == plain
+    assert made("CREATE TEMPORARY TABLE t (a int)") == plain.replace("CREATE", "CREATE TEMPORARY")
+    for refused in (
+        "UNLOGGED TABLE t (a int)",
+        "TABLE t (a int) PARTITION BY RANGE (a)",
+        "TABLE t (a int) TABLESPACE x",
+    ):
+        with pytest.raises(TierwiseError, match="cannot be said"):
+            made(f"CREATE {refused}")
+
+
 @pytest.mark.parametrize(
     ("statement", "language"),
     [
@@ -65,6 +90,10 @@ def test_sqlite_makes_tables_with_their_primary_keys() -> None:
         ("SELECT a FROM t FOR UPDATE", "sqlite"),
         ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u (a)", "sqlite"),
         ("SELECT 'a", "duckdb"),
+        ("SELECT a FROM t WHERE a = $1", "mysql"),
+        ("SELECT a FROM t WHERE a = $1", "sqlite"),
+        ("SELECT a FROM t WHERE a = ?", "sqlite"),
+        ("SELECT a FROM t WHERE a = ?", "duckdb"),
         (f"SELECT {'(' * 5000}1{')' * 5000}", "sqlite"),
     ],
 )

@@ -61,7 +61,12 @@ class Faults:
             ("unreadable", unreadable(sectors.start, sectors.stop - 1, whole, 0))
             for sectors in self.unreadable
         ]
-        if self.slow_for_s or self.slow_factor != 1:
+        if bool(self.slow_for_s) != (self.slow_factor != 1):
+            raise TierwiseError(
+                f"a disk slowed by a factor of {self.slow_factor:g} for {self.slow_for_s:g} s is not slower",
+                "give both a factor above 1 and a time",
+            )
+        if self.slow_for_s:
             commands.append(("slow", slow(self.slow_factor, self.slow_for_s)))
         if self.fail_after_s is not None or self.fail_after_requests is not None:
             commands.append(("fail", fail(self.fail_after_s, self.fail_after_requests)))
@@ -196,6 +201,15 @@ def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partiti
     lacking = doctor.missing_for_emulation(doctor.examine())
     if lacking:
         raise HostError(f"no emulated disk here: {lacking[0].detail}", lacking[0].fix)
+    return fitted_partitions(name, profile, partitions)
+
+
+def fitted_partitions(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions, rounded down to whole blocks, whether or not this machine can emulate disks.
+
+    Raises:
+        TierwiseError: if these names or this profile do not allow the disk.
+    """
     for label in [name, *(part.name for part in partitions)]:
         if not _NAME.fullmatch(label):
             raise TierwiseError(f"{label!r} is no name for a disk", "use a-z, 0-9, '_', '.' and '-'")

@@ -137,6 +137,8 @@ def run(
         if time is not None:
             cases = validate.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
         if estimate:
+            for planned in cases:
+                planned.check()
             minutes = sum(validate.estimate_s(planned, spec, rows) for planned in cases) / 60
             console.print(f"{len(cases)} cases: about {minutes:.0f} min", highlight=False)
             return

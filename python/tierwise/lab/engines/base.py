@@ -117,6 +117,10 @@ class Engine(ABC):
     def crash_stop(self) -> None:
         """End the server at once without further writes, like a crash. No error if it is down."""
 
+    @abstractmethod
+    def abort(self) -> None:
+        """Let the server end as in :meth:`crash_stop`, from any thread: what another does with it fails."""
+
     def restart_cold(self, *, drop_caches: bool = False) -> ColdStart:
         """Stop the server, make its files cold, start it again: both caches are cold.
 

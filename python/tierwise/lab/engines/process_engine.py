@@ -113,6 +113,11 @@ class EngineProcess(ABC):
             process.signal(self._crash_signal)
             process.wait_or_kill(_CRASH_TIMEOUT_S)
 
+    def abort(self) -> None:
+        """Signal the process to end without further writes; whoever works with it sees an error."""
+        if (process := self._process) is not None:
+            process.signal(self._crash_signal)
+
     def remove(self) -> None:
         """End the process if it runs and delete the home."""
         self.crash_stop()
@@ -194,6 +199,11 @@ class ProcessEngine(Engine, Generic[ProcessT]):
         """End the process without a checkpoint."""
         if self._process is not None:
             self._process.crash_stop()
+
+    def abort(self) -> None:
+        """Signal the process; its state here stays as it is."""
+        if self._process is not None:
+            self._process.abort()
 
     def close(self) -> None:
         """End the process if it runs and delete its directories."""

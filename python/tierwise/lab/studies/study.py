@@ -21,6 +21,7 @@ from pydantic import (
     field_validator,
 )
 
+from tierwise.lab import engines
 from tierwise.lab.workloads.spec import MOST_CLIENTS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_toml, read_text, validated
@@ -291,7 +292,13 @@ def parse(text: str, file: str) -> Study:
         TierwiseError: naming ``file`` and the field.
     """
     study = validated(Study, _with_names(parse_toml(text, file)), file, "mend that field")
-    _require_consistent(study, file)
+    for placement in study.placements.values():
+        placement.require_known(study.devices, file)
+    for problem, fix in _unknown_names(study):
+        raise TierwiseError(f"{file}: {problem}", fix)
+    require_consistent(study, file)
+    for part, overrides in (("quick", study.quick), ("paper_scale", study.paper_scale)):
+        require_consistent(study.with_overrides(overrides), f"{file}: {part}")
     return study
 
 
@@ -311,11 +318,14 @@ def _with_names(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {**raw, "placements": placements}
 
 
-def _require_consistent(study: Study, file: str) -> None:
-    for placement in study.placements.values():
-        placement.require_known(study.devices, file)
-    for problem, fix in (*_unknown_names(study), *_contradictions(study)):
-        raise TierwiseError(f"{file}: {problem}", fix)
+def require_consistent(study: Study, where: str) -> None:
+    """Refuse fields that contradict each other, or that the runs would not heed.
+
+    Raises:
+        TierwiseError: naming ``where`` and the field.
+    """
+    for problem, fix in (*_contradictions(study), *_unheeded(study)):
+        raise TierwiseError(f"{where}: {problem}", fix)
 
 
 def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
@@ -329,15 +339,42 @@ def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
                 f"{place} names the unknown placement {name!r}",
                 f"use one of {', '.join(study.placements)}",
             )
-    for name in study.sweep.variant:
-        if name not in study.variants:
-            known = ", ".join(study.variants) or "none"
-            yield f"sweep.variant names {name!r}", f"define it under [variants] (there: {known})"
     swept = values(study.sweep)
     for number, figure in enumerate(study.paper):
         for name in figure.setting.keys() - swept.keys():
             known = ", ".join(swept) or "none"
             yield f"paper.{number}.setting names {name!r}, which is not swept", f"use one of these: {known}"
+
+
+_OF_A_WHOLE_STUDY = ("sweep", "placements", "repeats", "cuts", "deaths", "durability", "dying", "estimate_s")
+
+
+def _unheeded(study: Study) -> Iterator[tuple[str, str]]:
+    """What no run would heed, and what would run twice under one name."""
+    for name in study.sweep.variant:
+        if name not in study.variants:
+            known = ", ".join(study.variants) or "none"
+            yield f"sweep.variant names {name!r}", f"define it under [variants] (there: {known})"
+    for name, many in {**values(study.sweep), **_constants(study.sweep)}.items():
+        if not many or len(many) > len(set(many)):
+            yield f"sweep.{name}: {', '.join(many) or 'no value'}", "write at least one value, and each once"
+    for name, variant in study.variants.items():
+        for field_name in _OF_A_WHOLE_STUDY:
+            if getattr(variant, field_name) is not None:
+                yield (
+                    f"variants.{name}.{field_name}: it holds for a whole study",
+                    "leave it out of the variant",
+                )
+    if study.deaths is None and (study.dying or study.sweep.dying):
+        yield "dying: no device dies", "give deaths, or leave it out"
+    if study.cuts is None and study.durability:
+        yield "durability: no power is cut", "give cuts, or leave it out"
+    parts = {"": study.settings} | {
+        f"variants.{name}.": each.settings for name, each in study.variants.items()
+    }
+    for part, settings in parts.items():
+        for name in settings.keys() - {*engines.names()}:
+            yield f"{part}settings.{name}: there is no such engine", one_of(name, engines.names())
 
 
 def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
@@ -359,7 +396,7 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
     if runs > _MOST_RUNS:
         yield f"{runs:,} runs, above {_MOST_RUNS:,}", _FEWER
     for name, device in study.devices.items():
-        if (device.profile is None) == (device.path is None):
+        if bool(device.profile) == bool(device.path):
             yield f"devices.{name}", "give either profile or path"
         if device.lies_about_flush and device.profile is None:
             yield f"devices.{name}: lies_about_flush", "give it to an emulated device only"
@@ -392,10 +429,13 @@ def values(sweep: Sweep) -> dict[str, list[str]]:
         "variant": sweep.variant,
         "dying": [str(role) for role in sweep.dying],
     }
-    factors |= {
+    return {name: many for name, many in (factors | _constants(sweep)).items() if many}
+
+
+def _constants(sweep: Sweep) -> dict[str, list[str]]:
+    return {
         CONSTANT + name: [f"{constant:.15g}" for constant in many] for name, many in sweep.constants.items()
     }
-    return {name: many for name, many in factors.items() if many}
 
 
 def count(sweep: Sweep) -> int:

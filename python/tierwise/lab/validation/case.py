@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tierwise.device_models import profiles
+from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.lab.validation import clients, servers
 from tierwise.lab.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
@@ -58,8 +62,13 @@ class Case:
         return servers.roles_of(self.spec.server, self.engine) | selected
 
     def client(self) -> clients.Client[Any]:
-        """The client program."""
-        return clients.create(self.spec.client, self.spec.options, self.study.clients)
+        """The client program.
+
+        Raises:
+            TierwiseError: naming the case and the option that is wrong.
+        """
+        with self._named():
+            return clients.create(self.spec.client, self.spec.options, self.study.clients)
 
     def database(self, placement: str | None = None) -> servers.Database:
         """A database of the case, not yet made, with the settings of a placement if one is given."""
@@ -68,6 +77,41 @@ class Case:
         database = servers.create(self.spec.server, self.engine, settings, binary_log=self.spec.binary_log)
         database.selected = self.spec.selected
         return database
+
+    def check(self) -> None:
+        """Check what its slots need, before anything is made: devices, memory, settings.
+
+        Raises:
+            TierwiseError: naming the case and what is wrong with it.
+        """
+        with self._named():
+            self._check()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors name the case."""
+        try:
+            yield
+        except TierwiseError as error:
+            raise TierwiseError(f"case {self.name}: {error.message}", error.fix) from error
+
+    def _check(self) -> None:
+        for device in self.study.devices.values():
+            if device.profile not in (None, OWN):
+                profiles.load(str(device.profile))
+        for size_bytes in filter(None, self.memory_bytes.values()):
+            MemoryLimit.require_size(size_bytes)
+        given = self.study.settings.get(self.engine, {})
+        every = [given, *({**given, **self.changed.get(name, {})} for name in self.placements)]
+        if self.spec.server is not None:
+            for number, settings in enumerate(every):
+                if settings not in every[:number]:
+                    servers.check_settings(self.spec.server, settings)
+        elif any(every) or any(self.memory_bytes.values()):
+            raise TierwiseError(
+                f"client {self.spec.client} has no server, whose settings, buffer or memory could be set",
+                "leave them out, in its placements too",
+            )
 
     def plan(self, placement: str, seed: int) -> RunPlan:
         """The plan by which the storage of a placement is opened."""
@@ -94,9 +138,12 @@ def cases_of(
         held_back: whether to run the cases of a prospective round, or the others.
 
     Raises:
-        TierwiseError: if there is no such case.
+        TierwiseError: if there is no such case, two have one name, or a client does not know its server.
     """
     every = [_case(spec, case, count) for case in spec.cases for count in case.clients]
+    for name, times in Counter(case.name for case in every).items():
+        if times > 1:
+            raise TierwiseError(f"{times} cases have the name {name}", "give each a name of its own")
     selected = (
         _named(every, names)
         if names
@@ -139,12 +186,17 @@ def _fits(case: Case, name: str) -> bool:
 
 def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
     name = _name(case, count)
+    client = clients.named(case.client)
+    if (case.server or "") not in (client.servers or [""]):
+        fix = f"use server {' or '.join(client.servers)}" if client.servers else "leave server out"
+        given = f"server {case.server}" if case.server else "no server"
+        raise TierwiseError(f"case {name}: client {case.client} with {given}", fix)
     return Case(
         name=name,
-        family=clients.named(case.client).family,
+        family=client.family,
         spec=case,
         study=_study(spec, case, name, count),
-        laps=clients.named(case.client).laps,
+        laps=client.laps,
         slot_s=case.slot_s or spec.slot_s,
         recorded_s=case.recorded_s or spec.recorded_s,
         warm_up_s=case.warm_up_s or spec.warm_up_s,
@@ -160,8 +212,9 @@ def _changed(spec: ValidationSpec, case: CaseSpec, placement: str) -> dict[str, 
     """Settings in which a placement differs from the case, by name."""
     changed = dict(setting.split("=", 1) for setting in spec.settings_of(placement))
     buffer = spec.memory_bytes_of(placement, BUFFER)
-    if buffer is not None and case.server is not None:
-        changed[servers.BUFFER_SETTINGS[case.server]] = f"{buffer >> 20}M{'B' * (case.server == 'postgres')}"
+    if buffer is not None:
+        name = servers.BUFFER_SETTINGS.get(case.server or "", BUFFER)
+        changed[name] = f"{buffer >> 10}{'kB' if case.server == 'postgres' else 'K'}"
     return changed
 
 
@@ -169,7 +222,7 @@ def _study(spec: ValidationSpec, case: CaseSpec, name: str, count: int) -> Study
     engine = _engine(case)
     names = list(dict.fromkeys([*case.recorded, *case.placements]))
     used = {device for name in names for device in spec.devices_of(name).values()}
-    settings = {**spec.settings.get(engine, {}), **case.settings}
+    settings = {**(spec.settings.get(case.server, {}) if case.server else {}), **case.settings}
     return Study(
         name=name,
         question="How far are predictions from measurements?",

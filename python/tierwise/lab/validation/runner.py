@@ -102,8 +102,10 @@ def run(
         drop_caches: make cold starts by dropping the caches of the whole machine; only if the user says so.
 
     Raises:
-        TierwiseError: if another round has begun in ``folder``, or it cannot be written.
+        TierwiseError: if a case cannot run, another round has begun in ``folder``, or it cannot be written.
     """
+    for case in cases:
+        case.check()
     if fresh and (folder / PLAN_FILE).exists():
         shutil.rmtree(folder)
     wanted = Started(

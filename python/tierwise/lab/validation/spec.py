@@ -26,6 +26,7 @@ OWN = "own"
 _MOST_DIFFERENT_CLIENTS = 64
 
 RelationName = Annotated[str, StringConstraints(pattern=r"^(table|index):\w+\.\w+$")]
+ServerName = Literal["postgres", "mariadb"]
 LoadKind = Literal["writes", "mixed", "reads", "think time", "arrivals", "contention", "job"]
 
 
@@ -36,8 +37,8 @@ class CaseSpec(Record):
     """Replaces the name built from client and engine."""
     client: str
     """A program of ``validation/clients``."""
-    server: str | None = None
-    """``postgres`` or ``mariadb``; not given for a client that is the database itself."""
+    server: ServerName | None = None
+    """Not given for a client that is the database itself."""
     options: dict[str, str | int | float] = {}
     """Options of the client."""
     load: LoadKind
@@ -73,6 +74,8 @@ class CaseSpec(Record):
             raise ValueError(f"memory limits a server, and client {self.client} has none")
         if self.selected and self.server is None:
             raise ValueError("selected tables have a place of their own in a server only")
+        if self.server == "mariadb" and any(name.startswith("index:") for name in self.selected):
+            raise ValueError("an index of MariaDB is in the file of its table: select tables")
         if self.server != "mariadb" and self.binary_log:
             raise ValueError("binary_log is of server mariadb")
         return self
@@ -100,9 +103,9 @@ class ValidationSpec(Record):
     """Role -> device; ``all`` for roles not named; ``set`` for settings: ``synchronous_commit=off``;
     ``memory`` of the server with its page cache, and ``buffer`` of the engine: ``256M``."""
     sizes: dict[Role, Size] = {}
-    settings: dict[str, dict[str, str]] = {}
-    """Settings of servers and engines, by name."""
-    cases: list[CaseSpec]
+    settings: dict[ServerName, dict[str, str]] = {}
+    """Settings of servers."""
+    cases: list[CaseSpec] = Field(min_length=1)
     quick: list[str] = []
     """Cases of ``--quick``: names, or prefixes of names."""
 
@@ -118,6 +121,9 @@ class ValidationSpec(Record):
                     raise ValueError(f"placements.{name} names the unknown role {role!r}")
                 if device not in self.devices:
                     raise ValueError(f"placements.{name}.{role} names the unknown device {device!r}")
+            for setting in self.settings_of(name):
+                if "=" not in setting:
+                    raise ValueError(f"placements.{name}.set: {setting!r} is not NAME=VALUE")
         named = {place for case in self.cases for place in (*case.recorded, *case.placements)}
         if unknown := named - self.placements.keys():
             raise ValueError(f"unknown placements {', '.join(sorted(unknown))}")

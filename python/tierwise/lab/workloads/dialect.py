@@ -54,8 +54,8 @@ def translate_schema(
 ) -> tuple[RoleSql, RoleSql]:
     """Statements before and after the load phase, in another dialect.
 
-    Storage parameters are left out. SQLite cannot add a primary key to an existing table, so its tables are
-    created with their keys.
+    Storage parameters (``WITH``, ``USING``) are left out. SQLite cannot add a primary key to an existing
+    table, so its tables are created with their keys.
 
     Raises:
         TierwiseError: naming ``where`` and the statement that the dialect cannot express.
@@ -97,7 +97,18 @@ def _parse(statement: str, dialect: str, where: str) -> exp.Expr:
         ) from error
     if isinstance(parsed, exp.Command):
         raise _cannot(statement, dialect, where)
+    unbound = [node for node in parsed.find_all(exp.Parameter, exp.Placeholder) if not _is_bound(node)]
+    if unbound:
+        raise TierwiseError(
+            f"{where}: {_short(statement)}: {unbound[0].sql('postgres')} gets no value",
+            "write :name, and declare it under [parameters]",
+        )
     return parsed
+
+
+def _is_bound(node: exp.Expr) -> bool:
+    """Whether it is a ``:name``; another engine takes ``$1`` or ``?`` without a value as null."""
+    return isinstance(node, exp.Placeholder) and bool(node.this)
 
 
 def _write(statement: exp.Expr, dialect: str, where: str) -> str:
@@ -132,6 +143,8 @@ def _adapted(node: exp.Expr, dialect: str) -> exp.Expr:
 
 def _sayable(statement: exp.Expr, dialect: str) -> bool:
     """Whether sqlglot's text, written without an error, has the same meaning in the dialect."""
+    if isinstance(statement, exp.Create) and statement.find(exp.UnloggedProperty):
+        return False
     if dialect == "mysql":
         return statement.find(exp.OnConflict) is None
     if dialect == "sqlite":
@@ -140,14 +153,18 @@ def _sayable(statement: exp.Expr, dialect: str) -> bool:
 
 
 def _drop_storage_parameters(statement: exp.Expr) -> None:
-    """Remove ``WITH (...)``, which only says how rows are stored."""
-    if isinstance(statement, exp.Create):
+    """Remove ``WITH (...)`` and ``USING``, which only say how rows are stored."""
+    for written in list(statement.find_all(exp.Property)) if isinstance(statement, exp.Create) else []:
+        if type(written) in (exp.Property, exp.FileFormatProperty):
+            written.pop()
+    if (left := statement.args.get("properties")) is not None and not left.expressions:
         statement.set("properties", None)
 
 
 def _fold_primary_key(statement: exp.Expr, tables: dict[str, exp.Create]) -> bool:
-    """Move a primary key that a statement adds into its table's definition; return whether it added one."""
-    keys = list(statement.find_all(exp.PrimaryKey)) if isinstance(statement, exp.Alter) else []
+    """Move a primary key, all that a statement adds, into its table's definition; return whether it did."""
+    alone = isinstance(statement, exp.Alter) and len(statement.args["actions"]) == 1
+    keys = list(statement.find_all(exp.PrimaryKey)) if alone else []
     table = tables.get(_table_name(statement))
     if not keys or table is None or not isinstance(table.this, exp.Schema):
         return False

@@ -86,6 +86,8 @@ class DuckSession:
     def append(self, table: str, columns: list[str], rows: list[tuple[Any, ...]]) -> int:
         """Add rows in one transaction, each statement with a list for each column."""
         types = self._column_types(table)
+        if missing := [column for column in columns if column.lower() not in types]:
+            raise StatementError(f"it has no column {missing[0]}" if types else "there is no such table")
         lists = ", ".join(f"unnest(?::{types[column.lower()]}[])" for column in columns)
         insert = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {lists}"
         self.begin()

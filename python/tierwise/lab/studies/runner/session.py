@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from importlib import import_module
@@ -20,7 +21,8 @@ from tierwise.lab.studies.runner.compatibility import restrict_to_supported
 from tierwise.lab.studies.runner.hosts import Hosts, run_blocks, unfinished
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.run import execute
-from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, points, values
+from tierwise.lab.studies.runner.storage import check_devices
+from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, points, require_consistent, values
 from tierwise.lab.workloads import Workload
 from tierwise.model import lock
 from tierwise.model.errors import TierwiseError, os_errors
@@ -28,6 +30,7 @@ from tierwise.model.executor import ProgressCallback
 from tierwise.model.extras import require
 from tierwise.model.names import path_in
 from tierwise.model.output_files import new_folder, own_folder
+from tierwise.model.placement import Role
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
     LATEST,
@@ -99,7 +102,7 @@ def run_study(
             kept.
     """
     study, skipped = restrict_to_runnable(study)
-    check(study)
+    check(study, here=hosts is None)
     require("lab", "a study", ["numpy"])
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     if recordings is not None:
@@ -172,15 +175,25 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
     return study, skipped
 
 
-def check(study: Study) -> None:
-    """Check what every run needs, before anything is made: settings, the workload, the size of memory.
+def check(study: Study, *, here: bool = True) -> None:
+    """Check what every run needs, before anything is made: devices, settings, the workload, the memory.
+
+    Args:
+        study: with all options applied.
+        here: whether it runs on this machine, so that its devices must be here.
 
     Raises:
         TierwiseError: naming the setting and what the engine says of it, or the field of study or workload.
     """
+    require_consistent(study, f"study {study.name}")
+    swept = [at(study, point) for point in points(study.sweep)]
+    if here:
+        files = study.engines == [FILE_ENGINE]
+        roles = {Role.DATA} if files else engines.create(study.engines[0]).roles
+        for sizes in {json.dumps(each.sizes): each for each in swept}.values():
+            check_devices(sizes, roles)
     if study.engines == [FILE_ENGINE]:
         return
-    swept = [at(study, point) for point in points(study.sweep)]
     for name in study.engines:
         given = [varied.settings.get(name, {}) for varied in (study, *swept)]
         for number, settings in enumerate(given):
@@ -193,7 +206,24 @@ def check(study: Study) -> None:
     dialect = engines.create(study.engines[0]).dialect
     works = {(each.workload, each.scale, frozenset(each.constants.items())) for each in swept}
     for name, scale, constants in sorted(works, key=str):
-        Workload.load(name).resolve(scale, dict(constants), dialect)
+        program = Workload.load(name).resolve(scale, dict(constants), dialect)
+        _require_length(study, swept, name, laps=bool(program.stages))
+
+
+def _require_length(study: Study, swept: Sequence[Study], workload: str, *, laps: bool) -> None:
+    """Refuse a mix without an end, and for laps what would be left unheard."""
+    ends = [each.transactions or each.seconds for each in swept if each.workload == workload]
+    if not laps and not all(ends):
+        raise TierwiseError(
+            f"study {study.name}: workload {workload} is a mix of transactions, which has no end",
+            "give transactions or seconds",
+        )
+    unheard = ["transactions or seconds"] * any(ends) + ["sweep.clients"] * bool(study.sweep.clients)
+    if laps and unheard:
+        raise TierwiseError(
+            f"study {study.name}: {unheard[0]}: workload {workload} has laps, which say how much they do",
+            "leave it out; constants and scale change laps, cap_s stops them",
+        )
 
 
 def _require_writable(directory: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.host import ledger
+from tierwise.host.disk.config import fitted_partitions, require_possible
 from tierwise.host.disk.disk import DiskStats, EmulatedDisk, Partition, PartitionStats
 from tierwise.host.users import server_user
 from tierwise.lab.studies.runner.compatibility import is_placed
@@ -187,11 +188,37 @@ def open_storage(
     return storage
 
 
+def check_devices(study: Study, roles: Collection[Role]) -> None:
+    """Check the devices of all placements as :func:`open_storage` would, without making any.
+
+    Raises:
+        TierwiseError: naming the device.
+    """
+    for placement in study.placements.values():
+        placed = [role for role in sorted(roles) if is_placed(role, placement)]
+        for name in dict.fromkeys(map(placement.device_of, placed)):
+            spec = study.devices[name]
+            if spec.path is not None:
+                open_real_device(name, spec.path)
+                continue
+            profile = _profile(study, name)
+            require_possible(profile, spec.lies_about_flush, "fresh")
+            parts = [role for role in placed if placement.device_of(role) == name]
+            fitted_partitions(
+                f"{study.name}-{name}",
+                profile,
+                [Partition(str(role), study.size_bytes(role)) for role in parts],
+            )
+
+
+def _profile(study: Study, name: str) -> Profile:
+    profile = profiles.load(str(study.devices[name].profile))
+    return profiles.with_failed_member(profile) if study.devices[name].failed_member else profile
+
+
 def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path, undo: ExitStack) -> None:
     lies = study.devices[name].lies_about_flush
-    profile = profiles.load(str(study.devices[name].profile))
-    if study.devices[name].failed_member:
-        profile = profiles.with_failed_member(profile)
+    profile = _profile(study, name)
     partitions = [Partition(str(role), study.size_bytes(role)) for role in storage.roles_on(name)]
     mount_dir = mounts / name
     new_folder(mount_dir, 0o711)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from threading import Event, Thread
 
 from tierwise.host import ledger
 from tierwise.lab import engines
@@ -14,11 +17,15 @@ from tierwise.lab.workloads.program import Lap, Program, RoleSql
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
 from tierwise.model.placement import Role
+from tierwise.model.units import significant
 from tierwise.results.records import Tried
 
 SCALES = (0.01, 0.1, 1.0)
 """Scales tried in this order if none is given: some workloads have no rows at the smallest."""
 _CAP_S = 10.0
+_LEAVE_BYTES = 2 << 30
+_LEAVE_SHARE = 0.1
+_LOOK_S = 0.1
 _SEED = 1
 
 
@@ -39,7 +46,8 @@ def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
 def try_out(workload: Workload, engine_name: str, scale: float | None = None) -> Iterator[Tried]:
     """Create, load and run a workload on a new database in a temporary directory, which is deleted.
 
-    A failure that prevents the next step, such as that of a schema statement, ends the check.
+    A failure that prevents the next step, such as that of a schema statement, ends the check. So does a
+    database that would fill the file system of the temporary directory.
 
     Args:
         workload: the workload.
@@ -61,7 +69,42 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
         undo.enter_context(engine)
         engine.init({Role.SYSTEM: place})
         engine.start()
-        yield from try_on(engine, workload, program)
+        space = undo.enter_context(_Space(engine, place))
+        for tried in try_on(engine, workload, program):
+            if space.problem:
+                yield Tried(name=tried.name, problem=space.problem)
+                return
+            yield tried
+
+
+class _Space:
+    """Ends an engine before its files fill their file system, which other programs need too."""
+
+    def __init__(self, engine: Engine, place: Path) -> None:
+        self._engine, self._place = engine, place
+        self._ended = Event()
+        self._thread = Thread(target=self._watch, name="space", daemon=True)
+        self.problem: str | None = None
+
+    def __enter__(self) -> _Space:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            usage = shutil.disk_usage(self._place)
+            least_bytes = min(_LEAVE_BYTES, _LEAVE_SHARE * usage.total)
+            if usage.free < least_bytes:
+                self.problem = (
+                    f"stopped: less than {significant(least_bytes / (1 << 20))} MiB of the file system of "
+                    f"{self._place.parent.parent} are left: load less with --scale, or set TMPDIR to another"
+                )
+                self._engine.abort()
+                return
 
 
 def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -15,10 +15,14 @@ from tierwise.host.interpreter import Command
 from tierwise.host.processes import read_end
 from tierwise.lab.validation.servers.base import Database
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import one_of
 
 DatabaseT = TypeVar("DatabaseT", bound=Database)
 Option = str | int | float
 _LONGEST_S = 3600.0
+_LARGEST = 1e9
+_ABOVE_ZERO = frozenset({"scale", "tables", "value", "repeat"})
+"""Options of which 0 means no work."""
 _WORD = re.compile(r"[A-Za-z0-9_,-]+")
 """Allowed text options: they become parts of statements, program arguments and file names."""
 
@@ -43,11 +47,15 @@ class Client(ABC, Generic[DatabaseT]):
     """Whether the work is done once and timed."""
     engine: ClassVar[str] = ""
     """Engine of a client that embeds its database."""
+    servers: ClassVar[Collection[str]] = ()
+    """Servers that the client works with; none if it embeds its database."""
     program: ClassVar[str]
     package: ClassVar[str]
     """Debian package of the program, or another way to get it."""
     defaults: ClassVar[Mapping[str, Option]]
     """Every option with its default."""
+    choices: ClassVar[Mapping[str, Collection[str]]] = {}
+    """All values of the options that have few."""
 
     def __init__(self, options: Mapping[str, Option], clients: int) -> None:
         """Check the options.
@@ -61,6 +69,10 @@ class Client(ABC, Generic[DatabaseT]):
             )
         for name, value in options.items():
             _check(self.family, name, value, self.defaults[name])
+            if name in self.choices and value not in self.choices[name]:
+                raise TierwiseError(
+                    f"{self.family}: option {name!r} is {value!r}", one_of(str(value), self.choices[name])
+                )
         self.options = {**self.defaults, **options}
         self.clients = clients
 
@@ -101,8 +113,15 @@ def _check(family: str, name: str, value: Option, default: Option) -> None:
             raise TierwiseError(
                 f"{family}: option {name!r} is {value!r}", "give one word, as it has by default"
             )
-    elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise TierwiseError(f"{family}: option {name!r} is {value!r}", "give a number, not below 0")
+        return
+    whole = isinstance(default, int)
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        fix = f"give a {'whole ' * whole}number"
+    elif not 0 <= value <= _LARGEST or (name in _ABOVE_ZERO and not value):
+        fix = f"give a number {'above 0' if name in _ABOVE_ZERO else 'from 0'} to {_LARGEST:,.0f}"
+    else:
+        return
+    raise TierwiseError(f"{family}: option {name!r} is {value!r}", fix)
 
 
 def command(

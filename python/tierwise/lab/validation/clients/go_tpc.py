@@ -48,7 +48,9 @@ class GoTpc(Client[Server]):
     family = "go-tpc"
     program = "go-tpc"
     package = f"Go: GOBIN={folder()} go install {MODULE}"
+    servers = ("postgres", "mariadb")
     defaults: ClassVar = {"work": "tpcc", "scale": 2}
+    choices: ClassVar = {"work": ["tpcc", "ch"]}
 
     @property
     def dataset(self) -> str:

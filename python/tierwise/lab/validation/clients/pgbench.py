@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from tierwise.host.users import ids
-from tierwise.lab.validation.clients.base import Client, Load, command, percentiles_of
+from tierwise.lab.validation.clients.base import Client, Load, Option, command, percentiles_of
 from tierwise.lab.validation.servers.base import DATABASE
 from tierwise.lab.validation.servers.postgres import PostgresServer
 from tierwise.model.errors import TierwiseError
@@ -81,7 +82,18 @@ class Pgbench(Client[PostgresServer]):
     family = "pgbench"
     program = "pgbench"
     package = "Debian: postgresql-15"
+    servers = ("postgres",)
     defaults: ClassVar = {"mode": "tpcb", "scale": 20, "protocol": "prepared", "rate": 0, "think_ms": 0}
+    choices: ClassVar = {"mode": [*_FLAGS, *_SCRIPTS], "protocol": ["simple", "extended", "prepared"]}
+
+    def __init__(self, options: Mapping[str, Option], clients: int) -> None:
+        """Check the options; only a script can sleep."""
+        super().__init__(options, clients)
+        if self.number("think_ms") and self.text("mode") not in _SCRIPTS:
+            raise TierwiseError(
+                f"pgbench: mode {self.text('mode')} has no think time",
+                f"leave think_ms out, or use {', '.join(_SCRIPTS)}",
+            )
 
     def prepare(self, database: PostgresServer) -> None:
         """``pgbench -i``, and the scripts' tables."""
@@ -122,13 +134,8 @@ class Pgbench(Client[PostgresServer]):
 
     def _mode(self, database: PostgresServer) -> list[str]:
         mode, think_ms = self.text("mode"), self.number("think_ms")
-        if mode in _FLAGS and not think_ms:
+        if mode in _FLAGS:
             return _FLAGS[mode]
-        if mode not in _SCRIPTS:
-            without = (
-                f"pgbench has no mode {mode!r}" if mode not in _FLAGS else f"mode {mode} has no think time"
-            )
-            raise TierwiseError(without, f"use {', '.join([*_FLAGS, *_SCRIPTS])}")
         text = _SCRIPTS[mode] + (f"\\sleep {think_ms} ms\n" if think_ms else "")
         return ["-f", str(database.input_file("script.sql", text)), "-D", f"scale={self.text('scale')}"]
 

@@ -45,6 +45,7 @@ class SqliteShell(Client[Library]):
     program = "sqlite3"
     package = "Debian: sqlite3"
     defaults: ClassVar = {"journal": "wal", "scale": 500}
+    choices: ClassVar = {"journal": ["wal", "delete"]}
 
     @property
     def dataset(self) -> str:

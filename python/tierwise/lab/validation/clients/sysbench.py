@@ -30,7 +30,13 @@ class Sysbench(Client[Server]):
     family = "sysbench"
     program = "sysbench"
     package = "Debian: sysbench"
+    servers = ("postgres", "mariadb")
     defaults: ClassVar = {"script": "oltp_read_write", "tables": 2, "scale": 200, "rate": 0}
+
+    def missing(self) -> str | None:
+        """The program, or the script."""
+        script = _SCRIPTS / f"{self.text('script')}.lua"
+        return super().missing() or (None if script.exists() else f"sysbench has no script {script}")
 
     def prepare(self, database: Server) -> None:
         """Make and fill the tables."""

@@ -9,7 +9,17 @@ from tierwise.lab.validation.servers.library import Library
 from tierwise.lab.validation.servers.mariadb import MariadbServer
 from tierwise.lab.validation.servers.postgres import PostgresServer
 
-__all__ = ["BUFFER_SETTINGS", "CLIENT", "Database", "create", "missing", "roles_of"]
+__all__ = ["BUFFER_SETTINGS", "CLIENT", "Database", "check_settings", "create", "missing", "roles_of"]
+
+
+def check_settings(server: str, settings: Mapping[str, str]) -> None:
+    """Check the settings of a server before anything is made.
+
+    Raises:
+        TierwiseError: naming the setting.
+    """
+    kind = PostgresServer if server == "postgres" else MariadbServer
+    kind.check_settings(settings)
 
 
 def create(

@@ -149,6 +149,15 @@ class Server(Database, ServerProcess):
 
     data = Path()
 
+    @classmethod
+    @abstractmethod
+    def check_settings(cls, settings: Mapping[str, str]) -> None:
+        """Ask the server's own parser, before anything is made.
+
+        Raises:
+            TierwiseError: naming a setting that a study may not give, or whose value the server refuses.
+        """
+
     @abstractmethod
     def make_empty(self) -> None:
         """Make an empty database in :attr:`data`, which is there and empty too."""

@@ -45,6 +45,11 @@ class MariadbServer(Server, server.MariadbServer):
         self._binary_log = {"log-bin": "binlog", "server-id": "1"} if binary_log else {}
         self._log = self._temp = Path()
 
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, str]) -> None:
+        """Let mariadbd read them."""
+        installed().check(cls.engine, checked(cls.engine, settings, MariadbEngine.allowed_settings()))
+
     def version(self) -> str:
         """Version reported by the server."""
         return self._binaries.version

@@ -44,6 +44,11 @@ class PostgresServer(Server, server.PostgresServer):
         self.settings = checked(self.engine, settings, PostgresEngine.allowed_settings())
         super().__init__(self.engine, system(), server_user())
 
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, str]) -> None:
+        """Let postgres read them."""
+        system().check(cls.engine, checked(cls.engine, settings, PostgresEngine.allowed_settings()))
+
     @property
     def superuser_dsn(self) -> str:
         """Keywords of the superuser, which only the account that tierwise runs as can be."""
