@@ -106,6 +106,8 @@ def fastest_sentence(advice: Advice) -> str:
         return f"{other}, gives {gain} {price}."
     margin = numbers.percent(MARGIN - 1)
     why = f"Predictions err by {margin} in the median, so this is no reason to choose it."
+    if not fastest.prediction.faster:
+        why = "It cannot be told from no gain, so this is no reason to choose it."
     memory = lost_at_stop(fastest.placement) and not ephemeral(fastest.placement)
     if memory and not lost_at_stop(option.placement):
         why = "It keeps files in memory, which a power cut or a restart loses."
