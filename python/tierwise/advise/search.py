@@ -234,8 +234,8 @@ class Search:
     def _fastest_to_recommend(self, among: Sequence[Priced]) -> Option | None:
         """The fastest option of those that may be recommended, if it can be told from staying.
 
-        Else one that can be, if there is one: the interval of a greater gain is wider, and may include no change
-        where that of a smaller gain does not.
+        Else one that can be, if there is one: the interval of a greater gain is wider, and may include no
+        change where that of a smaller gain does not.
         """
         tops = filter(self.may_be_recommended, self._options(among[:_AT_THE_TOP]))
         fastest = max(tops, key=lambda option: _rate(option.prediction), default=None)

@@ -432,6 +432,9 @@ def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
     if kept is not None:
         load = f"up to {numbers.ratio(kept)} times the load" if kept > 1 else "with less than the load"
         sentences.append(f"In all, the recorded placement keeps up {load}, on the recorded cores.")
+    if growing.split:
+        names = join([ROLE_NAMES[role] for role in growing.split])
+        sentences.append(f"When the devices of {names} are full is not known: these files lie on several.")
     return sentences
 
 
