@@ -286,4 +286,4 @@ def _decoded(code: re.Match[str]) -> str:
 def _letters() -> dict[str, str]:
     """Letters that are written as two characters, by these."""
     lines = [line.split(" ", 1) for line in _LETTERS.read_text("utf-8").splitlines() if line[0] != "#"]
-    return {first + row[at] : row[at + 1] for first, row in lines for at in range(0, len(row), 2)}
+    return {first + row[at]: row[at + 1] for first, row in lines for at in range(0, len(row), 2)}
