@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -91,6 +92,9 @@ class Growing(Record):
     """As recorded."""
     answer: GrowthAnswer | None
     """To the first limit; ``None`` if none is reached."""
+    split: list[Role] = []
+    """Roles whose files lie on several devices: the space on these is not among the limits, since a recording
+    does not tell how much of them lies on each."""
 
     @property
     def first(self) -> GrowthLimit | None:
@@ -174,6 +178,8 @@ class _Search:
             busy for device in work.devices if (busy := [role for role in device.roles if role in placed])
         ]
         self._placed = placed
+        held = Counter(role for device in predictor.about.devices for role in device.roles)
+        self._split = {role for role in self._costs.spaces if held[role] > 1}
 
     def growth(self) -> Growing:
         cases: dict[str, _Case] = {"all": _Case({}, self._cores, self._machine)}
@@ -202,6 +208,7 @@ class _Search:
             limits=limits,
             cores=self._cores,
             answer=self._answer(first) if first else None,
+            split=[role for role in Role if role in self._split],
         )
 
     def _free(self, roles: Sequence[Role] = ()) -> dict[Role, str]:
@@ -260,22 +267,24 @@ class _Search:
         return [GrowthLimit(what="machine", factor=factor)] if factor * _ALIKE < first else []
 
     def _space(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
-        """When the files fill their device: all grow but the log, which settings limit; less what moved."""
+        """When the files fill their device: all grow but the log, which settings limit; less what moved.
+
+        Nothing of a device with a part of a role's files: what lies on each is not known.
+        """
         limits = []
-        devices: dict[int, tuple[set[Role], int]] = {}
         for device in self._predictor.about.devices:
-            roles, size = devices.get(device.shared, (set(), 0))
-            devices[device.shared] = (roles | set(device.roles), size + device.sectors * SECTOR_BYTES)
-        for roles, size_bytes in devices.values():
             spaces = [
-                space for role, space in self._costs.spaces.items() if role in roles and role not in moved
+                space
+                for role, space in self._costs.spaces.items()
+                if role in device.roles and role not in moved
             ]
+            held = [space.role for space in spaces]
             fixed = sum(space.size_bytes for space in spaces if space.role is Role.LOG)
             files = sum(space.now_bytes for space in spaces if space.role is not Role.LOG)
-            if files <= 0 or size_bytes <= 0:
+            free = device.sectors * SECTOR_BYTES - fixed
+            if device.sectors <= 0 or not self._split.isdisjoint(held) or (files <= 0 <= free):
                 continue
-            held = [space.role for space in spaces]
-            limits.append(self._limit("space", held, (size_bytes - fixed) / files))
+            limits.append(self._limit("space", held, free / files if files > 0 else 1.0))
         return limits
 
     def _wear(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:

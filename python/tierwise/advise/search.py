@@ -187,16 +187,26 @@ class Search:
         fastest = self._fastest_to_recommend(among)
         if fastest is None:
             return None
-        top = among[0][1].rate_per_s
+        top = min(among[0][1].rate_per_s, _rate(fastest.prediction))
         close = [
             candidate
             for candidate in among
             if candidate[1].rate_per_s * MARGIN * _CHANCE >= top or not _moves(candidate[1])
         ]
         options = self._in_batches(sorted(close, key=key)[:_TRIED])
+        helps = self._is_told(fastest)
         return recommended(
-            options, lambda option: self.may_be_recommended(option) and option.as_good_as(fastest)
+            options,
+            lambda option: (
+                self.may_be_recommended(option)
+                and option.as_good_as(fastest)
+                and (self._is_told(option) or not helps)
+            ),
         )
+
+    def _is_told(self, option: Option) -> bool:
+        """Whether it can be told from staying."""
+        return not self.staying.as_good_as(option)
 
     @cached_property
     def _recommendable(self) -> list[Priced]:
@@ -218,16 +228,25 @@ class Search:
             return self._recommendable
         lasting = [candidate for candidate in self._recommendable if not lost_at_stop(candidate[1].placement)]
         fastest = self._fastest_to_recommend(lasting)
-        helps = fastest is not None and not self.staying.as_good_as(fastest)
+        helps = fastest is not None and self._is_told(fastest)
         return lasting if helps else self._recommendable
 
     def _fastest_to_recommend(self, among: Sequence[Priced]) -> Option | None:
-        """The fastest option of those that may be recommended."""
-        tops = [option for option in self._options(among[:_AT_THE_TOP]) if self.may_be_recommended(option)]
-        if tops:
-            return max(tops, key=lambda option: _rate(option.prediction))
-        others = self._in_batches(among[_AT_THE_TOP:_TRIED])
-        return next(filter(self.may_be_recommended, others), None)
+        """The fastest option of those that may be recommended, if it can be told from staying.
+
+        Else one that can be, if there is one: the interval of a greater gain is wider, and may include no
+        change where that of a smaller gain does not.
+        """
+        tops = filter(self.may_be_recommended, self._options(among[:_AT_THE_TOP]))
+        fastest = max(tops, key=lambda option: _rate(option.prediction), default=None)
+        if fastest is None:
+            others = self._in_batches(among[_AT_THE_TOP:_TRIED])
+            fastest = next(filter(self.may_be_recommended, others), None)
+        if fastest is None or self._is_told(fastest):
+            return fastest
+        lesser = self._in_batches(_falling(among)[:_TRIED])
+        told = (option for option in lesser if self._is_told(option) and self.may_be_recommended(option))
+        return next(told, fastest)
 
     def _cheapest_first(self, priced: Priced) -> tuple[bool, float, int, float]:
         """Sort key: the lowest cost, then the fewest moves, then the highest rate; what a stop loses last."""
@@ -288,6 +307,15 @@ def _rising(priced: Sequence[Priced]) -> list[Priced]:
         if not front or candidate[1].rate_per_s > front[-1][1].rate_per_s:
             front.append(candidate)
     return front
+
+
+def _falling(among: Sequence[Priced]) -> list[Priced]:
+    """Some of those in the order of their rates, each slower than the one before by ``MARGIN``."""
+    some: list[Priced] = []
+    for candidate in among:
+        if not some or candidate[1].rate_per_s * MARGIN <= some[-1][1].rate_per_s:
+            some.append(candidate)
+    return some
 
 
 def _rate(prediction: Prediction) -> float:

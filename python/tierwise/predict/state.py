@@ -91,9 +91,12 @@ def _size(run: RecordedRun, work: WorkSummary) -> str:
     if run.data_directory_bytes is None:
         return ""
     touched = sum(work.footprints.values())
+    whole, elsewhere = "the database", ""
+    if touched > run.data_directory_bytes:
+        whole, elsewhere = "the data directory", ", some of them elsewhere"
     return (
-        f"the database has {run.data_directory_bytes / _GB:,.3g} GB; files of {touched / _GB:,.3g} GB were "
-        "touched, and those alone are placed"
+        f"{whole} has {run.data_directory_bytes / _GB:,.3g} GB; files of {touched / _GB:,.3g} GB were "
+        f"touched{elsewhere}, and those alone are placed"
     )
 
 

@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text, validated
+from tierwise.model.input_files import DATA, read_text, validated
 from tierwise.model.names import did_you_mean
 from tierwise.recording.breakdown import FileTraffic
 from tierwise.recording.buffer import BufferContent, BufferedFile
@@ -35,8 +36,9 @@ _INNODB = re.compile(r"(?:^|/)([^/]+)/([^/]+)\.ibd$")
 _INNODB_ENGINES = ("mariadb", "mysql")
 _SYSTEM = ("mysql/", "sys/")
 """Schemas of InnoDB whose tables are the server's own."""
-_ENCODED = re.compile(r"@([0-9a-f]{4})")
+_ENCODED = re.compile(r"@([0-9a-f]{4}|[0-9A-Za-z@][0-9A-Za-z@])")
 """A letter in a name of MariaDB's files: its documentation, "Identifier to File Name Mapping"."""
+_LETTERS = DATA / "file_names.txt"
 _PARTS = re.compile(r"#p#", re.IGNORECASE)
 _PREFIX = re.compile(r"(table|index):(.+)", re.DOTALL)
 
@@ -314,7 +316,7 @@ def _innodb(path: str) -> Relation | None:
     match = _INNODB.search(path.removesuffix(" (deleted)"))
     if match is None:
         return None
-    schema, stem = (_ENCODED.sub(lambda code: chr(int(code[1], 16)), part) for part in match.groups())
+    schema, stem = (_ENCODED.sub(_decoded, part) for part in match.groups())
     table, *parts = _PARTS.split(stem, maxsplit=1)
     return Relation(
         path=posixpath.join(*match.groups()) + ".ibd",
@@ -322,3 +324,14 @@ def _innodb(path: str) -> Relation | None:
         kind="table",
         partitioned=f"{schema}.{table}" if parts else None,
     )
+
+
+def _decoded(code: re.Match[str]) -> str:
+    return chr(int(code[1], 16)) if len(code[1]) == 4 else _letters().get(code[1], code[0])
+
+
+@cache
+def _letters() -> dict[str, str]:
+    """Letters that are written as two characters, by these."""
+    lines = [line.split(" ", 1) for line in _LETTERS.read_text("utf-8").splitlines() if line[0] != "#"]
+    return {first + row[at]: row[at + 1] for first, row in lines for at in range(0, len(row), 2)}

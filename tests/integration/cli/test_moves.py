@@ -139,3 +139,77 @@ def test_a_whole_rocksdb_moves_and_returns(tmp_path: Path, new: Path) -> None:
     rows = Rdict(str(database), Options())
     assert len(list(rows.keys())) == 2 * ROWS
     rows.close()
+
+
+@pytest.fixture
+def no_servers(tmp_path: Path) -> Path:
+    """Programs that start and stop servers, and do nothing."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("pg_ctl", "systemctl"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def typed_for_server(lines: str, programs: Path, **variables: Path) -> None:
+    env = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        **{name: str(path) for name, path in variables.items()},
+    }
+    subprocess.run(["sh", "-eu", "-c", lines], env=env, check=True)
+
+
+def names_in(folder: Path) -> set[str]:
+    assert not folder.is_symlink()
+    return {file.name for file in folder.iterdir()}
+
+
+def linked(tmp_path: Path, *names: str) -> tuple[Path, Path]:
+    """A directory on the old device with files, and a link to it."""
+    real, link = tmp_path / "old device" / "files", tmp_path / "data" / "link"
+    for folder in (real, link.parent):
+        folder.mkdir(parents=True)
+    for name in names:
+        (real / name).write_text(name)
+    link.symlink_to(real)
+    return real, link
+
+
+def test_a_log_of_postgres_that_lies_behind_a_link_already_moves(
+    tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """The link was copied, so that the log stayed on the old device."""
+    _, link = linked(tmp_path, "000000010000000000000001")
+    link = link.rename(link.with_name("pg_wal"))
+    typed_for_server(steps_of("postgres", Role.LOG).there, no_servers, PGDATA=link.parent, NEW=new)
+    assert names_in(new / "pg_wal") == {"000000010000000000000001"}
+    assert link.resolve() == new / "pg_wal" and not link.with_name("pg_wal.before").is_symlink()
+
+
+def test_a_data_directory_behind_a_link_moves_as_its_files_do(
+    tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """The link was copied, and MariaDB's redo log and system tablespace were removed behind it."""
+    kept = {"ib_logfile0", "ibdata1", "undo001"}
+    real, link = linked(tmp_path, "t.frm", *kept)
+    (conf := tmp_path / "conf").mkdir()
+    typed_for_server(steps_of("mariadb", Role.DATA).there, no_servers, DATADIR=link, CONF=conf, NEW=new)
+    assert names_in(new / "mysql") == {"t.frm"} and names_in(real) == kept
+    settings = (conf / "zz-kept.cnf").read_text()
+    assert settings.count(f'= "{link}"') == 3
+    typed_for_server(steps_of("postgres", Role.SYSTEM).there, no_servers, PGDATA=link, NEW=new)
+    assert names_in(new / "pgdata") == kept
+
+
+def test_what_of_mariadb_lies_elsewhere_already_is_not_looked_for_in_the_data_directory(
+    tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """A redo log or undo files with a directory of their own would not be found by the server."""
+    real, _ = linked(tmp_path, "t.frm", "ibdata1")
+    (conf := tmp_path / "conf").mkdir()
+    typed_for_server(steps_of("mariadb", Role.DATA).there, no_servers, DATADIR=real, CONF=conf, NEW=new)
+    assert (conf / "zz-kept.cnf").read_text().splitlines() == [
+        "[mariadb]",
+        f'innodb_data_home_dir = "{real}"',
+    ]

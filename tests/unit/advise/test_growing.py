@@ -17,6 +17,7 @@ from tierwise.advise.growing import Growing, parse_factor
 from tierwise.cli import app
 from tierwise.device_models.instances import find_instances
 from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
@@ -118,6 +119,45 @@ def test_space_ends_where_the_files_fill_their_device() -> None:
     space = growth.first
     assert space and space.what == "space" and growth.answer and "data" in growth.answer.placement
     assert space.factor == pytest.approx(1.5, rel=0.01), "50 GB of data and indexes, 1 GB of log"
+
+
+def device(number: int, gb: float, *roles: str, shared: int | None = None) -> dict[str, Any]:
+    named = {"name": f"sd{number}", "major": 8, "minor": number, "mount": f"/{number}", "roles": list(roles)}
+    at = {"shared": number if shared is None else shared, "first_sector": 0, "sectors": int(gb * 1e9 / 512)}
+    return named | at | {"profile": None, "write_cache": False}
+
+
+def test_space_is_of_each_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition is full whatever is free on another of the same drive."""
+    monkeypatch.setitem(CAPACITY, "recorded", 50.0)
+    disks = [device(1, 500, "log", shared=0), device(2, 75, "data", "index", shared=0)]
+    first = grown(asked(Limited(), recorded=about(devices=disks))).first
+    assert first and (first.what, first.roles) == ("space", [Role.DATA, Role.INDEX])
+    assert first.factor == pytest.approx(1.5, rel=0.01)
+
+
+def test_a_log_that_its_settings_let_fill_its_device_is_told_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CAPACITY, "recorded", 50.0)
+    disks = [device(1, 2, "log"), device(2, 500, "data", "index")]
+    recorded = about(devices=disks, settings={"max_wal_size": "4GB"})
+    advice = asked(Limited(), recorded=recorded)
+    first = grown(advice).first
+    assert first and (first.what, first.roles, first.factor) == ("space", [Role.LOG], 1.0)
+    assert growing_sentences(advice, grown(advice))[0].startswith(
+        "Growth: the space for the log breaks first, now."
+    )
+
+
+def test_space_is_not_told_of_files_on_several_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tablespace on a small device held all of the data before, so that it was said to break first."""
+    monkeypatch.setitem(CAPACITY, "recorded", 50.0)
+    disks = [device(1, 500, "log", "data", "index"), device(2, 60, "data")]
+    advice = asked(Limited(), recorded=about(devices=disks))
+    growth = grown(advice)
+    assert growth.split == [Role.DATA] and growth.first is None
+    assert growing_sentences(advice, growth)[-1] == (
+        "When the devices of the data are full is not known: these files lie on several."
+    )
 
 
 def test_a_drive_that_wears_out_is_told() -> None:

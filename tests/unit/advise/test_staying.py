@@ -53,6 +53,17 @@ class LongerMedian(FakeReplay):
         return outcome
 
 
+class ComputesOnFlash(FakeReplay):
+    """On the fastest device, sessions compute all of the time, so that the error of the model is greater."""
+
+    def _outcome(
+        self, scenario: dict[str, Any], profiles: Sequence[_core.Profile], factor: float = 1.0
+    ) -> dict[str, Any]:
+        outcome = super()._outcome(scenario, profiles, factor)
+        names = {profiles[place["profile"]].name for place in scenario["placement"].values()}
+        return outcome | ({"shares": [["cpu", 1.0]]} if "ssd-nvme-dc" in names else {})
+
+
 def predictor(
     engine: str = "postgres", fake: FakeReplay | None = None, error: ModelError | None = None, **fields: Any
 ) -> Predictor:
@@ -236,3 +247,27 @@ def test_a_wait_that_a_setting_adds_to_each_flush_is_named_first() -> None:
     assert run.commit_delay_us is None
     assert _remedy("log", delayed) == f"a smaller commit_delay (it adds 20.1 ms to a flush), {plain}"
     assert _remedy("read", delayed) == _remedy("read", run)
+
+
+def test_a_gain_that_can_be_told_is_advised_below_a_greater_one_that_cannot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The interval of the fastest placement includes no change, that of a slower one does not."""
+    requests(monkeypatch, log=1.0)
+    unsure = ModelError(errors=[error.changed(per_computing=10.0) for error in EXACT.errors])
+
+    def advice_on(devices: list[str], *owned: str) -> Advice:
+        of = predictor(fake=ComputesOnFlash(), error=unsure)
+        return advise(of, AdviceOptions(devices, terms=Terms(have=owned)))
+
+    advice = advice_on(["nvme-dc", "sata-dc"])
+    assert advice.fastest and not advice.fastest.prediction.faster
+    assert advice.fastest.placement[Role.LOG] == "ssd-nvme-dc"
+    assert moved(advice.decision.option.placement) == {"log": "ssd-sata-dc"}
+    assert advice.decision.why == "faster" and headline(advice).startswith("Move the log to ssd-sata-dc: ")
+    assert "cannot be told from no gain" in fastest_sentence(advice)
+    owned = advice_on(["nvme-dc", "sata-dc"], "ssd-nvme-dc")
+    assert moved(owned.decision.option.placement) == {"log": "ssd-sata-dc"}
+    alone = headline(advice_on(["nvme-dc"]))
+    assert alone.startswith("Nothing you can buy here helps: ") and "shortens" not in alone
+    assert "no difference that can be told; 70" in alone and "is spent waiting for the log." in alone

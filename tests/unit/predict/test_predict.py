@@ -201,6 +201,19 @@ def test_percentiles_have_learnt_errors_of_their_own() -> None:
     assert math.log(answer.p50_us.high / answer.p50_us.value) == pytest.approx(0.2, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("held", "says"),
+    [
+        (60 * GB, "the database has 60 GB; files of 52 GB were touched"),
+        (2 * GB, "the data directory has 2 GB; files of 52 GB were touched, some of them elsewhere"),
+    ],
+)
+def test_files_beside_the_data_directory_are_said(held: int, says: str) -> None:
+    of = Predictor(about(data_directory_bytes=held), [], Replayer(FakeReplay()), model_error=ModelError())
+    (answer,) = of.predict([Scenario(placement={"log": "ram"})])
+    assert any(note.startswith(says) for note in answer.notes)
+
+
 def test_warnings_of_the_recording_are_in_every_answer_and_refusal() -> None:
     of = predictor(warnings=["the kernel dropped 3 of 1000 events"])
     for answer in of.predict([Scenario(), Scenario(memory_bytes=10**9)]):

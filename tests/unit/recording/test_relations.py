@@ -163,6 +163,18 @@ def test_what_is_buffered_of_innodbs_own_tables_is_no_table() -> None:
     assert [(row.relation.name, row.buffered_bytes) for row in found.rows] == [("shop.orders", 4 * 8192)]
 
 
+def test_letters_of_innodb_names_are_decoded() -> None:
+    """Names as MariaDB 10.11 wrote them; its statement needs the letters."""
+    written = {
+        "my@0020@0022shop@0022@0020@1o/we@0027ird@0020@0060t@0060@0020@0p": """my "shop" ü.we'ird `t` é""",
+        "shop/@0Kpfel@2v@00e4": "shop.Äpfelįä",
+        "@g0@h0/@6g@a@@@a": "аб.άａⓐ",
+        "shop/odd@": "shop.odd@",
+    }
+    rows = relations("mariadb", [file(at, f"/d/{path}.ibd") for at, path in enumerate(written)], []).rows
+    assert sorted(row.relation.name for row in rows) == sorted(written.values())
+
+
 def test_innodb_names_its_files_after_tables() -> None:
     files = [
         file(1, "/var/lib/mysql/shop/orders.ibd"),

@@ -26,6 +26,12 @@ pub(crate) struct RawSession<'a> {
     pub(crate) turns: Vec<RawTurn<'a>>,
 }
 
+impl RawSession<'_> {
+    fn commits(&self) -> bool {
+        self.turns.iter().any(|turn| !turn.commits.is_empty())
+    }
+}
+
 pub(crate) fn raw_sessions<'a>(view: &View<'a>) -> Vec<RawSession<'a>> {
     let threads = view.threads(ThreadClass::Session);
     let mut threads: Vec<(u64, u64, u32)> = threads
@@ -64,19 +70,28 @@ fn drop_lookers_on(sessions: &mut Vec<RawSession<'_>>) {
     let busiest_ns = busy.iter().copied().max().unwrap_or(0) as f64;
     let mut busy = busy.into_iter();
     sessions.retain(|session| {
-        let commits = session.turns.iter().any(|turn| !turn.commits.is_empty());
-        let least_ns = if commits { mean_ns } else { busiest_ns } * SESSION_LEAST_SHARE.get();
+        let least_ns = if session.commits() {
+            mean_ns
+        } else {
+            busiest_ns
+        } * SESSION_LEAST_SHARE.get();
         busy.next().is_some_and(|ns| ns as f64 >= least_ns)
     });
 }
 
 /// Time of a session without its waits for its client, for a timer, or for what the recording does not explain: a
-/// library's caller waits so for the threads that it started.
+/// library's caller waits so for the threads that it started. Without commits, also without waits for other threads: a
+/// library's timer thread sleeps until the program ends it.
 fn busy_ns(session: &RawSession<'_>) -> u64 {
-    use WaitCause::{Client, Other, Timer};
+    use WaitCause::{Client, Other, Thread, Timer};
+    let commits = session.commits();
+    let idle = |segment: &Segment<'_>| match segment.wait() {
+        Some((Client | Timer | Other, _)) => true,
+        Some((Thread, _)) => !commits,
+        _ => false,
+    };
     let segments = session.turns.iter().flat_map(|turn| &turn.segments);
-    let busy =
-        segments.filter(|segment| !matches!(segment.wait(), Some((Client | Timer | Other, _))));
+    let busy = segments.filter(|segment| !idle(segment));
     busy.map(Segment::time_ns).sum()
 }
 
@@ -320,6 +335,37 @@ mod tests {
         let left = &sessions[0][0];
         assert_eq!((left.segments.len(), left.commits[0].segment), (2, 1));
         assert_eq!(span(&[vec![]]), None);
+    }
+
+    #[test]
+    fn a_timer_thread_of_a_library_is_no_session() {
+        let session = |name: &str, segments, commits| RawSession {
+            name: name.into(),
+            until_ns: 1000,
+            turns: vec![RawTurn {
+                segments,
+                commits,
+                ..RawTurn::default()
+            }],
+        };
+        let commit = SeenCommit {
+            segment: 0,
+            start_ns: 0,
+            end_ns: 1000,
+        };
+        let log = segment(0, 1000, Some(WaitCause::LogDevice));
+        let until_the_end = segment(700, 1000, Some(WaitCause::Thread));
+        let mut sessions = vec![
+            session("commits", vec![log], vec![commit]),
+            session("timer", vec![segment(0, 1, None), until_the_end], vec![]),
+            session("reads", vec![segment(0, 100, None)], vec![]),
+        ];
+        drop_lookers_on(&mut sessions);
+        let left: Vec<&str> = sessions
+            .iter()
+            .map(|session| session.name.as_str())
+            .collect();
+        assert_eq!(left, ["commits", "reads"]);
     }
 
     #[test]

@@ -106,6 +106,8 @@ def fastest_sentence(advice: Advice) -> str:
         return f"{other}, gives {gain} {price}."
     margin = numbers.percent(MARGIN - 1)
     why = f"Predictions err by {margin} in the median, so this is no reason to choose it."
+    if not fastest.prediction.faster:
+        why = "It cannot be told from no gain, so this is no reason to choose it."
     memory = lost_at_stop(fastest.placement) and not ephemeral(fastest.placement)
     if memory and not lost_at_stop(option.placement):
         why = "It keeps files in memory, which a power cut or a restart loses."
@@ -430,6 +432,9 @@ def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
     if kept is not None:
         load = f"up to {numbers.ratio(kept)} times the load" if kept > 1 else "with less than the load"
         sentences.append(f"In all, the recorded placement keeps up {load}, on the recorded cores.")
+    if growing.split:
+        names = join([ROLE_NAMES[role] for role in growing.split])
+        sentences.append(f"When the devices of {names} are full is not known: these files lie on several.")
     return sentences
 
 

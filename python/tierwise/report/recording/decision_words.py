@@ -9,7 +9,7 @@ from tierwise.advise.alternatives import SettingMove
 from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.durability import ephemeral, lost_at_stop
-from tierwise.advise.option import Filling
+from tierwise.advise.option import MARGIN, Filling
 from tierwise.advise.space import RoleSpace
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
@@ -338,6 +338,9 @@ def _because(advice: Advice) -> str:
     if not advice.decision.time:
         return ""
     first = advice.decision.time[0]
+    speedup = advice.fastest and advice.fastest.prediction.speedup
+    if speedup and speedup.value > MARGIN:  # which the error of the model hides
+        return f"; {_share(first)}"
     shortens = "none of these placements" if advice.left_out else "no device named here"
     device = f", which {shortens} shortens" if first.part in _DEVICE_PARTS else ""
     return f", because {_share(first)}{device}"
