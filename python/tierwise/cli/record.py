@@ -17,7 +17,7 @@ from tierwise.capture.record import Enough, record_command, record_running
 from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
 from tierwise.cli import printing
-from tierwise.cli.options import progress_console
+from tierwise.cli.options import DsnFile, progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import complain
 from tierwise.host import clean
@@ -70,7 +70,7 @@ def record_day(
         printing.echo(f"day: {out}")
         return
     timeline = timeline_of(Day.open(out))
-    show(day_document(timeline), {"day": timeline.model_dump(mode="json")}, "day", format)
+    show(day_document(timeline), {"day": timeline}, "day", format)
 
 
 def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
@@ -151,7 +151,6 @@ Dsn = Annotated[
         help=f"DSN without a password, to read the engine's counters; or set {data_sources.VARIABLE}"
     ),
 ]
-DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")]
 _DEFAULT_S = 60.0
 _MB = 1_000_000
 _DEFAULT_BURST_S = 0.5
@@ -220,8 +219,7 @@ def record(
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
     opened = Recording.open(output)
-    content = Recorded.of(opened, judged).model_dump(mode="json")
-    show(recorded_document(opened, judged), content, "record", format)
+    show(recorded_document(opened, judged), Recorded.of(opened, judged), "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
 

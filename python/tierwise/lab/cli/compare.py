@@ -55,7 +55,7 @@ def in_format(comparison: SetComparison, format: Format) -> str:
     """A comparison as text in a format."""
     match format:
         case "json":
-            return as_json(comparison.model_dump(mode="json"), "comparison") + "\n"
+            return as_json(comparison, "comparison") + "\n"
         case "csv":
             return to_csv(comparison)
         case "html":

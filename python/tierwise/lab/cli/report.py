@@ -52,7 +52,7 @@ def report(
         echo(f"report: {page}", err=format is not Format.TEXT)
         return
     answer = build_answer(*read_study(results_dir))
-    show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
+    show(answer_document(answer), {"answer": answer}, "answer", format)
     echo(f"report: {write_report(answer, file)}", err=format is not Format.TEXT)
     if png is not None:
         for chart in write_pngs(answer, png):

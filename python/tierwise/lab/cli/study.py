@@ -75,8 +75,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
         runs = len(study.placements) * len(points(study.sweep)) * study.repeats
         placements = figure(len(study.placements), numbers.count)
         rows.add(study.name, study.question, placements, figure(runs, numbers.count), _time(study.estimate_s))
-    content = [study.model_dump(mode="json") for study in chosen]
-    show([rows], {"studies": content}, "studies", format)
+    show([rows], {"studies": chosen}, "studies", format)
 
 
 @app.command("show")
@@ -105,7 +104,7 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
     words = [Text(study.question, Tone.HEADLINE), *source, Text(runs)]
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
     notes += [Text(note, Tone.QUIET) for note in study.notes]
-    show([*words, devices, placements, *notes], {"study": study.model_dump(mode="json")}, "plan", format)
+    show([*words, devices, placements, *notes], {"study": study}, "plan", format)
 
 
 @app.command()

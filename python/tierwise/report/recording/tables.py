@@ -172,7 +172,7 @@ def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[s
         "written_bytes": row.written_bytes,
         "waited_s": row.waited_s,
         "device_s": row.device_s,
-        "speedup": saving.speedup.model_dump(mode="json") if saving and saving.speedup else None,
+        "speedup": saving and saving.speedup,
     }
 
 
