@@ -13,7 +13,6 @@ from statistics import fmean
 from typing import Any, Literal
 
 from tierwise.advise.forecast import Forecast, model_of
-from tierwise.device_models.profiles import Profile
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, Scenario, resolve
 from tierwise.predict.prediction import RoleLoad
@@ -195,7 +194,7 @@ def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Ite
             turns = any(link.rotational for link in disks[role].chain)
             if beside:
                 elsewhere = f"the device of {', '.join(beside)}"
-            elif turns and _is_flash(resolve(device).profile):
+            elif turns and resolve(device).profile.kind in ("ssd", "ram"):
                 elsewhere = "a rotational disk"
         if elsewhere:
             yield Difference(
@@ -206,10 +205,6 @@ def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Ite
                 rate_per_s=replayed.rate_per_s.value if replayed and replayed.rate_per_s else None,
                 closes=after.closes(replayed),
             )
-
-
-def _is_flash(profile: Profile) -> bool:
-    return profile.kind in ("ssd", "ram")
 
 
 def _time_lost(times: RoleTimes, load: RoleLoad) -> float:

@@ -304,7 +304,9 @@ class _Search:
                 return self._more_cores()
             case "machine":
                 return self._machine_for(
-                    lambda instance: self._keeps_up(_Case({}, self._many, self._on(instance)))
+                    lambda instance: self._keeps_up(
+                        _Case({}, self._many, self._machine.changed(instance=instance))
+                    )
                 )
             case "locks":
                 return GrowthAnswer()
@@ -337,9 +339,6 @@ class _Search:
             if suffices(instance):
                 return GrowthAnswer(instance=instance.name, cost_per_month=cost)
         return GrowthAnswer()
-
-    def _on(self, instance: Instance) -> Scenario:
-        return self._machine.changed(instance=instance)
 
     def _other_devices(self, first: GrowthLimit) -> GrowthAnswer:
         """The cheapest placement of the roles of a device with which it keeps up, alone."""

@@ -214,7 +214,7 @@ def record(
         else:
             target = of_pid(_first_process(pid, engine), chosen, roles)
             _say_which(target)
-            enough = None if longest_s is None else Enough(_is_usable, longest_s)
+            enough = None if longest_s is None else Enough(lambda path: usability_of(path).usable, longest_s)
             record_running(target, output, schedule, status.update, source, enough)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
@@ -259,7 +259,3 @@ def _say_which(target: Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
     if target.pid is not None and target.rules.is_server:
         complain(f"recording {server_at(target.pid, target.rules)['described']}")
-
-
-def _is_usable(recording: Path) -> bool:
-    return usability_of(recording).usable

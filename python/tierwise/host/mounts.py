@@ -185,7 +185,7 @@ def unmount(point: Path, *, lazily: bool = False) -> None:
         if error == errno.EBUSY and time.monotonic() < deadline:
             time.sleep(0.02)
             continue
-        detail = _describe_users(point) if error == errno.EBUSY else os.strerror(error)
+        detail = in_use_by(users_of(point)) or "busy" if error == errno.EBUSY else os.strerror(error)
         raise TierwiseError(f"cannot unmount {point}: {detail}", "end what uses it, then try again")
 
 
@@ -194,10 +194,6 @@ def _umount2(point: Path, flags: int) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     status = libc.umount2(os.fsencode(point), flags)
     return 0 if status == 0 else ctypes.get_errno()
-
-
-def _describe_users(point: Path) -> str:
-    return in_use_by(users_of(point)) or "busy"
 
 
 def in_use_by(users: dict[int, str]) -> str:

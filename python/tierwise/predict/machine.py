@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tierwise.device_models.instances import Instance
-from tierwise.device_models.profiles import Profile
 from tierwise.model.placement import EVERYTHING, Role
 from tierwise.model.units import significant
 from tierwise.predict.devices import RECORDED, resolve
@@ -139,8 +138,5 @@ def network_volumes(recorded_on: Mapping[str, str]) -> list[Role]:
         recorded_on: role, or ``all``, -> name of a device.
     """
     named = {role: recorded_on.get(role, recorded_on.get(EVERYTHING)) for role in Role}
-    return [role for role, device in named.items() if device and _is_volume(resolve(device).profile)]
-
-
-def _is_volume(profile: Profile) -> bool:
-    return (profile.member or profile).kind == "volume"
+    profiles = {role: resolve(device).profile for role, device in named.items() if device}
+    return [role for role, profile in profiles.items() if (profile.member or profile).kind == "volume"]

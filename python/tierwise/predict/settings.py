@@ -274,7 +274,10 @@ class ChosenSetting(Record):
         if before is not None and after is not None and after <= before:
             return f"{setting.name} is {now} in the recording, no less"
         rival, rate = self._of(setting.rival), self._log_bytes_per_s
-        fills_s, timeout_s = self._fills_s(rate), self._seconds_of("checkpoint_timeout")
+        fills_s, timeout_s = (
+            self._fills_s(rate),
+            _amount(self._of("checkpoint_timeout") or "", "duration", "s"),
+        )
         if rival is None or rate is None or fills_s is None or timeout_s is None:
             return None
         if timeout_s > fills_s if grown.kind == "size" else fills_s > timeout_s:
@@ -288,9 +291,6 @@ class ChosenSetting(Record):
 
     def _bytes_of(self, name: str) -> float | None:
         return _amount(self._of(name) or "", "size", "MB")
-
-    def _seconds_of(self, name: str) -> float | None:
-        return _amount(self._of(name) or "", "duration", "s")
 
     @property
     def _log_bytes_per_s(self) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from tierwise.advise.durability import DeathCounts
+from tierwise.lab.analysis.summary import middle
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, median_interval, upper_share
@@ -244,7 +245,7 @@ def _death_row(runs: Sequence[RunResult]) -> DeathRow:
         ran_on=sum(death.ran_on for death in deaths),
         most_lost=worst.lost if worst else 0,
         owed=worst.acknowledged if worst else 0,
-        recovery_s=_middle([death.recovery_s for death in started]),
+        recovery_s=middle([death.recovery_s for death in started]),
         clean_start_s=median(_deaths_of(run).clean_start_s for run in runs),
         refused=next((death.refused for death in deaths if death.refused), None),
         damage=next((death.damage for death in deaths if death.damage), None),
@@ -256,11 +257,6 @@ def _death_row(runs: Sequence[RunResult]) -> DeathRow:
 def _deaths_of(run: RunResult) -> DeviceDeaths:
     assert run.device_deaths is not None, "only runs with deaths are grouped"
     return run.device_deaths
-
-
-def _middle(times_s: Sequence[float | None]) -> float | None:
-    known = [time_s for time_s in times_s if time_s is not None]
-    return median(known) if known else None
 
 
 def sentence(row: CutRow) -> str:
@@ -335,7 +331,7 @@ def _ratio_words(row: CutRow) -> str:
     return f"{numbers.ratio(row.ratio.estimate)} times" + (f" ({ends})" if ends else "")
 
 
-def engines_of(rows: Sequence[DeathRow]) -> list[str]:
+def engines_of(rows: Sequence[CutRow] | Sequence[DeathRow]) -> list[str]:
     """Engines in the order of the rows."""
     return list(dict.fromkeys(row.engine for row in rows))
 

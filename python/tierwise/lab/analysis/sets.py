@@ -128,7 +128,9 @@ def rows_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
     runs = [[run_part(run) for run in side] for side in (a, b)]
     yield from _rows("run", "", _figures(MEASURES), runs, _capped(runs))
     scores = dict.fromkeys(name for side in runs for part in side for name in part.scores)
-    of_scores: dict[str, Figure[Part]] = {name: ("score", partial(_score, name=name)) for name in scores}
+    of_scores: dict[str, Figure[Part]] = {
+        name: ("score", partial(lambda part, name: part.scores.get(name), name=name)) for name in scores
+    }
     yield from _rows("score", "", of_scores, runs, (False, False))
     for key, label in labels_of([lap for run in [*a, *b] for lap in run.laps]).items():
         laps = [_lap_parts(side, key) for side in (a, b)]
@@ -145,10 +147,6 @@ def rows_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
 
 def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
     return {what: (MEASURES[what].kind, MEASURES[what].of) for what in measures}
-
-
-def _score(part: Part, name: str) -> float | None:
-    return part.scores.get(name)
 
 
 def _lap_parts(runs: Sequence[RunResult], key: LapKey) -> list[Part]:

@@ -97,12 +97,12 @@ CAPTION = (
 
 def frontier_blocks(rows: Sequence[CutRow], baseline: str) -> list[doc.Block]:
     """For each engine its chart, its table and its sentences."""
-    return [_engine(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
+    return [_engine(name, [row for row in rows if row.engine == name], baseline) for name in engines_of(rows)]
 
 
 def frontier_charts(rows: Sequence[CutRow], baseline: str) -> list[doc.Chart]:
     """The charts alone."""
-    return [_chart(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
+    return [_chart(name, [row for row in rows if row.engine == name], baseline) for name in engines_of(rows)]
 
 
 def frontier_table(rows: Sequence[CutRow], baseline: str) -> doc.Table:
@@ -130,10 +130,6 @@ def frontier_table(rows: Sequence[CutRow], baseline: str) -> doc.Table:
             doc.figure(row.recovery_s, numbers.seconds),
         )
     return frontiers
-
-
-def _engines(rows: Sequence[CutRow]) -> list[str]:
-    return list(dict.fromkeys(row.engine for row in rows))
 
 
 def _engine(name: str, rows: Sequence[CutRow], baseline: str) -> doc.Section:

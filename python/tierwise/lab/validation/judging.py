@@ -25,7 +25,7 @@ from tierwise.lab.validation.answers import (
 )
 from tierwise.lab.validation.calibration import calibrate, calibrate_without
 from tierwise.lab.validation.case import specs_of
-from tierwise.lab.validation.rows import Round, Row, read_rows, recording_of
+from tierwise.lab.validation.rows import Row, read_rows, recording_of
 from tierwise.lab.validation.runner import OWN_PROFILE, SPEC_FILE, Started, read_plan
 from tierwise.lab.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
 from tierwise.lab.validation.truth import Measured
@@ -202,7 +202,7 @@ def judge(
         pairs=pairs,
         rates={
             name: _rates([round_data for round_data in rounds if round_data.started.round == name])
-            for name in _names(rounds)
+            for name in dict.fromkeys(round_data.started.round for round_data in rounds)
         },
         agreement=agreement(rounds),
         left_out=_absent(rounds),
@@ -361,10 +361,6 @@ def _recordings(answers: Sequence[Answered], round: RoundData) -> Iterator[Recor
         row = rows[answer.case, answer.recorded, answer.block]
         same = answer.model_dump(include=Recorded.model_fields.keys() - {"rate_per_s"})
         yield Recorded(**same, rate_per_s=row.rate_per_s, beside_per_s=round.beside_per_s(row))
-
-
-def _names(rounds: Sequence[RoundData]) -> list[Round]:
-    return list(dict.fromkeys(round_data.started.round for round_data in rounds))
 
 
 def _rates(rounds: Sequence[RoundData]) -> dict[str, dict[str, Measured]]:

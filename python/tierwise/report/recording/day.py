@@ -33,7 +33,10 @@ def day_advice_document(day_advice: DayAdvice) -> list[doc.Block]:
         *_unusable(day_advice),
         doc.Text(agreement_sentence(day_advice), doc.Tone.HEADLINE),
         *(
-            doc.Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
+            doc.Text(
+                f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): "
+                + (first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}.")
+            )
             for answer in day_advice.answers
         ),
         _answers(day_advice),
@@ -95,10 +98,6 @@ def agreement_sentence(day_advice: DayAdvice) -> str:
 
 def _first(answer: LoadAdvice) -> str:
     return _NOTHING if answer.first_move is None else moving(dict([answer.first_move]))
-
-
-def _answer_words(answer: LoadAdvice) -> str:
-    return first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}."
 
 
 def _answers(day_advice: DayAdvice) -> doc.Table:

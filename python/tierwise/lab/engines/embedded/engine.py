@@ -103,7 +103,7 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
         """Prepare; nothing is made or started yet. The arguments are the base class's."""
         super().__init__(name, name, settings, timeout_s)
         self._connected = weakref.WeakSet[EmbeddedClients]()
-        self._version = self._find_version()
+        self._version = importlib.metadata.version(self.package)
 
     def check_settings(self) -> None:
         """Open an empty database with them."""
@@ -229,21 +229,14 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
 
     def sampler(self) -> WaitSampler:
         """A sampler that inspects the client threads from outside the worker."""
-        return WaitSampler(
-            ThreadWaitProbe(self.processes(), self.waits_as, self._count_sessions, helped=self.helped)
-        )
+        sessions = lambda: sum(clients.sessions for clients in list(self._connected))  # noqa: E731
+        return WaitSampler(ThreadWaitProbe(self.processes(), self.waits_as, sessions, helped=self.helped))
 
     def failure(self) -> str | None:
         """The library's last output, if it ended unexpectedly."""
         if self._process is None or self._process.link is None or self.running:
             return None
         return self._process.failure() or f"engine {self.name} has ended"
-
-    def _count_sessions(self) -> int:
-        return sum(clients.sessions for clients in list(self._connected))
-
-    def _find_version(self) -> str:
-        return importlib.metadata.version(self.package)
 
     def _link(self) -> WorkerLink:
         link = self._known_process().link
