@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tierwise.advise.durability import ShownCuts, shown_cuts
-from tierwise.advise.goal import Goal
-from tierwise.advise.option import MARGIN, Option, is_told
+from tierwise.advise.option import MARGIN, Goal, Option, is_told
 from tierwise.device_models.instances import Instance, larger, limits_only
 from tierwise.device_models.prices import Prices
 from tierwise.model.placement import Role

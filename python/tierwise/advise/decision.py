@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from tierwise.advise.goal import Goal
-from tierwise.advise.option import Option
+from tierwise.advise.option import Goal, Option
 from tierwise.advise.search import Search
 from tierwise.model.input_files import DATA
 from tierwise.predict import Prediction, RecordedRun

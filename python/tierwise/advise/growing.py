@@ -2,7 +2,7 @@
 
 A resource saturates at the least factor at which more transactions arrive than complete while nothing else
 limits them: the other recorded devices take no time, and cores are many. Sessions are so many that they do
-not limit. Files and load grow alike (:mod:`tierwise.predict.growth`).
+not limit. Files and load grow alike (:mod:`tierwise.predict.machine`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from tierwise.model.placement import EVERYTHING, Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
-from tierwise.predict.growth import grown
-from tierwise.predict.machine import on_instance
+from tierwise.predict.machine import grown, on_instance
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.ranking import asking, by_load
 from tierwise.predict.replayer import SimulationRequest

@@ -23,7 +23,7 @@ from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter
 from tierwise.lab.studies import runner
 from tierwise.lab.studies.options import StudyOptions
-from tierwise.lab.studies.runner.hosts import dask_hosts
+from tierwise.lab.studies.runner import dask_hosts
 from tierwise.lab.studies.study import plan_runs, points
 from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError

@@ -103,7 +103,7 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
         """Prepare; nothing is made or started yet. The arguments are the base class's."""
         super().__init__(name, name, settings, timeout_s)
         self._connected = weakref.WeakSet[EmbeddedClients]()
-        self._version = importlib.metadata.version(self.package)
+        self._version = self._find_version()
 
     def check_settings(self) -> None:
         """Open an empty database with them."""
@@ -251,3 +251,6 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
             if error.message.startswith(f"engine {self.name} "):
                 raise
             raise TierwiseError(f"engine {self.name}: {error.message}", error.fix) from error
+
+    def _find_version(self) -> str:
+        return importlib.metadata.version(self.package)
