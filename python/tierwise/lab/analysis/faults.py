@@ -11,16 +11,8 @@ from tierwise.lab.analysis.summary import middle
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, median_interval, upper_share
-from tierwise.results import (
-    DeviceDeath,
-    DeviceDeaths,
-    DeviceInfo,
-    PowerCut,
-    PowerCuts,
-    Record,
-    RunResult,
-    StudyInfo,
-)
+from tierwise.results import DeviceDeaths, DeviceInfo, PowerCuts, Record, RunResult, StudyInfo
+from tierwise.results.faults import Fault
 
 
 class CutRow(Record):
@@ -174,7 +166,7 @@ def _cuts_of(run: RunResult) -> PowerCuts:
     return run.power_cuts
 
 
-def _check_name(faults: Sequence[PowerCut | DeviceDeath]) -> str:
+def _check_name(faults: Sequence[Fault]) -> str:
     return next((fault.check.name for fault in faults if fault.check is not None), "")
 
 

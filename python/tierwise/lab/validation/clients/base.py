@@ -53,6 +53,8 @@ class Client(ABC, Generic[DatabaseT]):
     """Debian package of the program, or another way to get it."""
     defaults: ClassVar[Mapping[str, Option]]
     """Every option with its default."""
+    dataset_options: ClassVar[Sequence[str]] = ("scale",)
+    """Options that change the data."""
 
     def __init__(self, options: Mapping[str, Option], clients: int) -> None:
         """Check the options.
@@ -72,7 +74,7 @@ class Client(ABC, Generic[DatabaseT]):
     @property
     def dataset(self) -> str:
         """Equal for clients that work on the same data."""
-        return f"{self.family}-{self.options.get('scale', 1)}"
+        return "-".join([self.family, *map(self.text, self.dataset_options)])
 
     def missing(self) -> str | None:
         """Packages to install; ``None`` if nothing is missing."""

@@ -49,11 +49,8 @@ class GoTpc(Client[Server]):
     program = "go-tpc"
     package = f"Go: GOBIN={folder()} go install {MODULE}"
     defaults: ClassVar = {"work": "tpcc", "scale": 2}
-
-    @property
-    def dataset(self) -> str:
-        """CH adds tables."""
-        return f"{self.family}-{self.text('work')}-{self.text('scale')}"
+    dataset_options = ("work", "scale")
+    """CH adds tables."""
 
     def missing(self) -> str | None:
         """Install the program if Go is available; else return how to install it."""
