@@ -28,7 +28,8 @@ from tierwise.lab.analysis.conditions import facts_of
 from tierwise.lab.analysis.faults import CutRow, build_frontier, headline, sentence
 from tierwise.lab.report.durability import described_frontier, frontier_chart, frontier_table
 from tierwise.lab.studies.options import StudyOptions
-from tierwise.lab.studies.runner import fault_run, restrict_to_runnable
+from tierwise.lab.studies.runner import fault_run
+from tierwise.lab.studies.runner.session import restrict_to_runnable
 from tierwise.lab.studies.study import at, plan_runs
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.render.text import to_markdown

@@ -27,7 +27,7 @@ class Fault(Record):
     commits: int
     """Acknowledged in that time."""
     recovery_s: float | None = None
-    """From power-on until the engine answers, with all steps; devices answer at once. Absent if it does not."""
+    """From power-on until the engine answers, with all steps; devices answer at once. Absent if never."""
     damage: str | None = None
     """Why the database is not what whole transactions make it: it does not start, or a check fails."""
     check: IntegrityCheck | None = None

@@ -110,13 +110,12 @@ def _card(
 ) -> dict[str, Any]:
     """A role, or roles that move as one."""
     loads = [recorded.io[role] for role in unit if role in recorded.io]
-    requests = sum(load.reads_per_s + load.writes_per_s + load.flushes_per_s for load in loads)
     return {
         "name": unit[0].value,
         "roles": [role.value for role in unit],
         "because": because if len(unit) > 1 else "",
         "size_bytes": sum(needed_bytes.get(role, 0) for role in unit),
-        "requests_per_s": _short(requests),
+        "requests_per_s": _short(sum(load.requests_per_s for load in loads)),
         "share": _short(max((load.busy_share for load in loads), default=0.0)),
         "colour": ROLE_COLOURS[unit[0].value],
     }
