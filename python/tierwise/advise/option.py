@@ -1,4 +1,7 @@
-"""A placement with its prediction, its price, the wear of its devices, and when files may fill them."""
+"""A placement with its prediction, its price, the wear of its devices, and when files may fill them.
+
+The goal of a user, and whether a prediction reaches it.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tierwise.predict.ranking import Ranking
 from tierwise.predict.usability import Usability
 from tierwise.report import document as doc
 from tierwise.report.charts.builders import dot, dot_chart
-from tierwise.report.charts.look import WIDE, Look, zero_x
+from tierwise.report.charts.look import WIDE, zero_x
 
 MOST_IN_SIGHT = 3
 """Warnings that are shown at once."""
@@ -479,7 +479,7 @@ def _times(answer: Prediction) -> str:
     return "\n".join(f"{numbers.percent(share)} {TIME_NAMES.get(name, name)}" for name, share in chief)
 
 
-def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = WIDE) -> alt.LayerChart:
+def answers_chart(base: Prediction, answers: Sequence[Prediction]) -> alt.LayerChart:
     """Rate, or time for work done once, of the recorded run and of each answer that has one."""
     shown = [base, *(answer for answer in answers if answer.rate_per_s and answer.scenario.changes)]
     title = "Predicted time (s)" if base.once else f"Predicted {base.unit} a second"
@@ -494,4 +494,4 @@ def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = 
         for answer in shown
         if (elapsed_s := answer.elapsed_s if base.once else answer.rate_per_s)
     ]
-    return dot_chart(dots, zero_x(f"{title}, 95 % interval", look), {"": "place-1"}, look, title)
+    return dot_chart(dots, zero_x(f"{title}, 95 % interval", WIDE), {"": "place-1"}, WIDE, title)

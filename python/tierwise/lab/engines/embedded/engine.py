@@ -97,11 +97,9 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
     least_memory_bytes: ClassVar[int] = 16 << 20
     """The library's need besides the interpreter's and its own code, for tables of a few thousand rows."""
 
-    def __init__(
-        self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
-    ) -> None:
+    def __init__(self, name: str, settings: Mapping[str, str] | None = None) -> None:
         """Prepare; nothing is made or started yet. The arguments are the base class's."""
-        super().__init__(name, name, settings, timeout_s)
+        super().__init__(name, name, settings)
         self._connected = weakref.WeakSet[EmbeddedClients]()
         self._version = self._find_version()
 

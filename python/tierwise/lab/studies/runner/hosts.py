@@ -1,4 +1,10 @@
-"""Gives each idle host the next run of its block, and keeps every result as it comes."""
+"""A study on many hosts: whole blocks of runs go to hosts, results come back run by run.
+
+Which run comes next on which host is derived from the finished runs alone, so that a study resumes. A run
+goes to another host as texts only, from which that host makes the study and its plan again.
+
+Not here: one run of a study; see ``run``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Interface of a client program in a validation: it prepares data, warms up, and runs measured work."""
+"""Interface of a client program in a validation: it prepares data, warms up, and runs measured work.
+
+Programs that tierwise fetches: its own account does it, and the caller keeps a copy in its cache.
+"""
 
 from __future__ import annotations
 
