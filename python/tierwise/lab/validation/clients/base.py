@@ -1,16 +1,11 @@
-"""Interface of a client program in a validation: it prepares data, warms up, and runs measured work.
-
-Programs that tierwise fetches: its own account does it, and the caller keeps a copy in its cache.
-"""
+"""Interface of a client program in a validation: it prepares data, warms up, and runs measured work."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -18,11 +13,8 @@ from typing import ClassVar, Generic, TypeVar
 from tierwise.host import processes, programs
 from tierwise.host.interpreter import Command
 from tierwise.host.processes import read_end
-from tierwise.host.programs import Finished, Home
-from tierwise.host.users import server_user
 from tierwise.lab.validation.servers.base import Database
 from tierwise.model.errors import TierwiseError
-from tierwise.model.output_files import own_folder
 
 DatabaseT = TypeVar("DatabaseT", bound=Database)
 Option = str | int | float
@@ -56,8 +48,6 @@ class Client(ABC, Generic[DatabaseT]):
     """Debian package of the program, or another way to get it."""
     defaults: ClassVar[Mapping[str, Option]]
     """Every option with its default."""
-    dataset_options: ClassVar[Sequence[str]] = ("scale",)
-    """Options that change the data."""
 
     def __init__(self, options: Mapping[str, Option], clients: int) -> None:
         """Check the options.
@@ -77,7 +67,7 @@ class Client(ABC, Generic[DatabaseT]):
     @property
     def dataset(self) -> str:
         """Equal for clients that work on the same data."""
-        return "-".join([self.family, *map(self.text, self.dataset_options)])
+        return f"{self.family}-{self.options.get('scale', 1)}"
 
     def missing(self) -> str | None:
         """Packages to install; ``None`` if nothing is missing."""
@@ -170,42 +160,3 @@ def percentiles_of(counts: Mapping[float, int]) -> dict[str, float]:
             seen += count
         percentiles[name] = value
     return percentiles
-
-
-_NETWORK = ("GOPROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy")
-
-
-def cache(name: str) -> Path:
-    """A private directory of the caller."""
-    return Path.home() / ".cache" / "tierwise" / name
-
-
-def network() -> Mapping[str, str]:
-    """The caller's variables that say how to reach the network."""
-    return {name: os.environ[name] for name in _NETWORK if name in os.environ}
-
-
-def fetch(kept: Path, made: str, get: Callable[[Home], Finished]) -> str | None:
-    """Fetch a program or a directory of programs, unless it was; give the last line of a failure.
-
-    Args:
-        kept: where the caller keeps it.
-        made: its path below the account's directory.
-        get: fetches it as the account into the account's directory.
-    """
-    if kept.exists():
-        return None
-    home = Home("fetch-home", server_user())
-    try:
-        done = get(home)
-        if done.status != 0:
-            return done.last_line
-        own_folder(kept.parent)
-        draft = kept.with_name(f"{kept.name}.part")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.unlink(missing_ok=True)
-        programs.copy(home.own / made, draft)
-        draft.rename(kept)
-    finally:
-        home.remove()
-    return None

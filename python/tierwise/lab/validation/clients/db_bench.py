@@ -26,7 +26,11 @@ class DbBench(Client[Library]):
     program = "db_bench"
     package = "Debian: rocksdb-tools"
     defaults: ClassVar = {"benchmark": "overwrite", "scale": 1000, "sync": 1, "value": 400}
-    dataset_options = ("scale", "value")
+
+    @property
+    def dataset(self) -> str:
+        """Name by number and size of the values."""
+        return f"{self.family}-{self.text('scale')}-{self.text('value')}"
 
     def prepare(self, database: Library) -> None:
         """Write every key, in order."""

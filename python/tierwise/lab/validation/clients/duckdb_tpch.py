@@ -12,7 +12,7 @@ from typing import ClassVar
 from tierwise.host import interpreter, programs
 from tierwise.host.interpreter import Command
 from tierwise.host.programs import Finished, Home
-from tierwise.lab.validation.clients import base
+from tierwise.lab.validation.clients import fetched
 from tierwise.lab.validation.clients.base import Client, Load, command, finished
 from tierwise.lab.validation.servers.library import Library
 from tierwise.model.errors import TierwiseError
@@ -74,17 +74,17 @@ def _install() -> str | None:
     def install(home: Home) -> Finished:
         arguments: list[str | Path] = [":memory:", home.own / "extensions"]
         code = interpreter.unprivileged("duckdb", _INSTALL, arguments, imports=["duckdb"])
-        return programs.run("duckdb", code, home=home, variables=base.network())
+        return programs.run("duckdb", code, home=home, variables=fetched.network())
 
     try:
-        failure = base.fetch(_extensions(), "extensions", install)
+        failure = fetched.fetch(_extensions(), "extensions", install)
     except TierwiseError as error:
         failure = error.message
     return failure and "DuckDB's extension tpch is not installed, and cannot be fetched here"
 
 
 def _extensions() -> Path:
-    return base.cache(f"duckdb-{metadata.version('duckdb')}")
+    return fetched.cache(f"duckdb-{metadata.version('duckdb')}")
 
 
 def _python(code: str, database: Library, *arguments: str | Path) -> Command:

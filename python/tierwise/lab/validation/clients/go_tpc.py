@@ -14,7 +14,7 @@ from urllib.parse import quote
 from tierwise.host import programs
 from tierwise.host.programs import Finished, Home
 from tierwise.lab.engines.postgres.server import PORT
-from tierwise.lab.validation.clients import base
+from tierwise.lab.validation.clients import fetched
 from tierwise.lab.validation.clients.base import Client, Load, command
 from tierwise.lab.validation.servers.base import CLIENT, DATABASE, Server
 from tierwise.lab.validation.servers.mariadb import MariadbServer
@@ -39,7 +39,7 @@ _ALSO_IN = Path("/usr/local/go/bin/go")
 def folder() -> Path:
     """Where the program is installed: a private directory of the caller's cache."""
     own = os.environ.get(_FOLDER)
-    return Path(own) if own else base.cache(f"go-tpc-{VERSION}")
+    return Path(own) if own else fetched.cache(f"go-tpc-{VERSION}")
 
 
 class GoTpc(Client[Server]):
@@ -49,8 +49,11 @@ class GoTpc(Client[Server]):
     program = "go-tpc"
     package = f"Go: GOBIN={folder()} go install {MODULE}"
     defaults: ClassVar = {"work": "tpcc", "scale": 2}
-    dataset_options = ("work", "scale")
-    """CH adds tables."""
+
+    @property
+    def dataset(self) -> str:
+        """CH adds tables."""
+        return f"{self.family}-{self.text('work')}-{self.text('scale')}"
 
     def missing(self) -> str | None:
         """Install the program if Go is available; else return how to install it."""
@@ -107,11 +110,11 @@ def _install(go: Path) -> str | None:
     """
 
     def install(home: Home) -> Finished:
-        variables = {**base.network(), **_GO, "GOBIN": str(home.own)}
+        variables = {**fetched.network(), **_GO, "GOBIN": str(home.own)}
         return programs.run("go", [go, "install", MODULE], home=home, variables=variables, timeout_s=900)
 
     try:
-        failure = base.fetch(_program(), "go-tpc", install)
+        failure = fetched.fetch(_program(), "go-tpc", install)
     except TierwiseError as error:
         failure = error.message
     return failure and f"go-tpc is not installed, and go install cannot fetch it here: {failure}"

@@ -45,8 +45,11 @@ class SqliteShell(Client[Library]):
     program = "sqlite3"
     package = "Debian: sqlite3"
     defaults: ClassVar = {"journal": "wal", "scale": 500}
-    dataset_options = ("journal", "scale")
-    """The database file stores the journal mode."""
+
+    @property
+    def dataset(self) -> str:
+        """The database file stores the journal mode."""
+        return f"{self.family}-{self.text('journal')}-{self.text('scale')}"
 
     def prepare(self, database: Library) -> None:
         """Make and fill two tables."""
