@@ -15,6 +15,7 @@ from statistics import fmean
 from tierwise.lab.analysis.host_blocks import differing_hosts
 from tierwise.lab.analysis.rows import Measure, Row, Runs, costs_of
 from tierwise.model import numbers
+from tierwise.model.names import capitalized
 from tierwise.model.placement import Role
 from tierwise.report.devices import shortfall
 from tierwise.results import ColdStart, DeviceInfo, Record, RunResult, StudyInfo
@@ -78,7 +79,7 @@ def host_caveats(hosts: Sequence[HostRow], rows: Sequence[Row]) -> list[str]:
             f"the gain of {row.placement} differs between hosts by more than the noise within them: {named}; "
             f"for a further host expect the {span}"
         )
-    return [f"{text[0].upper()}{text[1:]}." for text in texts]
+    return [f"{capitalized(text)}." for text in texts]
 
 
 def _levels(by_placement: Runs, measure: Measure) -> dict[str, list[float]]:
