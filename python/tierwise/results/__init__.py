@@ -18,8 +18,6 @@ from tierwise.results.faults import DeviceDeath, DeviceDeaths, IntegrityCheck, P
 from tierwise.results.measurements import (
     Counters,
     CpuUse,
-    FlushCheck,
-    FlushTimes,
     Latency,
     PatternResult,
     Record,
@@ -43,8 +41,6 @@ __all__ = [
     "DeviceDeaths",
     "DeviceInfo",
     "EngineInfo",
-    "FlushCheck",
-    "FlushTimes",
     "IntegrityCheck",
     "LapResult",
     "Latency",

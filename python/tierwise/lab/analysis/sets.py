@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from tierwise.lab.analysis.conditions import devices_of, facts_of, settings_of
-from tierwise.lab.analysis.laps import LapKey, labels_of
+from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of
 from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
 from tierwise.lab.analysis.rows import Measure, measure_of
 from tierwise.lab.analysis.sweeps import setting_words
@@ -150,8 +150,7 @@ def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
 
 
 def _lap_parts(runs: Sequence[RunResult], key: LapKey) -> list[Part]:
-    laps = [lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key]
-    return [lap_part(lap) for lap in laps if lap.status in ("ok", "capped")]
+    return [lap_part(lap) for lap in laps_of(runs, key) if lap.status in ("ok", "capped")]
 
 
 def _capped(sides: Sequence[Sequence[Part]]) -> tuple[bool, bool]:

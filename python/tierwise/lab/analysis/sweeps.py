@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from tierwise.lab.analysis.laps import LapKey, labels_of, times_of
+from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of, times_of
 from tierwise.lab.analysis.rows import Runs, Times, costs_of, measure_of, speedup_of
 from tierwise.model import numbers
 from tierwise.model.statistics import Interval, Verdict, median_interval
@@ -167,7 +167,7 @@ def _score_costs(runs: Sequence[RunResult], score: str) -> Times:
 
 
 def _lap_costs(runs: Sequence[RunResult], key: LapKey) -> Times:
-    return times_of([lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key])
+    return times_of(laps_of(runs, key))
 
 
 def _point(value: str, costs: Costs, is_time: bool, judged: bool, seed: int) -> SweepPoint:
