@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tierwise.model.input_files import DATA, shipped
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.predict.devices import RECORDED
 from tierwise.results.measurements import Record
@@ -28,10 +29,11 @@ class Together(Record):
 def together(engine: str, roles: Collection[Role]) -> list[Together]:
     """The roles of a recording that its engine keeps together; none for an engine that is not known."""
     moves = moves_of(engine)
-    groups: dict[Role, list[Role]] = {}
-    for role in Role:
-        if role in roles and (lead := moves.get(role.value, {}).get("with")):
-            groups.setdefault(Role(lead), []).append(role)
+    groups = gathered(
+        (Role(lead), role)
+        for role in Role
+        if role in roles and (lead := moves.get(role.value, {}).get("with"))
+    )
     return [Together(roles=[lead, *others], because=moves["together"]) for lead, others in groups.items()]
 
 

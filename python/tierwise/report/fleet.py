@@ -14,7 +14,7 @@ from tierwise.fleet.records import (
 )
 from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.model.names import join
+from tierwise.model.names import gathered, join
 from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import Interval
 from tierwise.report import document as doc
@@ -118,17 +118,12 @@ def left_out_sentence(advice: FleetAdvice) -> str:
 
 def _counted(moves: Sequence[DatabaseMove]) -> str:
     """``the logs of 31 databases and the data of 4``; a single database is named."""
-    by_role: dict[Role, list[str]] = {}
-    for move in moves:
-        by_role.setdefault(move.role, []).append(move.database)
+    by_role = gathered((move.role, move.database) for move in moves)
     ordered = sorted(by_role.items(), key=lambda pair: (-len(pair[1]), list(Role).index(pair[0])))
     counted = [
         f"{_PLURALS.get(role, ROLE_NAMES[role])} of {len(names)}" for role, names in ordered if len(names) > 1
     ]
-    named: dict[str, list[str]] = {}
-    for role, (name, *others) in ordered:
-        if not others:
-            named.setdefault(name, []).append(ROLE_NAMES[role])
+    named = gathered((name, ROLE_NAMES[role]) for role, (name, *others) in ordered if not others)
     first = [f"{count_words} databases" for count_words in counted[:1]]
     return join([*first, *counted[1:], *(f"{join(files)} of {name}" for name, files in named.items())])
 

@@ -18,6 +18,8 @@ from tierwise.results.faults import DeviceDeath, DeviceDeaths, IntegrityCheck, P
 from tierwise.results.measurements import (
     Counters,
     CpuUse,
+    FlushCheck,
+    FlushTimes,
     Latency,
     PatternResult,
     Record,
@@ -41,6 +43,8 @@ __all__ = [
     "DeviceDeaths",
     "DeviceInfo",
     "EngineInfo",
+    "FlushCheck",
+    "FlushTimes",
     "IntegrityCheck",
     "LapResult",
     "Latency",

@@ -9,6 +9,7 @@ from statistics import median
 from tierwise.advise.durability import DeathCounts
 from tierwise.lab.analysis.summary import middle
 from tierwise.model import numbers
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, median_interval, upper_share
 from tierwise.results import DeviceDeaths, DeviceInfo, PowerCuts, Record, RunResult, StudyInfo
@@ -78,10 +79,11 @@ class CutRow(Record):
 
 def build_frontier(results: Sequence[RunResult], info: StudyInfo) -> list[CutRow]:
     """One row for each engine, placement and setting that was cut, in the order of the study."""
-    groups: dict[tuple[str, str, str], list[RunResult]] = {}
-    for run in results:
-        if run.power_cuts is not None and run.power_cuts.cuts:
-            groups.setdefault((run.engine.name, run.placement, run.power_cuts.durability), []).append(run)
+    groups = gathered(
+        ((run.engine.name, run.placement, run.power_cuts.durability), run)
+        for run in results
+        if run.power_cuts is not None and run.power_cuts.cuts
+    )
     declared = [name for values in info.sweep.values() for name in values]
 
     def place(key: tuple[str, str, str]) -> tuple[str, int, int]:
@@ -208,10 +210,11 @@ class DeathRow(DeathCounts):
 
 def build_deaths(results: Sequence[RunResult]) -> list[DeathRow]:
     """One row for each engine, placement and role whose device died, by their names."""
-    groups: dict[tuple[str, str, Role], list[RunResult]] = {}
-    for run in results:
-        if run.device_deaths is not None and run.device_deaths.deaths:
-            groups.setdefault((run.engine.name, run.placement, run.device_deaths.role), []).append(run)
+    groups = gathered(
+        ((run.engine.name, run.placement, run.device_deaths.role), run)
+        for run in results
+        if run.device_deaths is not None and run.device_deaths.deaths
+    )
     return [_death_row(groups[key]) for key in sorted(groups)]
 
 
@@ -323,15 +326,10 @@ def _ratio_words(row: CutRow) -> str:
     return f"{numbers.ratio(row.ratio.estimate)} times" + (f" ({ends})" if ends else "")
 
 
-def engines_of(rows: Sequence[CutRow] | Sequence[DeathRow]) -> list[str]:
-    """Engines in the order of the rows."""
-    return list(dict.fromkeys(row.engine for row in rows))
-
-
 def death_headline(rows: Sequence[DeathRow]) -> str:
     """For each engine: roles whose death took nothing, took commits, or needs a backup."""
     return " ".join(
-        _engine_headline(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)
+        _engine_headline(name, own) for name, own in gathered((row.engine, row) for row in rows).items()
     )
 
 

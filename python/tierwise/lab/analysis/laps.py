@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tierwise.lab.analysis.measures import lap_part, medians_of
 from tierwise.lab.analysis.rows import Row, Runs, Times, first_of, speedup_of
 from tierwise.lab.analysis.summary import mean_waits
 from tierwise.model import numbers
-from tierwise.model.names import join
+from tierwise.model.names import gathered, join
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict, median_interval
 from tierwise.results import LapResult, Record, RunResult, WaitClass
 
@@ -230,22 +230,15 @@ def _some(names: Sequence[str]) -> str:
 
 def _firsts(laps: Sequence[LapRow]) -> str:
     """Laps by the placement that saves most per moved role."""
-    groups = _by_placement((lap.first, lap) for lap in laps if lap.first)
+    groups = gathered((lap.first, lap.label) for lap in laps if lap.first)
     listed = "; ".join(f"{placement} for {_some(names)}" for placement, names in groups.items())
     return f"Begin with {listed}." if groups else ""
 
 
 def _stopped(laps: Sequence[LapRow]) -> str:
     """Laps that a cap stopped: only a lower bound of their time is known."""
-    groups = _by_placement((cell.placement, lap) for lap in laps for cell in lap.cells if cell.stopped)
+    groups = gathered((cell.placement, lap.label) for lap in laps for cell in lap.cells if cell.stopped)
     if not groups:
         return ""
     listed = "; ".join(f"{join(names)} on {placement}" for placement, names in groups.items())
     return f"Stopped at the cap in at least one repeat, so that only a lower bound is known: {listed}."
-
-
-def _by_placement(found: Iterable[tuple[str, LapRow]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for placement, lap in found:
-        groups.setdefault(placement, []).append(lap.label)
-    return groups

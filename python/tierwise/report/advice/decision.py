@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tierwise.advise import Advice, Option, Wear
 from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability, lost_at_stop
 from tierwise.model import numbers
-from tierwise.model.names import capitalized, join
+from tierwise.model.names import capitalized, gathered, join
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.report import document as doc
@@ -317,7 +317,9 @@ def risks(subject: Subject) -> doc.Table:
     """Each device that holds files after the move: power cut, wear, death."""
     rows = doc.table([], ["device"], after=["holds", "power cut", "worn out", "death of a drive"])
     worn = {wear.device: wear for wear in subject.wear(subject.chosen)}
-    for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
+    moves = subject.moves  # devices that take files come first
+    ordered = sorted(subject.advice.run.footprints, key=lambda role: role not in moves)
+    for device, roles in gathered((moves.get(role, RECORDED), role) for role in ordered).items():
         about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear, date.today())
         name = "recorded devices" if device == RECORDED else device
@@ -338,14 +340,6 @@ def _wear_out(wear: Wear, today: date) -> str:
         if sooner is None or months(sooner) == months(after)
         else f"{text}; {months(sooner)} at the predicted rate"
     )
-
-
-def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[Role]]:
-    """Device -> the roles on it, devices that take files first."""
-    held: dict[str, list[Role]] = {}
-    for role in sorted(roles, key=lambda role: role not in moved):
-        held.setdefault(moved.get(role, RECORDED), []).append(role)
-    return held
 
 
 def _add(
