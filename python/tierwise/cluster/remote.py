@@ -242,7 +242,7 @@ class OpenRecordings:
                 with opened(uri) as folder:
                     self._open[key] = Replayer.open(folder, without=without)
             self._open.move_to_end(key)
-            while len(self._open) > 1 and psutil.Process().memory_info().rss > self._most_resident_bytes:
+            while len(self._open) > 1 and _resident_bytes() > self._most_resident_bytes:
                 self._open.popitem(last=False)
                 _return_memory()
             return self._open[key]
@@ -250,6 +250,10 @@ class OpenRecordings:
     def __len__(self) -> int:
         """How many are open."""
         return len(self._open)
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
 
 
 def _return_memory() -> None:

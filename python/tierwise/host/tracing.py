@@ -44,7 +44,7 @@ class Tracing:
         """
         if (reason := impossible()) is not None:
             raise HostError(f"cannot record here: {reason}", "run it as root, on a kernel with tracefs")
-        name = f"tierwise-{secrets.token_hex(4)}"
+        name = _new_name()
         point = _point(name)
         entry = ledger.add("tracing", name, mount=str(point))
         try:
@@ -76,6 +76,10 @@ class Tracing:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+def _new_name() -> str:
+    return f"tierwise-{secrets.token_hex(4)}"
 
 
 def _point(name: str) -> Path:
