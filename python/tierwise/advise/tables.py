@@ -129,6 +129,8 @@ class TableSet(Record):
     """The tables and indexes, those that were waited for longest first."""
     patterns: list[str]
     """The same as a scenario names them, such as ``table:public.orders``."""
+    databases: list[str]
+    """The database of each; empty if it is the one that the recording's DSN names."""
     size_bytes: int
     prediction: Prediction
     gain_per_s: float | None
@@ -325,6 +327,7 @@ def _set(
     return TableSet(
         names=[row.relation.label for row in rows],
         patterns=[row.relation.pattern for row in rows],
+        databases=[row.relation.database for row in rows],
         size_bytes=size_bytes,
         prediction=after,
         gain_per_s=gain,

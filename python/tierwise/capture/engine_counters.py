@@ -19,6 +19,7 @@ from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.sql_session import VARIABLE, Dsn, Facts, Reading, UnreadableError
 from tierwise.capture.target import Target, first_process_of, server_at
 from tierwise.model.errors import TierwiseError
+from tierwise.recording.buffer import BufferContent
 
 SqlSession = PostgresSession | MysqlSession
 SESSIONS: Mapping[str, type[SqlSession]] = {"postgresql": PostgresSession, "mysql": MysqlSession}
@@ -41,11 +42,14 @@ class EngineCounters:
         """Of the server; those that matter to prediction."""
         self.relations: list[dict[str, Any]] = []
         """Tables and indexes by their files, from :meth:`read_relations` on."""
+        self.buffer: BufferContent | None = None
+        """What the engine's buffer held, from :meth:`read_buffer` on."""
         self._session_type, self._dsn = SESSIONS[dsn.kind], dsn.text
+        self._asks_buffer = dsn.buffer_content
         self._before: Reading | None = None
         self._sums = Counter[str]()
         self._remark: str | None = None
-        self._unnamed: str | None = None
+        self._unknown: list[str] = []
         self._warning: str | None = None
 
     @classmethod
@@ -67,6 +71,8 @@ class EngineCounters:
                 counters.version, counters.settings = facts.version, facts.settings
                 counters._remark = _require_same(facts, target)
                 session.read()
+                if dsn.buffer_content:
+                    session.require_buffer_content()
         except UnreadableError as error:
             raise TierwiseError(
                 f"the engine's counters cannot be read: {error.detail}",
@@ -91,12 +97,25 @@ class EngineCounters:
             self._sums.update(increases)
 
     def read_relations(self) -> None:
-        """Ask for the names of tables and indexes; without an answer the recording has none, and says so."""
+        """Ask for the names of tables and indexes; where there is no answer, the recording says so."""
         try:
             with closing(self._session_type(self._dsn)) as session:
                 self.relations = session.relations()
+                self._unknown = session.limits
         except UnreadableError as error:
-            self._unnamed = f"the names of tables and indexes are not known: {error.reason}"
+            self._unknown = [f"the names of tables and indexes are not known: {error.reason}"]
+
+    def read_buffer(self) -> None:
+        """Ask for the content of the buffer, if that was wanted; without an answer, the recording says so."""
+        if not self._asks_buffer:
+            return
+        try:
+            with closing(self._session_type(self._dsn)) as session:
+                self.buffer = session.buffer_content()
+        except UnreadableError as error:
+            self._unknown.append(f"the content of the buffer is not known: {error.reason}")
+        except TierwiseError:  # what was checked at the start does not hold any more
+            self._unknown.append("the content of the buffer is not known: the server no longer gives it")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -111,7 +130,8 @@ class EngineCounters:
     @property
     def warnings(self) -> list[str]:
         """What could not be verified, and why counts are missing: sentences without host and user."""
-        return [sentence for sentence in (self._remark, self._unnamed, self._warning) if sentence is not None]
+        sentences = [self._remark, *self._unknown, self._warning]
+        return [sentence for sentence in sentences if sentence is not None]
 
     def _read(self) -> Reading | None:
         if self._warning is not None:

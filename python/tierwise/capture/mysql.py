@@ -17,6 +17,7 @@ from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError,
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
+from tierwise.recording.buffer import MOST_FILES, BufferContent, BufferedFile
 
 _TIMEOUT_S = 5
 _PORT = 3306
@@ -42,9 +43,10 @@ _OF_SERVER = ("hostname", "port", "datadir", "server_uuid")
 """Variables that differ between servers."""
 _INNODB_TRANSACTIONS = """
     SELECT coalesce(sum(count), 0), count(*) FROM information_schema.innodb_metrics
-    WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks')
-      AND status = 'enabled'
+    WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks') AND {}
 """
+_ENABLED = ("enabled = 1", "status = 'enabled'")
+"""In MariaDB since 10.5, and in MySQL."""
 _ALL_ENABLED = 4
 _TASKS = (
     "SELECT tid FROM information_schema.processlist WHERE id = connection_id()",
@@ -82,6 +84,21 @@ _SIZES = """
 """
 _TABLESPACES = {"mariadb": "innodb_sys_tablespaces", "mysql": "innodb_tablespaces"}
 _LOG_SIZE = "innodb_log_file_size"
+_POOL = "SELECT @@innodb_buffer_pool_size, @@innodb_page_size"
+_NEEDS_PROCESS = "SELECT 1 FROM information_schema.innodb_metrics LIMIT 1"
+"""Needs the same right as the content of the pool, and is read at once."""
+_MOST_POOL_BYTES = 8 << 30
+"""Largest buffer pool whose content is read: the server copies a row for each page into a temporary table."""
+_POOL_TIMEOUT_S = 60
+_BUFFER = f"""
+    SELECT /*+ MAX_EXECUTION_TIME({_POOL_TIMEOUT_S}000) */ spaces.name, pages.held, pages.dirty, pages.old
+    FROM (SELECT space, count(*) AS held, count(CASE WHEN oldest_modification > 0 THEN 1 END) AS dirty,
+                 count(CASE WHEN is_old = 'YES' THEN 1 END) AS old
+          FROM information_schema.innodb_buffer_page WHERE page_state = 'FILE_PAGE' GROUP BY space) AS pages
+    LEFT JOIN information_schema.{{}} AS spaces ON spaces.space = pages.space
+    ORDER BY pages.held DESC
+"""
+"""Pages by tablespace, which the server counts: MySQL heeds the hint, MariaDB the variable."""
 
 COMMITS = frozenset(
     {
@@ -227,6 +244,55 @@ class MysqlSession:
         """None: InnoDB's files are named after their tables."""
         return []
 
+    def require_buffer_content(self) -> None:
+        """Check that the content of the buffer pool can be read, and is not too large for that.
+
+        Raises:
+            TierwiseError: a larger pool, or a user without the right PROCESS.
+        """
+        ((pool_bytes, _),) = self._rows(_POOL)
+        if pool_bytes > _MOST_POOL_BYTES:
+            raise TierwiseError(
+                f"--buffer-content: a buffer pool of {pool_bytes / 2**30:,.0f} GiB is too large to be read: "
+                "the server copies a row for each page into a temporary table",
+                f"leave it out; up to {_MOST_POOL_BYTES >> 30} GiB are read",
+            )
+        try:
+            self._rows(_NEEDS_PROCESS)
+        except UnreadableError as error:
+            if error.reason != UnreadableError.DENIED:
+                raise
+            ((*_, user),) = self._rows(_ABOUT)
+            raise TierwiseError(
+                f"--buffer-content: the user may not read it: {error.detail}",
+                f"run as an administrator: GRANT PROCESS ON *.* TO {user}",
+            ) from None
+
+    def buffer_content(self) -> BufferContent:
+        """Pages of the buffer pool by file, counted by the server."""
+        self.require_buffer_content()
+        ((pool_bytes, page_bytes),) = self._rows(_POOL)
+        maria = "mariadb" in self._variables("version")["version"].lower()
+        if maria:
+            self._rows(f"SET SESSION max_statement_time = {_POOL_TIMEOUT_S}")
+        self._connection._read_timeout = _POOL_TIMEOUT_S + _TIMEOUT_S  # type: ignore[attr-defined]
+        rows = self._rows(_BUFFER.format(_TABLESPACES["mariadb" if maria else "mysql"]))
+        return BufferContent(
+            page_bytes=page_bytes,
+            pages=pool_bytes // page_bytes,
+            used_pages=sum(row[1] for row in rows),
+            files=[
+                BufferedFile(
+                    path=f"{name}.ibd" if "/" in name else name,
+                    pages=held,
+                    dirty_pages=dirty,
+                    pages_by_use={"young": held - old, "old": old},
+                )
+                for name, held, dirty, old in rows[:MOST_FILES]
+                if name
+            ],
+        )
+
     def second(self) -> MysqlSession:
         """Another session, which does not see this one; perhaps of another server."""
         second = MysqlSession(self._dsn)
@@ -252,11 +318,11 @@ class MysqlSession:
 
     def _innodb_transactions(self) -> int | None:
         """InnoDB's own count; ``None`` if it is disabled, or this user may not read it."""
-        try:
-            ((count, enabled),) = self._rows(_INNODB_TRANSACTIONS)
-        except UnreadableError:
-            return None
-        return int(count) if enabled == _ALL_ENABLED else None
+        for condition in _ENABLED:
+            with suppress(UnreadableError):
+                ((count, enabled),) = self._rows(_INNODB_TRANSACTIONS.format(condition))
+                return int(count) if enabled == _ALL_ENABLED else None
+        return None
 
     def _variables(self, *names: str) -> dict[str, str]:
         return {str(name): str(value) for name, value in self._rows(_VARIABLES, names)}

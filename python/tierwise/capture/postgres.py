@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -11,6 +12,7 @@ from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError,
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
 from tierwise.model.placement import Role
+from tierwise.recording.buffer import MOST_FILES, BufferContent, BufferedFile
 from tierwise.results import WaitClass
 
 _EVENTS: Mapping[WaitClass, str] = {
@@ -182,10 +184,49 @@ _RELATIONS = """
 """
 """Tables and indexes of the connected database, the largest first: a reading of the recorded files' names."""
 _DATABASES_HELD = """
-    SELECT datname FROM pg_database
-    WHERE datallowconn AND NOT datistemplate AND datname <> current_database()
-      AND has_database_privilege(datname, 'CONNECT') AND datname <> 'postgres'
+    SELECT d.oid::bigint, d.datname, d.datallowconn AND has_database_privilege(d.oid, 'CONNECT')
+    FROM pg_database d LEFT JOIN pg_stat_database s ON s.datid = d.oid
+    WHERE NOT d.datistemplate AND d.datname <> current_database()
+    ORDER BY s.blks_read + s.blks_hit DESC NULLS LAST, d.oid
 """
+"""The other databases, those first that read most pages, and whether the user may connect to each."""
+_SAME = """
+    SELECT extract(epoch FROM pg_postmaster_start_time())::text,
+           (SELECT oid::bigint FROM pg_database WHERE datname = current_database())
+"""
+"""Tells servers apart, and databases of one: a pooler may lead to another server for another database."""
+_MOST_DATABASES, _MOST_RELATIONS, _NAMING_S = 100, 100_000, 30.0
+"""Limits of asking other databases for names: databases, names in all, and the time to begin with another."""
+_MOST_UNNAMED = 5
+"""Databases without names that a sentence lists."""
+_BUFFER_VIEW = """
+    SELECT c.oid::regclass::text, quote_ident(current_user),
+           CASE WHEN NOT has_table_privilege(c.oid, 'SELECT') THEN 'pg_monitor'
+                WHEN NOT has_schema_privilege(c.relnamespace, 'USAGE')
+                THEN concat('USAGE ON SCHEMA ', c.relnamespace::regnamespace::text) END
+    FROM pg_extension e
+    JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+    JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+    WHERE e.extname = 'pg_buffercache' AND c.relname = 'pg_buffercache'
+"""
+"""The extension's own view, whatever its schema is, and the right to read it that the user lacks."""
+_USAGE_COUNTS = range(6)
+"""Of PostgreSQL, BM_MAX_USAGE_COUNT is the highest."""
+_BUFFER = f"""
+    SELECT * FROM (
+        SELECT CASE WHEN b.relfilenode IS NULL THEN NULL
+                    WHEN b.reltablespace = 1664 THEN concat('global/', b.relfilenode)
+                    WHEN b.reltablespace = 1663 THEN concat('base/', b.reldatabase, '/', b.relfilenode)
+                    ELSE concat_ws('/', 'pg_tblspc', b.reltablespace, directory, b.reldatabase, b.relfilenode)
+               END AS path,
+               (sum(count(*)) OVER ())::bigint, count(*) AS pages, count(*) FILTER (WHERE b.isdirty),
+               {", ".join(f"count(*) FILTER (WHERE b.usagecount = {count})" for count in _USAGE_COUNTS)}
+        FROM {{}} b, (SELECT concat('PG_', current_setting('server_version_num')::integer / 10000, '_',
+                                    catalog_version_no) AS directory FROM pg_control_system()) v
+        GROUP BY 1
+    ) AS held ORDER BY path IS NOT NULL, pages DESC LIMIT {MOST_FILES + 1}
+"""
+"""Pages by file, without a file first; the server counts them, so that no list of pages is sent."""
 _STATES = f"""
     SELECT state, wait_event_type, wait_event, count(*)
     FROM pg_stat_get_activity((SELECT NULL::integer FROM pg_sleep({{}})))
@@ -319,13 +360,82 @@ class PostgresSession:
     def relations(self) -> list[dict[str, Any]]:
         """Tables and indexes of the databases that the user may see, by their files, with sizes in bytes.
 
-        Those of another database than the connected one have its name.
+        Those of another database than the connected one have its name. The limits say which databases gave
+        no names, by their numbers: a recording can be given to others, and sentences stay in it.
         """
         relations = [_relation(row, "") for row in self._rows(_RELATIONS)]
-        for (database,) in self._rows(_DATABASES_HELD):
-            with suppress(UnreadableError), closing(PostgresSession(self._dsn, str(database))) as other:
-                relations += [_relation(row, str(database)) for row in other._rows(_RELATIONS)]
+        ((server, _),) = self._rows(_SAME)
+        unnamed: dict[str, list[int]] = {}
+        until_s = time.monotonic() + _NAMING_S
+        for place, (number, database, allowed) in enumerate(self._rows(_DATABASES_HELD)):
+            if not allowed:
+                reason = "the user of the DSN may not connect to them"
+            elif place >= _MOST_DATABASES:
+                reason = f"only {_MOST_DATABASES} databases are asked"
+            elif len(relations) >= _MOST_RELATIONS:
+                reason = f"only {_MOST_RELATIONS:,} names are kept"
+            elif time.monotonic() >= until_s:
+                reason = f"{_NAMING_S:.0f} s were over"
+            else:
+                try:
+                    relations += self._relations_of(str(database), (server, number))
+                    continue
+                except UnreadableError as error:
+                    reason = error.reason
+            unnamed.setdefault(reason, []).append(number)
+        self.limits += [_unnamed(numbers, reason) for reason, numbers in unnamed.items()]
         return relations
+
+    def _relations_of(self, database: str, identity: tuple[Any, Any]) -> list[dict[str, Any]]:
+        """Tables and indexes of another database of this server."""
+        with closing(PostgresSession(self._dsn, database)) as other:
+            if other._rows(_SAME) != [identity]:
+                raise UnreadableError("the DSN leads to another server or database there")
+            return [_relation(row, database) for row in other._rows(_RELATIONS)]
+
+    def require_buffer_content(self) -> None:
+        """Check that the content of the buffer can be read.
+
+        Raises:
+            TierwiseError: without the extension, or the right to read its view.
+        """
+        self._buffer_view()
+
+    def buffer_content(self) -> BufferContent:
+        """Pages of the buffer by file, counted by the server."""
+        rows = self._rows(_BUFFER.format(self._buffer_view()))
+        ((page_bytes,),) = self._rows("SELECT current_setting('block_size')::integer")
+        pages = int(rows[0][1])
+        return BufferContent(
+            page_bytes=page_bytes,
+            pages=pages,
+            used_pages=pages - sum(row[2] for row in rows if row[0] is None),
+            files=[
+                BufferedFile(
+                    path=path,
+                    pages=held,
+                    dirty_pages=dirty,
+                    pages_by_use={str(use): count for use, count in enumerate(counts) if count},
+                )
+                for path, _, held, dirty, *counts in rows
+                if path is not None
+            ],
+        )
+
+    def _buffer_view(self) -> str:
+        views = self._rows(_BUFFER_VIEW)
+        if not views:
+            raise TierwiseError(
+                "--buffer-content: the database of the DSN has no extension pg_buffercache",
+                "run in it as an administrator: CREATE EXTENSION pg_buffercache",
+            )
+        ((view, user, missing),) = views
+        if missing:
+            raise TierwiseError(
+                f"--buffer-content: the user {user} may not read {view}",
+                f"run in its database as an administrator: GRANT {missing} TO {user}",
+            )
+        return str(view)
 
     def second(self) -> PostgresSession:
         """Another session, perhaps of another server if the DSN leads to several."""
@@ -397,6 +507,14 @@ def _relation(row: Sequence[Any], database: str) -> dict[str, Any]:
     }
 
 
+def _unnamed(databases: Sequence[int], reason: str) -> str:
+    """The sentence on databases without names for one reason."""
+    more = len(databases) - _MOST_UNNAMED
+    listed = ", ".join(map(str, databases[:_MOST_UNNAMED])) + (f" and {more} more" if more > 0 else "")
+    plural = "s" if len(databases) > 1 else ""
+    return f"tables and indexes of the database{plural} with pg_database.oid {listed} have no names: {reason}"
+
+
 def _state(state: str | None, event_type: str | None, event: str | None) -> State:
     wait = classify(state, event_type, event)
     if wait == "client":
@@ -427,6 +545,8 @@ def _unreadable() -> Iterator[None]:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
         raise UnreadableError(UnreadableError.DENIED, _line(error)) from None
+    except (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable) as error:
+        raise UnreadableError(UnreadableError.SLOW, _line(error)) from None
     except psycopg.OperationalError as error:
         raise UnreadableError(UnreadableError.LOST, _line(error)) from None
     except psycopg.Error as error:

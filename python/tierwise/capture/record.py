@@ -36,6 +36,7 @@ from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.recording import make_folder
+from tierwise.recording.buffer import write_buffer
 
 _BUFFER_MB = 32
 _BURST_BUFFER_MB = 16
@@ -192,6 +193,9 @@ class Session:
         self._say("decoding")
         if self._counters is not None:
             self._counters.read_relations()
+            self._counters.read_buffer()
+            if self._counters.buffer is not None:
+                write_buffer(self._out, self._counters.buffer)
         counted = self._summary(transactions, self.elapsed_s if elapsed_s is None else elapsed_s)
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(counted)))
         self._finished = True

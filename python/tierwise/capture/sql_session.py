@@ -39,6 +39,8 @@ class Dsn:
     kind: Kind
     text: str = field(repr=False)
     """May contain a password: never printed, never stored."""
+    buffer_content: bool = False
+    """Whether a recording asks for the content of the engine's buffer too."""
 
 
 def find(argument: str | None, file: Path | None) -> Dsn | None:
@@ -114,6 +116,7 @@ class UnreadableError(Exception):
     LOST = "the connection failed"
     DENIED = "the user of the DSN may not read them"
     REFUSED = "the engine refused the query"
+    SLOW = "the answer took too long"
     MALFORMED = "the DSN is malformed"
 
     def __init__(self, reason: str, detail: str = "") -> None:

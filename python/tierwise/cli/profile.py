@@ -29,7 +29,7 @@ from tierwise.report.recording.openmetrics import openmetrics
 from tierwise.report.recording.prediction import usability_texts
 from tierwise.report.recording.profile import profile_chart, profile_document, profile_page
 from tierwise.report.recording.recorded import extent, observation_document
-from tierwise.report.recording.tables import relation_fields, relations_document
+from tierwise.report.recording.tables import buffer_fields, relation_fields, relations_document
 
 
 class ProfileFormat(StrEnum):
@@ -177,7 +177,8 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
     relations = opened.relations(names)
     gains = savings_by_relation(Predictor.open(recording, names=names), relations) if saved else {}
     values = {
-        "relations": [relation_fields(row, gains) for row in relations.rows],
+        "relations": [relation_fields(row, gains, relations.buffer) for row in relations.rows],
+        "buffer": buffer_fields(relations.buffer),
         "unnamed": relations.unnamed,
         "warnings": opened.warnings,
     }

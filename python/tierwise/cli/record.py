@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -151,6 +152,14 @@ Dsn = Annotated[
         help=f"DSN without a password, to read the engine's counters; or set {data_sources.VARIABLE}"
     ),
 ]
+BufferContent = Annotated[
+    bool,
+    typer.Option(
+        help="read over the DSN at the end how much of each table the engine's buffer holds (PostgreSQL: "
+        "pg_buffercache; MariaDB and MySQL: INNODB_BUFFER_PAGE, for which the server copies a row for each "
+        "page into a temporary table: expensive, and refused for pools of more than 8 GiB)"
+    ),
+]
 _DEFAULT_S = 60.0
 _MB = 1_000_000
 _DEFAULT_BURST_S = 0.5
@@ -177,6 +186,7 @@ def record(
     limit: Limit = Schedule.limit_bytes // _MB,
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
+    buffer_content: BufferContent = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Record what a database does, from the kernel's tracepoints, for predict, profile and advise.
@@ -199,14 +209,14 @@ def record(
     if every is not None:
         pid = _first_process(pid, engine)
         plan = _day(duration, every, each, duty, burst, limit)
-        source = data_sources.find(dsn, dsn_file)
+        source = _source(dsn, dsn_file, buffer_content=buffer_content)
         find = partial(of_pid, rules=chosen, roles=roles)
         _say_which(find(pid))
         record_day(pid, find, output, plan, source, format)
         return
     schedule = _schedule(duration, duty, burst, limit, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
-    source = data_sources.find(dsn, dsn_file)
+    source = _source(dsn, dsn_file, buffer_content=buffer_content)
     console = progress_console(to_stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
@@ -222,6 +232,15 @@ def record(
     show(recorded_document(opened, judged), Recorded.of(opened, judged), "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
+
+
+def _source(dsn: str | None, dsn_file: Path | None, *, buffer_content: bool) -> data_sources.Dsn | None:
+    source = data_sources.find(dsn, dsn_file)
+    if not buffer_content:
+        return source
+    if source is None:
+        raise TierwiseError("--buffer-content: the buffer is read over SQL", "give --dsn or --dsn-file too")
+    return replace(source, buffer_content=True)
 
 
 def _first_process(pid: int | None, engine: str | None) -> int:

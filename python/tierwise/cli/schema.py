@@ -136,6 +136,7 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "result": _of("results", "RunResult"),
     "study-info": _of("results", "StudyInfo"),
     "recording": _of("recording", "About"),
+    "buffer": _of("recording.buffer", "BufferContent"),
     "observation": _of("recording", "Observation"),
     "prediction": _printed("prediction", predictions="predict:Prediction[]", **_REPLAYED),
     "profile": _printed(

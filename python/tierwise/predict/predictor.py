@@ -18,6 +18,7 @@ from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty
 from tierwise.recording import About, Observation, Recording, open_source, pooler_of
+from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations
 
 SEEDS = 5
@@ -46,6 +47,7 @@ class Predictor:
         self._selected: tuple[str, ...] = ()
         self._select: Callable[[tuple[str, ...]], Predictor] | None = None
         self._relations: Callable[[], Relations] | None = None
+        self._buffer: Callable[[], BufferContent | None] = lambda: None
         self._selecting: Predictor | None = None
         self._seeds = range(seeds)
         self._own_warnings, self._model_error, self._unit = warnings, model_error, unit
@@ -126,6 +128,7 @@ class Predictor:
             source.about, source.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit
         )
         predictor.select_from(source, partial(Replayer.open, fresh=fresh), names)
+        predictor._buffer = cache(source.buffer)
         return predictor
 
     def select_from(
@@ -156,7 +159,8 @@ class Predictor:
                 model_error=self._model_error,
                 unit=self._unit,
             )
-            predictor._selected = selected
+            predictor._selected, predictor._relations = selected, self._relations
+            predictor._buffer = self._buffer
             return predictor
 
         self._select, self._relations = select, relations
@@ -234,8 +238,23 @@ class Predictor:
 
     def refusal(self, scenario: Scenario) -> Prediction | None:
         """The refused answer to a scenario that the recording cannot answer; ``None`` if it can."""
-        why = uncertainty.refusal(scenario, self.work) or settings.refusal(scenario.settings, self.about)
+        why = (
+            uncertainty.refusal(scenario, self.work)
+            or settings.refusal(scenario.settings, self.about)
+            or self._smaller_buffer_refusal(scenario)
+        )
         return self._refused(scenario, why) if why else None
+
+    def _smaller_buffer_refusal(self, scenario: Scenario) -> Refusal | None:
+        if not uncertainty.has_smaller_buffer(scenario, self.work):
+            return None
+        held, sizes = self._buffer(), list[int]()
+        if held and self.about.engine == "postgres" and (found := self.relations):
+            tables = [row.size_bytes for row in found.rows if not row.relation.is_index]
+            sizes = [*tables, *(file.size_bytes for file in found.unnamed)]
+        known = sizes or self.about.engine != "postgres"
+        recorded_bytes = self.work.page_cache.engine_bytes
+        return uncertainty.smaller_buffer_refusal(scenario, recorded_bytes, held, sizes if known else None)
 
     def requests(
         self,
@@ -252,6 +271,8 @@ class Predictor:
             span_s: counted virtual time.
             enough: counted transactions after which a simulation may stop before ``span_s``.
         """
+        if uncertainty.has_smaller_buffer(scenario, self.work):  # it holds all, or it would be refused
+            scenario = scenario.changed(buffer_bytes=None)
         open_reads = uncertainty.memory_assumptions(scenario, self.work)
         return [
             *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
@@ -286,6 +307,8 @@ class Predictor:
         unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
         unsure.warnings += settings.warnings(scenario.settings, self.about)
         unsure.warnings += machine.warnings(scenario, self.work, self.about)
+        if uncertainty.has_smaller_buffer(scenario, self.work) and (held := self._buffer()):
+            unsure.warnings.append(uncertainty.smaller_buffer_warning(held))
         uncertainty.widen_for_memory(scenario, self.work, extremes, self.answers.rate_of(likely[0]), unsure)
         answer = self.answers.prediction(scenario, likely, unsure, ends)
         return settings.bounded(answer, self.about, self._base[0])

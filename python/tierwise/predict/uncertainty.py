@@ -14,6 +14,7 @@ from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.replayed import CHANCE, WorkSummary
 from tierwise.predict.scenario import Scenario
+from tierwise.recording.buffer import BufferContent
 
 _PER_DOUBLING_OF_CORES = 0.10
 """Half width for each doubling of the cores beyond those recorded."""
@@ -161,6 +162,59 @@ _UNEXPLAINED = 0.05
 _OTHERWISE = 0.1
 """Half width for that difference."""
 _MIB = 1 << 20
+
+
+_FULL = 0.9
+"""Share of a smaller buffer up to which what the recorded one held is said to fit: a judgement."""
+_SCANNED_PAST = 4
+"""PostgreSQL reads a table of more than this part of the buffer past it when it scans all of it."""
+
+
+def has_smaller_buffer(scenario: Scenario, work: WorkSummary) -> bool:
+    """Whether a scenario has a smaller buffer than the recorded one."""
+    return scenario.buffer_bytes is not None and scenario.buffer_bytes < work.page_cache.engine_bytes
+
+
+def smaller_buffer_refusal(
+    scenario: Scenario, recorded_bytes: int, held: BufferContent | None, scanned_bytes: Sequence[int] | None
+) -> Refusal | None:
+    """The reason why a smaller buffer is not known to hold all that the recorded one held; ``None`` if it is.
+
+    Args:
+        scenario: with the smaller buffer.
+        recorded_bytes: size of the recorded one.
+        held: what that held at the end of the recording, if it was asked.
+        scanned_bytes: sizes of tables that the engine may read past its buffer; ``None`` if not known.
+    """
+    asked_bytes = scenario.buffer_bytes or recorded_bytes
+    least, most = asked_bytes // _SCANNED_PAST, recorded_bytes // _SCANNED_PAST
+    fix = "ask for a larger buffer, or record with a smaller one"
+    if held is None:
+        why, fix = "", f"{fix}; record --buffer-content tells whether all of it is in use"
+    elif held.used_bytes > _FULL * asked_bytes:
+        why = f": {held.used_bytes / _MIB:,.0f} MiB of it held pages at the end"
+    elif scenario.growth is not None:
+        why = ": more data fills more of it"
+    elif scanned_bytes is None:
+        why = ", as the sizes of tables are not: large ones are scanned past it"
+    elif any(least < size <= most for size in scanned_bytes):
+        why = f": a table of more than {least / _MIB:,.0f} MiB would be scanned past it, and was not"
+    else:
+        return None
+    lets = (
+        f"which reads a buffer of less than the recorded {recorded_bytes / _MIB:,.0f} MiB would let through"
+    )
+    return Refusal(message=f"{lets} is not known{why}", fix=fix)
+
+
+def smaller_buffer_warning(held: BufferContent) -> str:
+    """What the answer with a smaller buffer rests on."""
+    return (
+        f"the recorded buffer held {held.used_bytes / _MIB:,.0f} MiB at the end, all of which fits the "
+        "smaller one: reads are as recorded, and so is the page cache, as the kernel gives it what a buffer "
+        "does not use; what the engine sizes by its buffer, such as wal_buffers, is taken as recorded; a "
+        "server that was started shortly before the recording fills more of it later"
+    )
 
 
 def memory_assumptions(scenario: Scenario, work: WorkSummary) -> Sequence[str]:

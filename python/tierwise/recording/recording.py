@@ -22,6 +22,7 @@ from tierwise.model.output_files import empty_folder
 from tierwise.model.placement import Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.recording.breakdown import Breakdown, ClientProgram, ForeignProgram, break_down, pooler_warning
+from tierwise.recording.buffer import BUFFER_FILE, BufferContent, read_buffer
 from tierwise.recording.relations import Relation, Relations, read_names, relations
 from tierwise.results.measurements import Foreign
 
@@ -283,7 +284,15 @@ class Recording:
         """
         named = self.about.relations if names is None else read_names(names)
         files = break_down(self.path, most_files=sys.maxsize).files
-        return relations(self.about.engine, files, named)
+        return relations(self.about.engine, files, named, self.buffer())
+
+    def buffer(self) -> BufferContent | None:
+        """What the engine's buffer held at the end; ``None`` if that was not asked for.
+
+        Raises:
+            TierwiseError: as :func:`tierwise.recording.buffer.read_buffer`.
+        """
+        return read_buffer(self.path) if os.path.lexists(self.path / BUFFER_FILE) else None
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in which each table of the recording is a view.

@@ -10,6 +10,7 @@ import csv
 import io
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -22,6 +23,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text, validated
 from tierwise.model.names import did_you_mean
 from tierwise.recording.breakdown import FileTraffic
+from tierwise.recording.buffer import BufferContent, BufferedFile
 from tierwise.results.measurements import Record
 
 Kind = Literal["table", "index", "toast", "materialized view"]
@@ -31,6 +33,8 @@ _FORKS = re.compile(r"(_(fsm|vm|init))?(\.\d+)?( \(deleted\))?$")
 """What PostgreSQL adds to the number of a relation: its forks, and segments of 1 GB."""
 _INNODB = re.compile(r"(?:^|/)([^/]+)/([^/]+)\.ibd$")
 _INNODB_ENGINES = ("mariadb", "mysql")
+_SYSTEM = ("mysql/", "sys/")
+"""Schemas of InnoDB whose tables are the server's own."""
 _ENCODED = re.compile(r"@([0-9a-f]{4})")
 """A letter in a name of MariaDB's files: its documentation, "Identifier to File Name Mapping"."""
 _PARTS = re.compile(r"#p#", re.IGNORECASE)
@@ -66,7 +70,12 @@ class Relation(Record):
     @property
     def label(self) -> str:
         """Its name, with the database if that is another one than the connected."""
-        return f"{self.database}.{self.moves_as}" if self.database else self.moves_as
+        return self.qualified(self.moves_as)
+
+    def qualified(self, name: str) -> str:
+        """A name in its database, in quotes if the database's own has a dot."""
+        quoted = f'"{self.database}"' if "." in self.database else self.database
+        return f"{quoted}.{name}" if self.database else name
 
     @property
     def pattern(self) -> str:
@@ -91,6 +100,8 @@ class RelationTraffic:
         read_bytes, written_bytes: of these.
         waited_s: time that client sessions waited in calls for its files.
         device_s: time that its requests spent at the device, summed.
+        buffered_bytes: of its pages in the engine's buffer at the end, if that was asked for.
+        buffered_by_use: number of these pages by what the engine keeps of their use.
     """
 
     relation: Relation
@@ -102,6 +113,8 @@ class RelationTraffic:
     written_bytes: int = 0
     waited_s: float = 0.0
     device_s: float = 0.0
+    buffered_bytes: int = 0
+    buffered_by_use: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: FileTraffic) -> None:
         """Add the requests of one of its files."""
@@ -113,6 +126,11 @@ class RelationTraffic:
         self.waited_s += row.session_waited_s
         self.device_s += row.device_s
 
+    def add_buffered(self, file: BufferedFile, page_bytes: int) -> None:
+        """Add the pages of one of its files in the engine's buffer."""
+        self.buffered_bytes += file.pages * page_bytes
+        self.buffered_by_use.update(file.pages_by_use)
+
 
 @dataclass(frozen=True)
 class Relations:
@@ -121,10 +139,12 @@ class Relations:
     Attributes:
         rows: tables and indexes that the recording shows or the catalog names.
         unnamed: files of tables or indexes without a name.
+        buffer: the engine's buffer at the end, if that was asked for.
     """
 
     rows: Sequence[RelationTraffic]
     unnamed: Sequence[FileTraffic]
+    buffer: BufferContent | None = None
 
     @property
     def used(self) -> list[RelationTraffic]:
@@ -150,20 +170,41 @@ class Relations:
         or an index, and the partitions of a partitioned table; ``table:PATTERN`` names tables only,
         ``index:PATTERN`` indexes, also by their tables.
 
+        Names of other databases than the connected one begin with the database. Without it, a pattern names
+        something in another database only if it names nothing in the connected one.
+
         Raises:
-            TierwiseError: a pattern that names nothing.
+            TierwiseError: a pattern that names nothing, or without its database something in several.
         """
         self.require_names()
         matching: dict[str, RelationTraffic] = {}
         for pattern in patterns:
-            rows = [row for row in self.rows if _fits(row.relation, pattern)]
-            if not rows:
-                raise self._unknown(pattern)
+            rows = self._named(pattern)
             matching |= {f"{row.relation.database}.{row.relation.path}": row for row in rows}
         return list(matching.values())
 
+    def _named(self, pattern: str) -> list[RelationTraffic]:
+        """The relations that a pattern names; refused as :meth:`matching` says."""
+        own = [row for row in self.rows if not row.relation.database and _fits(row.relation, pattern)]
+        others = [row for row in self.rows if row.relation.database]
+        prefix = _PREFIX.fullmatch(pattern)
+        first = (prefix[2] if prefix else pattern).partition(".")[0]
+        if own and "*" not in first:  # a schema of the connected database, not another one of its name
+            return own
+        if rows := own + [row for row in others if _fits(row.relation, pattern, qualified=True)]:
+            return rows
+        rows = [row for row in others if _fits(row.relation, pattern)]
+        if not rows:
+            raise self._unknown(pattern)
+        if len({row.relation.database for row in rows}) > 1:
+            names = list(dict.fromkeys(row.relation.label for row in rows))
+            raise TierwiseError(
+                f"{pattern} is in several databases", f"put the database first: {', '.join(names[:4])}"
+            )
+        return rows
+
     def _unknown(self, pattern: str) -> TierwiseError:
-        known = [row.relation.name for row in self.rows]
+        known = [row.relation.label for row in self.rows]
         prefix = _PREFIX.fullmatch(pattern)
         listed = "tierwise profile --by file lists the tables and indexes"
         return TierwiseError(
@@ -172,13 +213,16 @@ class Relations:
         )
 
 
-def relations(engine: str, files: Sequence[FileTraffic], named: Sequence[Relation]) -> Relations:
+def relations(
+    engine: str, files: Sequence[FileTraffic], named: Sequence[Relation], buffer: BufferContent | None = None
+) -> Relations:
     """Join the files of a recording with the names of tables and indexes.
 
     Args:
         engine: name of the recorded engine.
         files: all files of the recording that were used.
         named: names from the recording or from a file.
+        buffer: the engine's buffer at the end of the recording, if it was asked for.
     """
     by_path = {_known_part(relation.path): relation for relation in named}
     movable: dict[tuple[str, str], RelationTraffic] = {}
@@ -191,12 +235,14 @@ def relations(engine: str, files: Sequence[FileTraffic], named: Sequence[Relatio
         row.size_bytes += named_relation.size_bytes
     sized = {key for key, row in movable.items() if row.size_bytes}
     unnamed = []
+
+    def relation_of(path: str) -> Relation | None:
+        return _relation_of(path, by_path) or (_innodb(path) if engine in _INNODB_ENGINES else None)
+
     for file in files:
         if file.role not in ("data", "index"):
             continue
-        relation = _relation_of(file.path, by_path) or (
-            _innodb(file.path) if engine in _INNODB_ENGINES else None
-        )
+        relation = relation_of(file.path)
         if relation is None:
             unnamed.append(file)
             continue
@@ -205,8 +251,14 @@ def relations(engine: str, files: Sequence[FileTraffic], named: Sequence[Relatio
         row.add(file)
         if key not in sized:
             row.size_bytes += file.size_bytes
+    if buffer is not None:
+        for held in buffer.files:
+            relation = None if held.path.startswith(_SYSTEM) else relation_of(held.path)
+            if relation is not None:
+                key = (relation.database, relation.moves_as)
+                movable.setdefault(key, RelationTraffic(relation)).add_buffered(held, buffer.page_bytes)
     rows = sorted(movable.values(), key=lambda row: (-row.waited_s, -row.device_s, row.relation.name))
-    return Relations(rows, unnamed)
+    return Relations(rows, unnamed, buffer)
 
 
 def read_names(file: Path) -> list[Relation]:
@@ -234,20 +286,16 @@ def read_names(file: Path) -> list[Relation]:
     return named
 
 
-def _fits(relation: Relation, pattern: str) -> bool:
+def _fits(relation: Relation, pattern: str, *, qualified: bool = False) -> bool:
+    """Whether a pattern names a relation: without its database, or ``qualified`` by it."""
     prefix = _PREFIX.fullmatch(pattern)
-    if prefix is None:
-        named = [relation.name, *(relation.tables if not relation.is_index else [])]
-        return any(_matches(name, pattern, relation.database) for name in named)
-    kind, pattern = prefix.groups()
-    if (kind == "index") != relation.is_index:
-        return False
-    return any(_matches(name, pattern, relation.database) for name in [relation.name, *relation.tables])
-
-
-def _matches(name: str, pattern: str, database: str) -> bool:
+    names = [relation.name, *(relation.tables if prefix or not relation.is_index else [])]
+    if prefix is not None:
+        kind, pattern = prefix.groups()
+        if (kind == "index") != relation.is_index:
+            return False
     pattern = pattern.replace("[", "[[]")
-    return fnmatchcase(name, pattern) or (bool(database) and fnmatchcase(f"{database}.{name}", pattern))
+    return any(fnmatchcase(relation.qualified(name) if qualified else name, pattern) for name in names)
 
 
 def _known_part(path: str) -> str:

@@ -120,18 +120,19 @@ class ServedRecordings:
 
     def _page(self, path: Path, predictor: Predictor, clients: int) -> bytes:
         """The page, by as many seeds as ``tierwise advise``; its own replayer remembers, and is dropped."""
-        replayer = self._replayer(path)
-        few = Predictor(predictor.about, Recording.open(path).warnings, replayer, seeds=SEEDS)
+        recording = Recording.open(path)
+        few = Predictor(predictor.about, recording.warnings, self._replayer(path), seeds=SEEDS)
+        few.select_from(recording, self._replayer)
         return make_page(path, few, self._options, sliders(few, clients)).encode()
 
-    def _replayer(self, path: Path) -> Replayer:
-        replayer = Replayer.open(path, fresh=self._options.fresh, threads=1)
+    def _replayer(self, path: Path, *, selected: Sequence[int] = ()) -> Replayer:
+        replayer = Replayer.open(path, fresh=self._options.fresh, threads=1, selected=selected)
         replayer.progress = lambda *_: self._simulator.require_open()
         return replayer
 
 
 def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders: Sequence[Slider]) -> str:
-    """The page of a recording, as ``tierwise advise -o`` writes it, with sliders.
+    """The page of a recording, as ``tierwise advise -o`` writes it, with sliders; tables are no choice on it.
 
     Args:
         path: folder of the recording, for commands to type.
@@ -140,6 +141,6 @@ def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders:
         sliders: of the live part.
     """
     predictor.replayer.remember()  # the page needs the placements that the advice ranks
-    advice = advise(predictor, options)
+    advice = advise(predictor, options, tables=True)
     live = {"ask": "ask", "most_seeds": MOST_SEEDS, "sliders": sliders}
     return advice_page(subject(predictor, advice, options.terms, path, options.fresh), live)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,3 +135,31 @@ def test_nothing_sticks_out_and_only_its_own_server_is_asked(
     blocked = "return fetch('http://127.0.0.1:9/').then(() => false, () => true)"
     assert browser.execute_script(blocked)
     assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The same recording with the name of an index."""
+    recording = tmp_path_factory.mktemp("named") / "recording"
+    shutil.copytree(RECORDING, recording)
+    about = json.loads((recording / "about.json").read_text())
+    path = "PG_18_202506291/5/16426"
+    about["relations"] = [
+        {"path": path, "name": "public.orders_pkey", "kind": "index", "size_bytes": 1 << 20}
+    ]
+    (recording / "about.json").write_text(json.dumps(about))
+    with live_server(str(recording), "--devices", "nvme-dc") as started:
+        yield started
+
+
+def test_tables_are_listed_and_no_choice(browser: Any, named: LiveServer) -> None:
+    open_page(browser, named, "?clients=4#tables=0")
+    until(browser, lambda: agreed(browser))
+    rows = browser.find_elements("css selector", "#table-sets tbody tr")
+    assert rows and all(row.is_displayed() for row in rows)
+    assert "public.orders_pkey" in text(browser, "#table-rows")
+    assert "sliders do not change it" in text(browser, "#tables")
+    assert browser.find_elements("css selector", "#tables input, #table-none") == []
+    assert text(browser, "#command").endswith("--clients 4"), "a set of tables in the address is ignored"
+    assert overflow_px(browser) <= 0
+    assert browser.get_log("browser") == []

@@ -26,8 +26,8 @@ def postgres() -> Iterator[PostgresEngine]:
         yield made
 
 
-def connected(engine: PostgresEngine | MariadbEngine) -> EngineCounters:
-    return EngineCounters.connect(dsn_of(engine), of_pid(engine.server_pid or 0))
+def connected(engine: PostgresEngine | MariadbEngine, user: str = "watcher") -> EngineCounters:
+    return EngineCounters.connect(dsn_of(engine, user), of_pid(engine.server_pid or 0))
 
 
 def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
@@ -98,6 +98,19 @@ def test_mariadb_counts_transactions(mariadb: MariadbEngine, explicit: bool) -> 
     assert counters.warnings == []
     assert counters.transactions == pytest.approx(TRANSACTIONS, abs=5)
     assert counters.counts["log_bytes"] > 50 * TRANSACTIONS
+
+
+def test_innodb_counts_explicit_and_autocommitted_transactions_alike(mariadb: MariadbEngine) -> None:
+    """``Com_commit`` has the explicit ones only; InnoDB's own counters need PROCESS."""
+    counters = connected(mariadb, "monitor")
+    counters.begin()
+    with root_of(mariadb) as connection, connection.cursor() as cursor:
+        for number in range(TRANSACTIONS):
+            for statement in ("BEGIN", None, "COMMIT") if number % 3 == 0 else (None,):
+                cursor.execute(statement or f"INSERT INTO tierwise.part VALUES ({number})")
+    counters.end()
+    assert counters.counts["commits"] == TRANSACTIONS / 3
+    assert counters.transactions == pytest.approx(TRANSACTIONS, abs=5)
 
 
 def test_the_right_to_read_is_missing(mariadb: MariadbEngine) -> None:

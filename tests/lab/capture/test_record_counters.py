@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from support.watched_servers import SECRET, commit, dsn_of, watched_postgres
+from support.watched_servers import SECRET, administrator, commit, dsn_of, watched_postgres
 from tierwise.capture.record import record_running
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import of_pid
-from tierwise.recording import Recording
+from tierwise.cli import app
+from tierwise.recording import Recording, redact
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +24,13 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording of commits, with the counters and names of its server."""
     out = tmp_path_factory.mktemp("counters") / "recording"
     with watched_postgres() as postgres:
+        with administrator(postgres) as session:
+            session.execute("CREATE EXTENSION pg_buffercache")
         target = of_pid(postgres.server_pid or 0)
         load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
         load.start()
-        record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, dsn_of(postgres))
+        dsn = replace(dsn_of(postgres, "monitor"), buffer_content=True)
+        record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, dsn)
         load.join()
     return out
 
@@ -37,6 +44,7 @@ def test_no_password_reaches_a_recording(out: Path) -> None:
         content = file.read_bytes()
         assert SECRET.encode() not in content
         assert b"watcher" not in content
+        assert b"monitor" not in content
 
 
 def test_tables_have_their_names(out: Path) -> None:
@@ -45,6 +53,23 @@ def test_tables_have_their_names(out: Path) -> None:
     table = next(relation for relation in named if relation.kind == "table")
     assert table.name.startswith("public.")
     assert table.size_bytes > 0
+
+
+def test_what_the_buffer_held_is_in_the_profile_by_file(out: Path, tmp_path: Path) -> None:
+    buffer = Recording.open(out).buffer()
+    assert buffer is not None
+    assert 0 < buffer.used_pages <= buffer.pages
+    (part,) = [row for row in Recording.open(out).relations().rows if row.relation.name == "public.part"]
+    assert 0 < part.buffered_bytes <= buffer.used_bytes
+    asked = ["profile", str(out), "--by", "file", "--no-savings"]
+    printed = CliRunner().invoke(app, asked)
+    assert printed.exit_code == 0, printed.output
+    assert "At the end, the engine's buffer of" in printed.output
+    fields = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
+    assert fields["buffer"] == {"size_bytes": buffer.bytes, "used_bytes": buffer.used_bytes}
+    assert sum(row["buffered_bytes"] for row in fields["relations"]) <= buffer.used_bytes
+    redact(out, tmp_path / "redacted")
+    assert Recording.open(tmp_path / "redacted").buffer() is None, "it has names of InnoDB's files"
 
 
 def test_a_server_that_stops_is_told_and_has_its_size(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import combinations
 from math import ceil
 from pathlib import Path
@@ -194,6 +195,50 @@ def test_an_advice_with_names_has_tables_in_text_json_and_page(tmp_path: Path) -
     html = page.read_text("utf-8")
     assert 'id="tables"' in html and f"--names {NAMES}" in html
     assert "ALTER TABLE" in html[html.index('id="table-steps"') :]
+
+
+def test_the_steps_say_in_which_database_to_run_the_sql(tmp_path: Path) -> None:
+    names, page = tmp_path / "names.csv", tmp_path / "advice.html"
+    header, first, *others = NAMES.read_text().splitlines()
+    names.write_text("\n".join([f"{header},database", f"{first},shop", *(f"{other}," for other in others)]))
+    options = ["--devices", "nvme-dc", "--seeds", "2", "--names", str(names)]
+    result = CliRunner().invoke(app, ["advise", str(RECORDED), "--by", "table", *options])
+    assert result.exit_code == 0, result.output
+    printed = " ".join(result.output.split())
+    assert "Run the SQL in the database shop for shop.public.pgbench_accounts." in printed
+    assert "Run the SQL in the database that the DSN names for public.pgbench_accounts_pkey." in printed
+    made = CliRunner().invoke(app, ["advise", str(RECORDED), *options, "-o", str(page)])
+    assert made.exit_code == 0, made.output
+    steps = page.read_text("utf-8").partition('id="table-steps"')[2]
+    assert "Run the SQL in the database shop for shop.public.pgbench_accounts." in steps
+
+
+def test_a_profile_whose_named_tables_were_not_used_says_so(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text("path,name,kind\nbase/1/1,public.other,table\n")
+    options = ["--by", "file", "--no-savings", "--names", str(names)]
+    result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
+    printed = " ".join(result.output.split())
+    assert printed.startswith("No table or index with a name was read or written")
+    assert "have no name." in printed and "no file has a name" not in printed
+
+
+def test_a_profile_by_file_has_what_is_buffered_where_that_was_asked(tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded"
+    shutil.copytree(RECORDED, recorded)
+    files = [{"path": "base/16384/16410", "pages": 1280, "pages_by_use": {"5": 1280}}]
+    content = {"page_bytes": 8192, "pages": 16384, "used_pages": 2560, "files": files}
+    (recorded / "buffer.json").write_text(json.dumps(content))
+    options = ["--by", "file", "--no-savings", "--names", str(NAMES), "--format", "md"]
+    result = CliRunner().invoke(app, ["profile", *options, str(recorded)])
+    assert result.exit_code == 0, result.output
+    assert (
+        "buffer of 128 MiB held 10.0 MiB of these tables and indexes and 10.0 MiB of other" in result.output
+    )
+    (index,) = [line for line in result.output.splitlines() if "| public.pgbench_accounts_pkey" in line]
+    assert "buffered" in result.output and "| 10.0 MiB" in index
+    plain = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
+    assert "buffered" not in plain.output
 
 
 def test_a_profile_by_file_lists_tables() -> None:

@@ -47,6 +47,7 @@ def refused(*arguments: str) -> str:
         (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--duration", "5min"], "--every"),
         (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--each", "3s", "--burst", "1s"], "--each"),
         (["--pid", _ME, "--rules", "sqlite", "--dsn", "mysql://me:secret@db"], "TIERWISE_DSN"),
+        (["--pid", _ME, "--rules", "sqlite", "--buffer-content"], "give --dsn or --dsn-file"),
         (["--", "no-such-program"], "no-such-program is of no engine"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

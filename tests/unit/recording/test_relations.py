@@ -9,6 +9,7 @@ import pytest
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.recording.breakdown import FileTraffic
+from tierwise.recording.buffer import BufferContent, BufferedFile
 from tierwise.recording.relations import Relation, Relations, read_names, relations
 
 
@@ -72,8 +73,10 @@ def test_a_table_has_its_segments_forks_and_toast() -> None:
 @pytest.mark.parametrize(
     ("pattern", "files"),
     [
-        ("public.orders", [[3, 4, 5, 7], [9]]),
-        ("table:public.orders*", [[3, 4, 5, 7], [9]]),
+        ("public.orders", [[3, 4, 5, 7]]),
+        ("table:public.orders*", [[3, 4, 5, 7]]),
+        ("*.orders", [[3, 4, 5, 7], [9]]),
+        ("table:other.*", [[9]]),
         ("index:public.orders", [[6]]),
         ("index:public.*", [[6]]),
         ("public.lines", [[8]]),
@@ -83,6 +86,37 @@ def test_a_table_has_its_segments_forks_and_toast() -> None:
 )
 def test_a_pattern_names_tables_partitions_and_indexes(pattern: str, files: list[list[int]]) -> None:
     assert [row.files for row in read_relations().matching([pattern])] == files
+
+
+def test_the_pattern_of_a_table_stands_for_it_alone() -> None:
+    """A table of the same name in another database stays where it is."""
+    found = read_relations()
+    for row in found.rows:
+        assert found.matching([row.relation.pattern]) == [row]
+
+
+def test_a_schema_of_the_connected_database_goes_before_another_database() -> None:
+    named = [
+        Relation(path="base/5/1", name="shop.t", kind="table"),
+        Relation(path="base/6/1", name="public.t", kind="table", database="shop"),
+    ]
+    rows = relations("postgres", [file(1, "/x/base/5/1"), file(2, "/x/base/6/1")], named)
+    assert [row.files for row in rows.matching(["shop.*"])] == [[1]]
+    assert [row.files for row in rows.matching(["shop.public.*"])] == [[2]]
+
+
+def test_a_name_in_several_databases_asks_for_the_database() -> None:
+    named = [
+        Relation(path=f"base/{place}/1", name="public.t", kind="table", database=database)
+        for place, database in enumerate(["shop", "v1.2"], 5)
+    ]
+    files = [file(1, "/x/base/5/1"), file(2, "/x/base/6/1")]
+    with pytest.raises(TierwiseError, match=r"public\.t is in several databases") as error:
+        relations("postgres", files, named).matching(["public.t"])
+    assert error.value.fix == 'put the database first: shop.public.t, "v1.2".public.t'
+    assert [row.files for row in relations("postgres", files, named[:1]).matching(["public.t"])] == [[1]]
+    rows = relations("postgres", files, named).matching(['"v1.2".public.t'])
+    assert [row.files for row in rows] == [[2]]
 
 
 def test_two_patterns_name_a_table_once() -> None:
@@ -103,6 +137,30 @@ def test_brackets_in_a_name_are_letters() -> None:
     named = [Relation(path="base/5/1", name="public.a[b]", kind="table")]
     rows = relations("postgres", [file(1, "/x/base/5/1")], named).matching(["public.a[b]"])
     assert [row.files for row in rows] == [[1]]
+
+
+def buffer_of(**pages: int) -> BufferContent:
+    files = [BufferedFile(path=path, pages=held, pages_by_use={"0": held}) for path, held in pages.items()]
+    return BufferContent(page_bytes=8192, pages=100, used_pages=sum(pages.values()), files=files)
+
+
+def test_what_is_buffered_of_a_table_is_that_of_its_toast_too() -> None:
+    pages = {"base/5/100": 7, "base/5/102": 2, "base/6/300": 1, "base/5/1259": 3}
+    pages["pg_tblspc/9/PG_15_2/5/200"] = 5
+    found = relations("postgres", [], NAMED, buffer_of(**pages))
+    assert {row.relation.label: row.buffered_bytes // 8192 for row in found.rows} == {
+        "public.orders": 9,
+        "public.orders_pkey": 0,
+        "public.l_1": 5,
+        "other.public.orders": 1,
+    }
+    assert found.rows[[row.buffered_bytes for row in found.rows].index(9 * 8192)].buffered_by_use == {"0": 9}
+
+
+def test_what_is_buffered_of_innodbs_own_tables_is_no_table() -> None:
+    pages = {"shop/orders.ibd": 4, "mysql/innodb_index_stats.ibd": 1, "innodb_undo001": 9}
+    found = relations("mariadb", [], [], buffer_of(**pages))
+    assert [(row.relation.name, row.buffered_bytes) for row in found.rows] == [("shop.orders", 4 * 8192)]
 
 
 def test_innodb_names_its_files_after_tables() -> None:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support.fake_replay import SERVICE_US, FakeReplay, about
+from support.fake_tables import tables_predictor
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.search import Search
@@ -88,6 +89,19 @@ def test_the_served_page_has_it_too() -> None:
     assert heading(html) == decision.headline(page(predictor(), advise(predictor(), options))).replace(
         "\u2060", ""
     )
+
+
+def test_the_served_page_lists_tables_without_a_choice_of_them() -> None:
+    """The server answers placements of roles: a choice of tables would show figures of those."""
+    of = tables_predictor(["public.orders", "public.orders_pkey"])
+    html = make_page(Path("shop"), of, AdviceOptions(["nvme-dc"]), [])
+    assert 'id="table-sets"' in html and "public.orders_pkey" in html and "ALTER TABLE" in html
+    assert 'id="table-none"' not in html
+    advice = advise(of, AdviceOptions(["nvme-dc"]), tables=True)
+    of_file, of_live = page_data(page(of, advice)), page_data(page(of, advice), {"sliders": []})
+    assert any("rows" in choice for choice in of_file["choices"])
+    assert not any("rows" in choice for choice in of_live["choices"])
+    assert len(of_live["choices"]) == len(of_live["choice_figures"]["rate"])
 
 
 @pytest.mark.parametrize("engine", ["postgres", "rocksdb"])

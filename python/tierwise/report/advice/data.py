@@ -37,7 +37,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         live: what the server tells its own script; not given for a file.
     """
     run, survey = subject.advice.run, subject.survey
-    choices = choices_of(subject)
+    choices = choices_of(subject, live=live is not None)
     answers = [*survey.predictions, *(choice.prediction for choice in choices)]
     reasons = sorted({answer.bound.because for answer in answers if answer and answer.bound})
     figures = _columns(

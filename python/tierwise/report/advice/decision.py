@@ -56,9 +56,12 @@ class Choice:
     wear: Sequence[Wear]
 
 
-def choices_of(subject: Subject) -> list[Choice]:
-    """The settings with the recorded and with the advised placement, then the sets of tables."""
-    return [*_settings(subject), *_tables(subject)]
+def choices_of(subject: Subject, *, live: bool = False) -> list[Choice]:
+    """The settings with the recorded and with the advised placement, then the sets of tables.
+
+    On a ``live`` page tables are no choice: the server answers placements of roles, with its sliders.
+    """
+    return [*_settings(subject), *([] if live else _tables(subject))]
 
 
 def _settings(subject: Subject) -> Iterator[Choice]:

@@ -24,7 +24,14 @@ from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import memory_blocks, setting_blocks
-from tierwise.report.recording.tables import listed, page_sets, sets_table, tables_headline, waits_by_table
+from tierwise.report.recording.tables import (
+    listed,
+    moved_sentences,
+    page_sets,
+    sets_table,
+    tables_headline,
+    waits_by_table,
+)
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 from tierwise.report.steps import guide
 
@@ -181,7 +188,7 @@ def _tables(subject: Subject) -> dict[str, Any] | None:
         "rows": to_html([waits_by_table(advice)]),
         "count": len(listed(advice)),
         "more": more,
-        "names": best.names if best else [],
+        "moved": moved_sentences(best) if best else [],
         "guide": best and guide(subject.advice.run.engine, {Role.SELECTED: advice.devices[0].device}),
     }
 

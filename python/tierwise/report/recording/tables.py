@@ -10,6 +10,7 @@ from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RecordedRun
 from tierwise.predict.savings import MOST_RELATIONS, Saving
+from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.decision_words import cost, price_texts
@@ -28,9 +29,23 @@ def tables_document(advice: TableAdvice, run: RecordedRun) -> list[Block]:
     first, headline, *sets = advice.devices[0], *tables_blocks(advice)
     blocks: list[Block] = [headline, Text(recorded_sentence(run)), *sets]
     if first.recommended is not None:
-        blocks += [Text(f"Move: {', '.join(first.recommended.names)}.")]
+        blocks += [Text(sentence) for sentence in moved_sentences(first.recommended)]
         blocks += steps_texts(guide(run.engine, {Role.SELECTED: first.device}))
     return [*blocks, *price_texts(advice.prices), *warning_texts(advice.warnings)]
+
+
+def moved_sentences(moved: TableSet) -> list[str]:
+    """What to move, and in which databases if it is not all in the one of the DSN."""
+    sentences = [f"Move: {', '.join(moved.names)}."]
+    if not any(moved.databases):
+        return sentences
+    held: dict[str, list[str]] = {}
+    for database, name in zip(moved.databases, moved.names, strict=True):
+        held.setdefault(database, []).append(name)
+    return sentences + [
+        f"Run the SQL in the database {database or 'that the DSN names'} for {', '.join(names)}."
+        for database, names in held.items()
+    ]
 
 
 def tables_blocks(advice: TableAdvice) -> list[Block]:
@@ -140,9 +155,12 @@ def relations_document(
 ) -> list[Block]:
     """The tables and indexes that were waited for longest, and what removal of each would save at most."""
     used = [row for row in relations.rows if row.files]
-    blocks: list[Block] = [Text(_headline(used, saved), Tone.HEADLINE)]
+    blocks: list[Block] = [Text(_headline(relations, used, saved), Tone.HEADLINE)]
+    if relations.buffer is not None:
+        blocks.append(Text(_buffer_sentence(relations, relations.buffer)))
     if used:
-        blocks.append(_relations_table(used[:_MOST_RELATIONS], saved))
+        buffered = relations.buffer is not None
+        blocks.append(_relations_table(used[:_MOST_RELATIONS], saved, buffered=buffered))
     if len(used) > _MOST_RELATIONS:
         blocks.append(Text(f"{len(used) - _MOST_RELATIONS} further ones were waited for less."))
     unused = [row for row in relations.rows if not row.files]
@@ -151,12 +169,29 @@ def relations_document(
         blocks.append(Text(f"{len(unused)} tables and indexes ({size}) were not read or written."))
     if relations.unnamed:
         waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
-        named = "no file has a name: record with --dsn, or give --names" if not used else "have no name"
+        unknown = "no file has a name: record with --dsn, or give --names"
+        named = "have no name" if relations.rows else unknown
         blocks.append(Text(f"{len(relations.unnamed)} files ({waited} of waits): {named}."))
     return [*blocks, *warning_texts(warnings)]
 
 
-def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[str, Any]:
+def _buffer_sentence(relations: Relations, buffer: BufferContent) -> str:
+    named = sum(row.buffered_bytes for row in relations.rows)
+    return (
+        f"At the end, the engine's buffer of {numbers.size(buffer.bytes)} held {numbers.size(named)} of "
+        f"these tables and indexes and {numbers.size(max(buffer.used_bytes - named, 0))} of other files; "
+        f"{numbers.size(buffer.bytes - buffer.used_bytes)} were unused."
+    )
+
+
+def buffer_fields(buffer: BufferContent | None) -> dict[str, Any] | None:
+    """The engine's buffer in JSON; ``None`` if it was not read."""
+    return None if buffer is None else {"size_bytes": buffer.bytes, "used_bytes": buffer.used_bytes}
+
+
+def relation_fields(
+    row: RelationTraffic, saved: Mapping[str, Saving], buffer: BufferContent | None = None
+) -> dict[str, Any]:
     """The fields of one table or index in JSON."""
     saving = saved.get(row.relation.label)
     return {
@@ -164,6 +199,7 @@ def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[s
         "kind": row.relation.kind,
         "table": row.relation.table,
         "partitioned": row.relation.partitioned,
+        "database": row.relation.database,
         "files": len(row.files),
         "size_bytes": row.size_bytes,
         "reads": row.reads,
@@ -172,11 +208,15 @@ def relation_fields(row: RelationTraffic, saved: Mapping[str, Saving]) -> dict[s
         "written_bytes": row.written_bytes,
         "waited_s": row.waited_s,
         "device_s": row.device_s,
+        "buffered_bytes": None if buffer is None else row.buffered_bytes,
+        "buffered_pages_by_use": None if buffer is None else row.buffered_by_use,
         "speedup": saving and saving.speedup,
     }
 
 
-def _headline(used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> str:
+def _headline(relations: Relations, used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> str:
+    if relations.rows and not used:
+        return "No table or index with a name was read or written while the database was recorded."
     if not used:
         return "No table or index has a name in this recording."
     savings = [saving for saving in saved.values() if saving.speedup is not None]
@@ -189,8 +229,11 @@ def _headline(used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> s
     return f"{best.role} saves most if its device took no time: at most {share} of a unit of work."
 
 
-def _relations_table(rows: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> Table:
-    figures = ["size", "reads", "writes", "waited", "saved at most", "times faster"]
+def _relations_table(
+    rows: Sequence[RelationTraffic], saved: Mapping[str, Saving], *, buffered: bool
+) -> Table:
+    held = ["buffered"] if buffered else []
+    figures = ["size", *held, "reads", "writes", "waited", "saved at most", "times faster"]
     shown = table(
         ["table or index", "kind"],
         figures,
@@ -203,6 +246,7 @@ def _relations_table(rows: Sequence[RelationTraffic], saved: Mapping[str, Saving
             row.relation.label,
             row.relation.kind if row.relation.kind != "toast" else "table",
             figure(row.size_bytes, numbers.size),
+            *([figure(row.buffered_bytes, numbers.size)] if buffered else []),
             figure(row.reads, numbers.count),
             figure(row.writes, numbers.count),
             figure(row.waited_s, numbers.seconds),

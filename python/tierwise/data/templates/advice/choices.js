@@ -62,7 +62,7 @@ tierwise.choices = (() => {
       input.checked = state.tables === choice;
       input.closest('tr')?.classList.toggle('chosen', input.checked);
     }
-    for (const row of sets) row.hidden = row.cells[1].textContent !== device.value;
+    for (const row of sets) row.hidden = devices.length > 0 && row.cells[1].textContent !== device.value;
     const moved = data.choices[state.tables]?.rows ?? [];
     rows.forEach((row, index) => row.classList.toggle('chosen', moved.includes(index)));
   }
