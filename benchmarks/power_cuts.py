@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,7 +29,8 @@ from tierwise.lab.analysis.conditions import facts_of
 from tierwise.lab.analysis.faults import CutRow, build_frontier, headline, sentence
 from tierwise.lab.report.durability import described_frontier, frontier_chart, frontier_table
 from tierwise.lab.studies.options import StudyOptions
-from tierwise.lab.studies.runner import fault_run, restrict_to_runnable
+from tierwise.lab.studies.runner import fault_run
+from tierwise.lab.studies.runner.session import restrict_to_runnable
 from tierwise.lab.studies.study import at, plan_runs
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.render.text import to_markdown
@@ -118,12 +120,10 @@ def planted_cut() -> int | None:
     dice = Random(1)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        with (
-            planted(Path(folder), salt=1),
-            fault_run.open_bed(at(study, plan.setting), plan, 1) as (bed, _),
-        ):
+        with planted(Path(folder), salt=1), ExitStack() as undo:
+            cut, _ = fault_run.open_bed(at(study, plan.setting), plan, 1, undo)
             for number in range(1, PLANTED_CUTS + 1):
-                if bed.cut(dice.getrandbits(32), study.seconds or 0).outcome != "whole":
+                if cut(dice.getrandbits(32), study.seconds or 0).outcome != "whole":
                     return number
     return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.paths import RECORDINGS
 from tierwise.advise import AdviceOptions, Terms
-from tierwise.advise.goal import Verdict
+from tierwise.advise.option import Verdict
 from tierwise.fleet.advice import best_moves
 from tierwise.fleet.catalogue import LeftOutRecording, Weights
 from tierwise.fleet.options import DatabaseOptions, FleetOption

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tierwise.lab import studies as study
 from tierwise.lab.cli.progress import StudyProgress
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 

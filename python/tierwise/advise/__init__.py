@@ -7,9 +7,8 @@ from tierwise.advise.advice import Advice, AdviceOptions, Caution, advise
 from tierwise.advise.costs import Costs, Terms, Wear
 from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
 from tierwise.advise.decision import Decision
-from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
-from tierwise.advise.option import Option
+from tierwise.advise.option import Goal, Option
 from tierwise.advise.search import LeftOut
 
 __all__ = [

@@ -24,10 +24,9 @@ from tierwise.advise.alternatives import (
 from tierwise.advise.costs import Costs, Terms, UsedPrice, billing_notes, recorded_profiles, used_prices
 from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability, lost_at_stop
-from tierwise.advise.goal import Goal
 from tierwise.advise.growing import Growing, growing, parse_factor
 from tierwise.advise.moves import Move, Moves
-from tierwise.advise.option import Filling, Option, filling
+from tierwise.advise.option import Filling, Goal, Option, filling
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.tables import TableAdvice, tables_beside

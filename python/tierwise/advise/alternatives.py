@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tierwise.advise.durability import ShownCuts, shown_cuts
-from tierwise.advise.goal import Goal
-from tierwise.advise.option import MARGIN, Option, is_told
+from tierwise.advise.option import MARGIN, Goal, Option, is_told
 from tierwise.device_models.instances import Instance, larger, limits_only
 from tierwise.device_models.prices import Prices
 from tierwise.model.placement import Role
@@ -141,17 +140,15 @@ class MeasuredHarm(Record):
     """Its high end."""
 
 
-class SettingMove(Alternative):
-    """One setting with another value, every file where it was recorded."""
+class SettingSteps(Record):
+    """A setting with another value: what it costs and may lose, how to set it, how to go back."""
 
     setting: str
     """``synchronous_commit=off``."""
     cost_per_month: float = 0.0
     """Always 0: there is nothing to buy."""
     loses: str
-    """What may be lost and when, in words."""
-    loses_s: float | None
-    """Documented bound of what is lost, in seconds; ``None`` if there is none."""
+    """What may be lost, when, and what a crash then takes, in words."""
     there: str
     """How to set it."""
     back: str
@@ -162,6 +159,15 @@ class SettingMove(Alternative):
     """Whether the database or its program has to start again."""
     source: str
     """Address of the documentation."""
+
+
+class SettingMove(SettingSteps, Alternative):
+    """One setting with another value, every file where it was recorded."""
+
+    cost_per_month: float = 0.0
+    """Always 0: there is nothing to buy."""
+    loses_s: float | None
+    """Documented bound of what is lost, in seconds; ``None`` if there is none."""
     measured: MeasuredHarm | None
     """Of studies with this engine and setting, on devices that obey flushes; ``None`` if none tried it."""
     with_move: Prediction | None = None
@@ -181,29 +187,13 @@ def setting_moves(predictor: Predictor, staying: Prediction) -> list[SettingMove
     return sorted((move for move in moves if move), key=lambda move: move.gain_per_s, reverse=True)
 
 
-class SettingBound(Record):
+class SettingBound(SettingSteps):
     """A setting of which the recording tells a bound of the gain alone, or nothing: no decision names it."""
 
-    setting: str
-    """``max_wal_size=4096MB``."""
     bound: Bound | None
     """``None`` if the recording tells nothing, or if it would change nothing."""
     why: str
     """Why there is no prediction, in words."""
-    cost_per_month: float = 0.0
-    """Always 0: there is nothing to buy."""
-    loses: str
-    """What may be lost, and what a crash then takes, in words."""
-    there: str
-    """How to set it."""
-    back: str
-    """How to go back."""
-    note: str
-    """What else to know of it; may be empty."""
-    restart: bool
-    """Whether the database has to start again."""
-    source: str
-    """Address of the documentation."""
 
 
 def setting_bounds(predictor: Predictor, staying: Prediction) -> list[SettingBound]:

@@ -29,7 +29,7 @@ from tierwise.device_models.prices import (
 )
 from tierwise.device_models.profiles import texts
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import names_in
+from tierwise.model.names import gathered, names_in
 from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
@@ -190,12 +190,8 @@ def _names_by_summary() -> dict[str, str]:
 
 def _devices(about: About, footprints: Mapping[Role, int]) -> list[tuple[set[Role], int]]:
     """Roles and bytes of each device that can be given up: of all partitions that share it."""
-    groups: dict[int, list[int]] = {}
-    for number, device in enumerate(about.devices):
-        groups.setdefault(device.shared, []).append(number)
     devices = []
-    for numbers in groups.values():
-        parts = [about.devices[number] for number in numbers]
+    for parts in gathered((device.shared, device) for device in about.devices).values():
         roles = {role for part in parts for role in part.roles if role in footprints}
         if roles and not any(part.mount in _KEPT for part in parts):
             devices.append((roles, sum(part.sectors for part in parts) * SECTOR_BYTES))

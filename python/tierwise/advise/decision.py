@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Literal
 
-from tierwise.advise.goal import Goal
-from tierwise.advise.option import Option
+from tierwise.advise.option import Goal, Option
 from tierwise.advise.search import Search
-from tierwise.model.input_files import DATA
+from tierwise.model.input_files import DATA, shipped
 from tierwise.predict import Prediction, RecordedRun
 from tierwise.predict.together import Together, together
 from tierwise.results.measurements import Record
@@ -133,10 +130,5 @@ def _remedy(part: str, run: RecordedRun) -> str:
 
 def remedy(part: str, engine: str) -> str:
     """What shortens a part of the time; empty if nothing is known."""
-    remedies = _remedies().get(part, {})
+    remedies: Mapping[str, str] = shipped(REMEDIES).get(part, {})
     return remedies.get(engine, remedies.get("any", ""))
-
-
-@lru_cache(maxsize=1)
-def _remedies() -> dict[str, dict[str, str]]:
-    return tomllib.loads(REMEDIES.read_text("utf-8"))

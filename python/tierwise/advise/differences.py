@@ -13,7 +13,6 @@ from statistics import fmean
 from typing import Any, Literal
 
 from tierwise.advise.forecast import Forecast, model_of
-from tierwise.device_models.profiles import Profile
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, Scenario, resolve
 from tierwise.predict.prediction import RoleLoad
@@ -195,7 +194,7 @@ def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Ite
             turns = any(link.rotational for link in disks[role].chain)
             if beside:
                 elsewhere = f"the device of {', '.join(beside)}"
-            elif turns and _is_flash(resolve(device).profile):
+            elif turns and resolve(device).profile.kind in ("ssd", "ram"):
                 elsewhere = "a rotational disk"
         if elsewhere:
             yield Difference(
@@ -208,16 +207,11 @@ def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Ite
             )
 
 
-def _is_flash(profile: Profile) -> bool:
-    return profile.kind in ("ssd", "ram")
-
-
 def _time_lost(times: RoleTimes, load: RoleLoad) -> float:
     """Seconds a second by which the requests of a moved role differ from those of the simulated device."""
     if times.simulated_us is None or times.measured_us is None:
         return 0.0
-    requests = load.reads_per_s + load.writes_per_s + load.flushes_per_s
-    return abs(times.measured_us - times.simulated_us) * requests
+    return abs(times.measured_us - times.simulated_us) * load.requests_per_s
 
 
 def _requests(predicted: Prediction, undone: Prediction) -> Iterator[WorkChange | None]:
@@ -302,7 +296,7 @@ class After:
                 simulated_us=busy_us(simulated.get(role)) if role.value in self.placement else None,
             )
             for role in Role
-            if role in recorded and requests_per_s(recorded[role])
+            if role in recorded and recorded[role].requests_per_s
         ]
 
     def _replayed(self, changes: dict[str, Any]) -> Prediction | None:
@@ -311,13 +305,8 @@ class After:
         return None if answer.refused else answer
 
 
-def requests_per_s(load: RoleLoad) -> float:
-    """Reads, writes and flushes of a role."""
-    return load.reads_per_s + load.writes_per_s + load.flushes_per_s
-
-
 def busy_us(load: RoleLoad | None) -> float | None:
     """Time that a device is busy for each request; ``None`` without one."""
-    if load is None or not requests_per_s(load):
+    if load is None or not load.requests_per_s:
         return None
-    return 1e6 * load.busy_share / requests_per_s(load)
+    return 1e6 * load.busy_share / load.requests_per_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -159,18 +159,15 @@ def _source(profile: Profile) -> str:
     return next((profile.sources[key] for key in _SOURCES if key in profile.sources), profile.summary)
 
 
-@lru_cache(maxsize=1)
 def shown_cuts() -> Shown:
-    """The shipped findings; none if there is no file.
-
-    Raises:
-        TierwiseError: if the file is not of this version.
-    """
-    return read_shown(SHOWN_FILE, Shown)
+    """The shipped findings on power cuts; as :func:`_shown`."""
+    shown: Shown = _shown(SHOWN_FILE, Shown)
+    return shown
 
 
-def read_shown(file: Path, kind: type[ShownT]) -> ShownT:
-    """Shipped findings of one kind; without the file, those of an empty one.
+@cache
+def _shown(file: Path, kind: type[ShownT]) -> ShownT:
+    """Shipped findings of one kind; none without the file.
 
     Raises:
         TierwiseError: if the file is not of this version.
@@ -239,11 +236,7 @@ def deaths_shown(engine: str, roles: Collection[Role]) -> dict[Role, str]:
     return {role: known.get((engine, role), NOT_TESTED) for role in roles}
 
 
-@lru_cache(maxsize=1)
 def shipped_deaths() -> ShownDeaths:
-    """The shipped findings; none if there is no file.
-
-    Raises:
-        TierwiseError: if the file is not of this version.
-    """
-    return read_shown(DEATHS_FILE, ShownDeaths)
+    """The shipped findings on deaths; as :func:`_shown`."""
+    shown: ShownDeaths = _shown(DEATHS_FILE, ShownDeaths)
+    return shown

@@ -2,7 +2,7 @@
 
 A resource saturates at the least factor at which more transactions arrive than complete while nothing else
 limits them: the other recorded devices take no time, and cores are many. Sessions are so many that they do
-not limit. Files and load grow alike (:mod:`tierwise.predict.growth`).
+not limit. Files and load grow alike (:mod:`tierwise.predict.machine`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from tierwise.model.placement import EVERYTHING, Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
-from tierwise.predict.growth import grown
-from tierwise.predict.machine import on_instance
+from tierwise.predict.machine import grown, on_instance
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.ranking import asking, by_load
 from tierwise.predict.replayer import SimulationRequest
@@ -313,7 +312,9 @@ class _Search:
                 return self._more_cores()
             case "machine":
                 return self._machine_for(
-                    lambda instance: self._keeps_up(_Case({}, self._many, self._on(instance)))
+                    lambda instance: self._keeps_up(
+                        _Case({}, self._many, self._machine.changed(instance=instance))
+                    )
                 )
             case "locks":
                 return GrowthAnswer()
@@ -346,9 +347,6 @@ class _Search:
             if suffices(instance):
                 return GrowthAnswer(instance=instance.name, cost_per_month=cost)
         return GrowthAnswer()
-
-    def _on(self, instance: Instance) -> Scenario:
-        return self._machine.changed(instance=instance)
 
     def _other_devices(self, first: GrowthLimit) -> GrowthAnswer:
         """The cheapest placement of the roles of a device with which it keeps up, alone."""

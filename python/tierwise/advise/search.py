@@ -11,8 +11,7 @@ from typing import Any
 
 from tierwise.advise.costs import Costs
 from tierwise.advise.durability import ephemeral, lost_at_stop
-from tierwise.advise.goal import VERDICTS, Goal, Verdict
-from tierwise.advise.option import MARGIN, Option, lengthens_median, option_of
+from tierwise.advise.option import MARGIN, VERDICTS, Goal, Option, Verdict, lengthens_median, option_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank

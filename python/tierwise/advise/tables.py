@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve
 from tierwise.predict.savings import NO_TIME
@@ -292,10 +293,11 @@ def _space(costs: Costs, device: str, terms: Terms, capacity_bytes: int | None) 
 
 def _asked(predictor: Predictor, relations: Relations, costs: Costs, plans: Mapping[str, Plan]) -> _Answers:
     """Every question: all devices of one set together, since each set is a recording of its own in memory."""
-    wanted: dict[Places, list[str]] = {}
-    for device, plan in plans.items():
-        for places in dict.fromkeys([*plan.sets, *plan.alone]):
-            wanted.setdefault(places, []).append(device)
+    wanted = gathered(
+        (places, device)
+        for device, plan in plans.items()
+        for places in dict.fromkeys([*plan.sets, *plan.alone])
+    )
     bare = {place for plan in plans.values() for (place,) in plan.alone}
     answers = _Answers()
     for places, devices in wanted.items():

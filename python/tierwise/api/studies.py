@@ -43,7 +43,7 @@ class Study:
             seed: seed of the order of runs; random if not given.
             progress: called for each run.
         """
-        from tierwise.lab.studies import runner
+        from tierwise.lab.studies.runner import session as runner
 
         observer = _Observer(progress or (lambda _: None))
         return Results(runner.run_study(self.study, Path(output), observer, seed))
@@ -58,7 +58,7 @@ class Results:
         Raises:
             TierwiseError: if the results are missing or malformed.
         """
-        from tierwise.lab.studies import runner
+        from tierwise.lab.studies.runner import session as runner
 
         self.directory = directory
         self.info: StudyInfo = read_study_info(directory / runner.STUDY_FILE)

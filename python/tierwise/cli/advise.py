@@ -13,7 +13,16 @@ from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
 from tierwise.advise import advise as advised
 from tierwise.advise.tables import advise_tables
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, show, simulations, warn, write_file
+from tierwise.cli.output import (
+    Format,
+    FormatOption,
+    require_html,
+    show,
+    simulations,
+    warn,
+    write_file,
+    write_page,
+)
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.prices import YEARS
@@ -128,11 +137,7 @@ def show_table_advice(
     with simulations(predictor, opt.progress_console(to_stderr=True)):
         advice = advise_tables(predictor, named, terms, size_bytes)
     judged = usability(predictor)
-    content = {
-        "recorded": predictor.run.model_dump(mode="json"),
-        "advice": advice.model_dump(mode="json"),
-        "usability": judged.fields.model_dump(),
-    }
+    content = {"recorded": predictor.run, "advice": advice, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
     show(document, content, "table-advice", format)
 
@@ -149,7 +154,7 @@ def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format)
         The advice for each load.
     """
     advised = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
-    show(day_advice_document(advised), {"day_advice": advised.model_dump(mode="json")}, "day-advice", format)
+    show(day_advice_document(advised), {"day_advice": advised}, "day-advice", format)
     return advised
 
 
@@ -183,7 +188,7 @@ def advise(
     ] = None,
     names: opt.Names = None,
     fresh: opt.Fresh = False,
-    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
+    seeds: opt.Seeds = SEEDS,
     scheduler: opt.Scheduler = None,
     trust_scheduler: opt.TrustScheduler = False,
     workers: opt.Workers = None,
@@ -202,8 +207,7 @@ def advise(
     """Advise which files to move first, the best placement for the money, and how long its devices last."""
     check_emit(emit, recording)
     emitted, output = (output, None) if emit is not None else (None, output)
-    if output is not None and output.suffix != ".html":
-        raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
+    require_html(output)
     if output is not None and instance:
         raise TierwiseError("--instance: the page knows no machines", "leave out --output or --instance")
     if output is not None and Day.is_at(recording):
@@ -254,11 +258,8 @@ def advise(
             advice = peak.advice or ask(recording)  # which raises its reason again
         else:
             advice = ask(recording)
-            content = {
-                "recorded": advice.run.model_dump(mode="json"),
-                "advice": advice.model_dump(mode="json"),
-            }
             if emit is None or emitted is not None:
+                content = {"recorded": advice.run, "advice": advice}
                 show(advice_document(advice), content, "advice", format)
             if emit is not None:
                 emit_change(emit, advice, terms, recording, emitted)
@@ -268,8 +269,7 @@ def advise(
             predictor = opened[recording]
             with simulations(predictor, opt.progress_console(to_stderr=True)):
                 surveyed = subject(predictor, advice, terms, recording, fresh, names)
-            page = write_file(output, advice_page(surveyed, day=day).encode())
-            echo(f"page: {page}", err=format is not Format.TEXT)
+            write_page(output, advice_page(surveyed, day=day), err=format is not Format.TEXT)
 
 
 def verify(
@@ -301,12 +301,7 @@ def verify(
     verification = verify_forecast(
         forecast, recording, parse_place(place) if place is not None else None, seeds=seeds
     )
-    show(
-        verification_document(verification),
-        {"verification": verification.model_dump(mode="json")},
-        "verification",
-        format,
-    )
+    show(verification_document(verification), {"verification": verification}, "verification", format)
     if not verification.inside:
         raise typer.Exit(1)
 

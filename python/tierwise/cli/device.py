@@ -25,9 +25,11 @@ from tierwise.report.devices import devices_document, imported_document, probe_d
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.results.measurements import Latency
 
+ProfileName = Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")]
+
 
 def simulate(
-    device: Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")],
+    device: ProfileName,
     *,
     requests: Annotated[
         Path | None,
@@ -68,7 +70,7 @@ def simulate(
         times=times,
     )
     simulation = run_simulation(profile, job)
-    show(_document(profile, simulation), simulation.model_dump(mode="json"), "simulation", format)
+    show(_document(profile, simulation), simulation, "simulation", format)
 
 
 def _document(device: Profile, simulation: Simulation) -> list[Block]:
@@ -156,7 +158,7 @@ def probe(
         report = run_probe(path, options, status.update)
     if output is not None and report.profile is not None:
         echo(f"profile: {write_file(output, report.profile.encode())}", err=True)
-    show(probe_document(report), report.model_dump(mode="json"), "probe", format)
+    show(probe_document(report), report, "probe", format)
 
 
 app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and probe devices.")
@@ -166,13 +168,12 @@ app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and p
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the device profiles that ship with tierwise, with figures found by simulating each."""
     summaries = simulation.summarize([profiles.load(name) for name in profiles.names()])
-    content = [summary.model_dump(mode="json") for summary in summaries]
-    show(devices_document(summaries), {"devices": content, "texts": {}}, "devices", format)
+    show(devices_document(summaries), {"devices": summaries, "texts": {}}, "devices", format)
 
 
 @app.command("show")
 def show_(
-    device: Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")],
+    device: ProfileName,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Print a profile with the source of every number, the profiles it builds on, and its figures."""
@@ -184,7 +185,7 @@ def show_(
         blocks.append(Text(f"# ---- {name}, which the profile refers to ----\n{text.rstrip()}"))
     if source := summaries[0].price_source:
         blocks.append(Text(f"Price: {source}{'' if summaries[0].price_checked else ' (not checked)'}."))
-    content = {"devices": [summary.model_dump(mode="json") for summary in summaries], "texts": texts}
+    content = {"devices": summaries, "texts": texts}
     show([*blocks, *devices_document(summaries)], content, "devices", format)
 
 
@@ -208,7 +209,7 @@ def import_(
         echo(drive.text, nl=False)
         return
     written = None if output is None else str(output)
-    show(imported_document(drive, written), drive.model_dump(mode="json"), "drive", format)
+    show(imported_document(drive, written), drive, "drive", format)
 
 
 app.command()(probe)

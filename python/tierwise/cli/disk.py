@@ -107,7 +107,7 @@ def cut(
         f"{report.kept_sectors} kept, {report.lost_sectors} lost, {report.torn_writes} writes torn; "
         f"{report.failed_requests} requests failed"
     )
-    show([Text(lost)], report.model_dump(mode="json"), "power-cut", format)
+    show([Text(lost)], report, "power-cut", format)
     disk.remount()
 
 
@@ -158,7 +158,7 @@ def _sectors(text: str, option: str) -> range:
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the disks that are up, with what each partition did and its deadline overrun."""
     disks, dead = all_disks()
-    gone = [{"name": name, "dead": True, "mounts": list(map(str, dead[name]))} for name in dead]
+    gone = [{"name": name, "dead": True, "mounts": dead[name]} for name in dead]
     listing = table(
         ["mount"],
         ["reads\nMiB", "writes\nMiB", "flushes", "depth", "overrun µs\np50/p99/max"],
@@ -167,8 +167,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     for disk in disks:
         for row in _rows(disk):
             listing.add(*row)
-    every = [*(disk.model_dump(mode="json") for disk in disks), *gone]
-    show([listing], {"disks": every}, "disks", format)
+    show([listing], {"disks": [*disks, *gone]}, "disks", format)
     for name, mounts in dead.items():
         where = ", ".join(map(str, mounts)) or "nowhere"
         warn(f"{name} is dead, mounted at {where}: end what uses it, then tierwise disk down {name}")
@@ -200,9 +199,7 @@ def stats(name: Name, format: FormatOption = Format.TEXT) -> None:
     stats_table = table(["counter", "value"], [])
     for path, value in _flat("", counted.model_dump(exclude={"attainable"})):
         stats_table.add(path, value)
-    show(
-        [stats_table, *attainable_blocks(counted.attainable)], counted.model_dump(mode="json"), "disk", format
-    )
+    show([stats_table, *attainable_blocks(counted.attainable)], counted, "disk", format)
 
 
 def _flat(path: str, value: object) -> list[tuple[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import typer
 
 from tierwise.cli.options import DryRun
@@ -28,7 +26,7 @@ def doctor(format: FormatOption = Format.TEXT) -> None:
         blocks.append(
             Text(f"Devices cannot be emulated here (missing: {', '.join(c.name for c in missing)}).")
         )
-    show(blocks, {"checks": [asdict(check) for check in checks]}, "doctor", format)
+    show(blocks, {"checks": checks}, "doctor", format)
     if missing:
         raise typer.Exit(1)
 
@@ -38,4 +36,4 @@ def clean_(dry_run: DryRun = False, format: FormatOption = Format.TEXT) -> None:
     cleanup = Cleanup(dry_run=dry_run, entries=pending() if dry_run else clean())
     verb = "would clean up" if dry_run else "cleaned up"
     lines: list[Block] = [Text(f"{verb}: {entry}") for entry in cleanup.entries]
-    show(lines or [Text("nothing to clean up")], cleanup.model_dump(mode="json"), "cleanup", format)
+    show(lines or [Text("nothing to clean up")], cleanup, "cleanup", format)

@@ -10,8 +10,7 @@ import typer
 
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, counted, show, write_file
-from tierwise.cli.printing import echo
+from tierwise.cli.output import Format, FormatOption, counted, require_html, show, write_page
 from tierwise.cluster.dask_executor import executor
 from tierwise.device_models.prices import YEARS
 from tierwise.fleet.advice import advise_fleet
@@ -21,7 +20,6 @@ from tierwise.fleet.results import Results
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
 from tierwise.report.fleet import fleet_document, fleet_page
-from tierwise.report.render import to_html_page
 
 app = typer.Typer(no_args_is_help=True, help="Advise on many databases under one budget.")
 
@@ -52,7 +50,7 @@ def advise(
     prices: opt.PricesFile = None,
     recorded_on: opt.RecordedOn = "",
     fresh: opt.Fresh = False,
-    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
+    seeds: opt.Seeds = SEEDS,
     seed: opt.FixedSeed = 0,
     scheduler: opt.Scheduler = None,
     trust_scheduler: opt.TrustScheduler = False,
@@ -74,8 +72,7 @@ def advise(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Advise which files of which databases to move, for one budget of all of them."""
-    if output is not None and output.suffix != ".html":
-        raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
+    require_html(output)
     terms = Terms.parse(headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on)
     options = AdviceOptions.parse(devices, budget, None, terms, fresh=fresh)
     if not share and (share_loss or share_most):
@@ -99,7 +96,6 @@ def advise(
             results=kept,
             progress=progress,
         )
-    show(fleet_document(advice), {"fleet": advice.model_dump(mode="json")}, "fleet-advice", format)
+    show(fleet_document(advice), {"fleet": advice}, "fleet-advice", format)
     if output is not None:
-        page = write_file(output, to_html_page(fleet_page(advice)).encode())
-        echo(f"page: {page}", err=format is not Format.TEXT)
+        write_page(output, fleet_page(advice), err=format is not Format.TEXT)

@@ -9,7 +9,7 @@ import typer
 
 from tierwise.capture import observe as observer
 from tierwise.capture.sql_session import VARIABLE, find
-from tierwise.cli.options import progress_console
+from tierwise.cli.options import DsnFile, progress_console
 from tierwise.cli.output import print_document
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
@@ -31,7 +31,7 @@ def observe(
             f"or set {VARIABLE}"
         ),
     ] = None,
-    dsn_file: Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")] = None,
+    dsn_file: DsnFile = None,
     duration: Annotated[
         str, typer.Option("--duration", metavar="TIME", help="for example 600s or 10min")
     ] = "600s",

@@ -149,6 +149,8 @@ Grow = Annotated[
     ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")]
+Seeds = Annotated[int, typer.Option("--seeds", min=2, max=100, help="simulation runs for each answer")]
+DsnFile = Annotated[Path | None, typer.Option("--dsn-file", help="file with the DSN, readable only by you")]
 Names = Annotated[
     Path | None,
     typer.Option("--names", help="CSV file of the names of tables and indexes, where the recording has none"),

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,13 +21,15 @@ from rich.text import Text as RichText
 from tierwise.cli import printing
 from tierwise.cli.options import SETTINGS
 from tierwise.model import output_files
-from tierwise.model.errors import os_errors
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Predictor
-from tierwise.report.document import Block, Document, Section, Text, Tone
-from tierwise.report.render import to_csv, to_markdown, to_rich
+from tierwise.report.document import Block, Document, Page, Section, Text, Tone
+from tierwise.report.render import to_csv, to_html_page, to_markdown, to_rich
 
 _WIDEST = 1000
+Content = BaseModel | Mapping[str, Any]
+"""A model, whose fields are printed, or values by name: models, dataclasses, and what JSON has."""
 
 
 class Format(StrEnum):
@@ -40,12 +44,12 @@ class Format(StrEnum):
 FormatOption = Annotated[Format, typer.Option("--format", help="format of the output")]
 
 
-def show(document: Document, content: Mapping[str, Any], schema: str, format: Format) -> None:
+def show(document: Document, content: Content, schema: str, format: Format) -> None:
     """Print a result.
 
     Args:
         document: the result for people and, by its tables, for spreadsheets.
-        content: the result for programs: JSON values by name.
+        content: the result for programs.
         schema: kind of the object.
         format: output format.
     """
@@ -78,9 +82,10 @@ def _folded_away(block: Block) -> Block:
     return block
 
 
-def as_json(content: Mapping[str, Any], schema: str) -> str:
+def as_json(content: Content, schema: str) -> str:
     """Values preceded by their kind and its version."""
-    return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **content}, indent=2)
+    values = to_jsonable_python(content, by_alias=False)
+    return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **values}, indent=2)
 
 
 def warn(text: str) -> None:
@@ -97,6 +102,18 @@ def write_file(path: Path, content: bytes) -> Path:
     with os_errors(path, "name a place that you may write to"):
         output_files.write_file(path, content)
     return path
+
+
+def require_html(output: Path | None) -> None:
+    """Refuse a file for a page that is not named as one."""
+    if output is not None and output.suffix != ".html":
+        raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
+
+
+def write_page(path: Path, page: Page | str, *, err: bool) -> None:
+    """Write a page, as a document or in HTML, and print its path, to standard error if ``err``."""
+    html = page if isinstance(page, str) else to_html_page(page)
+    printing.echo(f"page: {write_file(path, html.encode())}", err=err)
 
 
 @contextmanager

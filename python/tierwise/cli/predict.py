@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,8 +73,7 @@ def predict_joint(
     predictors = {name: Predictor.open(path, seeds=seeds, fresh=fresh) for name, path in names.items()}
     answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
     document = [block for answer in answers for block in joint_document(answer)]
-    content = [prediction.model_dump(mode="json") for answer in answers for prediction in answer]
-    show(document, {"predictions": content}, "joint-prediction", format)
+    show(document, {"predictions": [*chain(*answers)]}, "joint-prediction", format)
 
 
 def _names(recordings: Sequence[Path]) -> dict[str, Path]:
@@ -173,10 +173,8 @@ def predict(
     ] = False,
     unit: Annotated[str | None, typer.Option(help="unit of rates: transactions or requests")] = None,
     names: opt.Names = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
-    ] = False,
-    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
+    fresh: opt.Fresh = False,
+    seeds: opt.Seeds = SEEDS,
     scheduler: opt.Scheduler = None,
     trust_scheduler: opt.TrustScheduler = False,
     workers: opt.Workers = None,
@@ -234,7 +232,7 @@ def predict(
         else:
             answers, document, content = _predicted(predictor, placements, machine)
     judged = usability(predictor)
-    content |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.fields.model_dump()}
+    content |= {"recorded": predictor.run, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
     show(document, content, "ranking" if devices else "prediction", format)
     if png is not None:
@@ -251,7 +249,7 @@ def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Ans
     with simulations(predictor, opt.progress_console(to_stderr=True)):
         ranking = rank(predictor, devices, machine)
     document = ranking_document(predictor.run, predictor.as_recorded, ranking)
-    return ranking.closer, document, {"ranking": ranking.model_dump(mode="json")}
+    return ranking.closer, document, {"ranking": ranking}
 
 
 def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: Scenario) -> _Answered:
@@ -259,7 +257,7 @@ def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: 
     scenarios = [machine.changed(placement=placement) for placement in placements or [{}]]
     answers = predictor.predict(scenarios)
     document = prediction_document(predictor.run, predictor.as_recorded, answers)
-    return answers, document, {"predictions": [answer.model_dump(mode="json") for answer in answers]}
+    return answers, document, {"predictions": answers}
 
 
 def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:

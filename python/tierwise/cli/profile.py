@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.options import Names, Png
-from tierwise.cli.output import Format, show, write_file
+from tierwise.cli.output import Format, show, write_file, write_page
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -30,7 +30,6 @@ from tierwise.report.recording.prediction import usability_texts
 from tierwise.report.recording.profile import profile_chart, profile_document, profile_page
 from tierwise.report.recording.recorded import extent, observation_document
 from tierwise.report.recording.tables import buffer_fields, relation_fields, relations_document
-from tierwise.report.render import to_html_page
 
 
 class ProfileFormat(StrEnum):
@@ -89,9 +88,9 @@ def profile_day(folder: Path, html: Path | None, png: Path | None, format: Forma
     if png is not None:
         raise TierwiseError("--png: the timeline of a day has several charts", "give --html")
     day = timeline_of(Day.open(folder))
-    show(day_document(day), {"day": day.model_dump(mode="json")}, "day", format)
+    show(day_document(day), {"day": day}, "day", format)
     if html is not None:
-        echo(f"page: {write_file(html, to_html_page(day_page(day)).encode())}", err=True)
+        write_page(html, day_page(day), err=True)
 
 
 class By(StrEnum):
@@ -144,11 +143,11 @@ def profile(
     data_bytes = opened.about.data_directory_bytes
     content = {
         "breakdown": breakdown.model_dump(mode="json", by_alias=True),
-        "savings": gains.model_dump(mode="json"),
+        "savings": gains,
         "warnings": opened.warnings,
-        "devices": [device.model_dump(mode="json") for device in opened.about.devices],
+        "devices": opened.about.devices,
         "data_directory_bytes": data_bytes,
-        "usability": judged and judged.fields.model_dump(),
+        "usability": judged and judged.fields,
     }
     document: list[Block] = (
         observation_document(opened, gains)
@@ -164,7 +163,7 @@ def profile(
     if html is not None:
         observed = extent(opened) if isinstance(opened, Observation) else None
         page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, observed)
-        echo(f"page: {write_file(html, to_html_page(page).encode())}", err=True)
+        write_page(html, page, err=True)
     if png is not None:
         echo(f"chart: {write_file(png, to_png(profile_chart(breakdown)))}", err=True)
 
@@ -180,7 +179,7 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
     values = {
         "relations": [relation_fields(row, gains, relations.buffer) for row in relations.rows],
         "buffer": buffer_fields(relations.buffer),
-        "unnamed": [file.model_dump(mode="json") for file in relations.unnamed],
+        "unnamed": relations.unnamed,
         "warnings": opened.warnings,
     }
     show(relations_document(relations, gains, opened.warnings), values, "profile-by-file", format)

@@ -18,7 +18,7 @@ from tierwise.capture.record import Enough, record_command, record_running
 from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
 from tierwise.cli import printing
-from tierwise.cli.options import progress_console
+from tierwise.cli.options import DsnFile, progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import complain
 from tierwise.host import clean
@@ -71,7 +71,7 @@ def record_day(
         printing.echo(f"day: {out}")
         return
     timeline = timeline_of(Day.open(out))
-    show(day_document(timeline), {"day": timeline.model_dump(mode="json")}, "day", format)
+    show(day_document(timeline), {"day": timeline}, "day", format)
 
 
 def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
@@ -160,7 +160,6 @@ BufferContent = Annotated[
         "page into a temporary table: expensive, and refused for pools of more than 8 GiB)"
     ),
 ]
-DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")]
 _DEFAULT_S = 60.0
 _MB = 1_000_000
 _DEFAULT_BURST_S = 0.5
@@ -225,13 +224,12 @@ def record(
         else:
             target = of_pid(_first_process(pid, engine), chosen, roles)
             _say_which(target)
-            enough = None if longest_s is None else Enough(_is_usable, longest_s)
+            enough = None if longest_s is None else Enough(lambda path: usability_of(path).usable, longest_s)
             record_running(target, output, schedule, status.update, source, enough)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
     opened = Recording.open(output)
-    content = Recorded.of(opened, judged).model_dump(mode="json")
-    show(recorded_document(opened, judged), content, "record", format)
+    show(recorded_document(opened, judged), Recorded.of(opened, judged), "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
 
@@ -280,7 +278,3 @@ def _say_which(target: Target) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
     if target.pid is not None and target.rules.is_server:
         complain(f"recording {server_at(target.pid, target.rules)['described']}")
-
-
-def _is_usable(recording: Path) -> bool:
-    return usability_of(recording).usable

@@ -19,6 +19,8 @@ from tierwise.report.recording.profile import device_lines
 from tierwise.report.recording.recorded import checks_table
 from tierwise.report.recording.trace import LIMIT, trace
 
+Source = Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")]
+
 app = typer.Typer(no_args_is_help=True, help="List, show, redact and export recordings.")
 
 
@@ -45,13 +47,13 @@ def list_(
             figure(len(source.about.bursts), numbers.count),
             figure(source.size_bytes, numbers.size),
         )
-    every = [{"path": str(source.path), **source.about.model_dump(mode="json")} for source in opened]
+    every = [{"path": str(source.path), **dict(source.about)} for source in opened]
     show([listing], {"recordings": every}, "recordings", format)
 
 
 @app.command("show")
 def show_(
-    source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
+    source: Source,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Print the metadata of a recording: engine, machine, bursts, devices, checks, warnings."""
@@ -74,14 +76,12 @@ def show_(
         *([Text(f"{clients_sentence(about.clients)}.")] if about.clients else []),
     ]
     checks = checks_table(about.checks)
-    show(
-        [*blocks, checks, *warning_texts(opened.warnings)], about.model_dump(mode="json"), "recording", format
-    )
+    show([*blocks, checks, *warning_texts(opened.warnings)], about, "recording", format)
 
 
 @app.command()
 def redact(
-    source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
+    source: Source,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="folder for the new recording: empty or new")
     ],
@@ -93,7 +93,7 @@ def redact(
 
 @app.command()
 def export(
-    source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
+    source: Source,
     perfetto: Annotated[
         Path,
         typer.Option("--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"),

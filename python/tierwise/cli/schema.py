@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
-import tomllib
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -15,19 +13,13 @@ from pydantic import BaseModel, Field, create_model
 
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA
+from tierwise.model.input_files import DATA, shipped
 from tierwise.model.names import one_of
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.results.measurements import Record
 
 MEANINGS_FILE = DATA / "field_meanings.toml"
 """``fields``: meaning of a field by its name; a table with the name of a type: its exceptions."""
-
-
-@cache
-def meanings() -> Mapping[str, Mapping[str, str]]:
-    """The content of the file."""
-    return tomllib.loads(MEANINGS_FILE.read_text(encoding="utf-8"))
 
 
 def described(made: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
@@ -44,7 +36,8 @@ def described(made: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]
 
 
 def _describe(name: str, part: Mapping[str, Any]) -> None:
-    own, common = meanings().get(name, {}), meanings()["fields"]
+    meanings = shipped(MEANINGS_FILE)
+    own, common = meanings.get(name, {}), meanings["fields"]
     for field, schema in part.get("properties", {}).items():
         if meaning := own.get(field) or common.get(field):
             schema.setdefault("description", meaning)

@@ -227,13 +227,11 @@ def _full_name(name: str, known: list[str]) -> str:
 def _own_price(profile: Profile) -> Price:
     """``[price]`` of a profile, in US dollars for 10^9 and 10^6 bytes, as it is billed."""
     given: dict[str, Any] = profile.fields["price"]
-    changed = {
-        "purchase": given.get("usd"),
-        "per_gib_month": _times(given.get("usd_per_gb_month"), _GIB_PER_GB),
-    }
-    if changed["per_gib_month"] is not None:
-        changed["purchase"] = None
-        changed |= {
+    changed = {"purchase": given.get("usd")}
+    per_gb_month: float | None = given.get("usd_per_gb_month")
+    if per_gb_month is not None:
+        changed = {
+            "per_gib_month": per_gb_month * _GIB_PER_GB,
             "per_iops_month": given.get("usd_per_iops_month", 0.0),
             "per_iops_month_above": given.get("usd_per_iops_month_above", []),
             "included_iops": given.get("included_iops", 0.0),
@@ -242,10 +240,6 @@ def _own_price(profile: Profile) -> Price:
         }
     known = {name: value for name, value in changed.items() if value is not None}
     return validated(Price, known, f"{profile.file}: [price]", _FIX)
-
-
-def _times(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
 
 
 YEARS = 5.0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.model.input_files import DATA
+from tierwise.model.input_files import DATA, shipped
 
 MEANINGS_FILE = DATA / "profile_keys.toml"
 """What each key means, by kind of device; ``any`` holds the keys of every kind."""
@@ -77,7 +76,7 @@ def profile_schema() -> dict[str, Any]:
     The schema knows bounds that hold for a key by itself. Bounds that depend on other keys are checked when
     the profile is read.
     """
-    meanings = tomllib.loads(MEANINGS_FILE.read_text(encoding="utf-8"))
+    meanings = shipped(MEANINGS_FILE)
     kinds = {kind: _Kind(kind, keys, meanings) for kind, keys in keys_by_kind().items()}
     definitions: dict[str, Any] = {}
     for kind in kinds.values():

@@ -245,6 +245,15 @@ def _file_of(name_or_path: str) -> Path:
     return FOLDER / f"{full_name(name_or_path, names())}.toml"
 
 
+_FITS: Sequence[Callable[[str, str], bool]] = (
+    lambda profile, name: profile.partition("-")[2] == name,
+    lambda profile, name: profile.endswith(f"-{name}"),
+    lambda profile, name: profile.startswith(f"{name}-"),
+    lambda profile, name: f"-{name}-" in profile,
+)
+"""Whether a profile's name without its kind, its end, its beginning or a part of it is what was typed."""
+
+
 def full_name(name: str, known: Sequence[str]) -> str:
     """The one known profile that a name stands for.
 
@@ -256,7 +265,7 @@ def full_name(name: str, known: Sequence[str]) -> str:
     """
     if name in known:
         return name
-    for fits in (_without_kind, _ends, _begins, _contains):
+    for fits in _FITS:
         matching = [candidate for candidate in known if fits(candidate, name)]
         if len(matching) > 1:
             raise TierwiseError(
@@ -267,22 +276,6 @@ def full_name(name: str, known: Sequence[str]) -> str:
     near = nearest(name, known, 3, cutoff=0.4)
     fix = f"use one of {', '.join(near)}" if near else "use one that tierwise device list prints"
     raise TierwiseError(f"unknown device profile {name!r}", f"{fix}, or the path of a TOML file")
-
-
-def _without_kind(profile: str, name: str) -> bool:
-    return profile.partition("-")[2] == name
-
-
-def _ends(profile: str, name: str) -> bool:
-    return profile.endswith(f"-{name}")
-
-
-def _begins(profile: str, name: str) -> bool:
-    return profile.startswith(f"{name}-")
-
-
-def _contains(profile: str, name: str) -> bool:
-    return f"-{name}-" in profile
 
 
 _FIX = "give a file of the form that docs/how-to/own-device.md describes"

@@ -18,6 +18,7 @@ from tierwise.fleet.sensitivity import DRAWS, NEAR, curve, drawn_speedups, gain_
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor
 from tierwise.model.extras import np
+from tierwise.model.names import gathered
 from tierwise.predict import resolve
 from tierwise.predict.devices import own_profiles
 from tierwise.predict.model_error import ModelError
@@ -213,8 +214,7 @@ def _database(
 
 def _remarks(texts_of: Iterable[tuple[str, Sequence[str]]]) -> list[FleetRemark]:
     """Each sentence once, with the databases that it holds for."""
-    by_text: dict[str, list[str]] = {}
-    for name, sentences in texts_of:
-        for sentence in dict.fromkeys(sentences):
-            by_text.setdefault(sentence, []).append(name)
+    by_text = gathered(
+        (sentence, name) for name, sentences in texts_of for sentence in dict.fromkeys(sentences)
+    )
     return [FleetRemark(text=text, databases=names) for text, names in by_text.items()]

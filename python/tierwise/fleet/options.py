@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tierwise.advise import Costs, Goal, Option, Terms
 from tierwise.advise.costs import billing_notes, written_by_device
 from tierwise.advise.durability import lost_at_stop
-from tierwise.advise.goal import Verdict
+from tierwise.advise.option import Verdict
 from tierwise.advise.search import Search
 from tierwise.cluster.remote import opened, require_same
 from tierwise.device_models.profiles import Profile

@@ -82,7 +82,11 @@ class Results:
         with _problems(self._root):
             own_folder(self._folder)
             (self._folder / _UNFINISHED).unlink(missing_ok=True)
-            parts = sorted((int(match[1]), file) for file in self._folder.iterdir() if (match := _part(file)))
+            parts = sorted(
+                (int(match[1]), file)
+                for file in self._folder.iterdir()
+                if (match := _PART.fullmatch(file.name))
+            )
         self._next = parts[-1][0] + 1 if parts else 0
         rows = {key: row for _, file in parts for key, row in _read(file)}
         keys = [self._key(task) for task in tasks]
@@ -206,10 +210,6 @@ def _read(file: Path) -> Iterator[tuple[str, DatabaseOptions]]:
     except (OSError, ValueError, TypeError, KeyError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise TierwiseError(f"--results: {file}: {reason}", _FIX) from error
-
-
-def _part(file: Path) -> re.Match[str] | None:
-    return _PART.fullmatch(file.name)
 
 
 def _sync(folder: Path) -> None:

@@ -53,7 +53,8 @@ def clean() -> list[str]:
                     except TierwiseError as error:
                         failures.append(error)
                     except (KeyError, TypeError, ValueError) as error:
-                        failures.append(_damaged(entry, error))
+                        damaged = f"{entry.path}: damaged entry of the ledger ({error})"
+                        failures.append(TierwiseError(damaged, f"rm {entry.path}"))
     if failures:
         raise failures[0]
     return done
@@ -66,10 +67,6 @@ def clean_before(warn: ProgressCallback) -> list[str]:
     except TierwiseError as error:
         warn(f"not cleaned up: {error}")
         return []
-
-
-def _damaged(entry: ledger.Entry, error: Exception) -> TierwiseError:
-    return TierwiseError(f"{entry.path}: damaged entry of the ledger ({error})", f"rm {entry.path}")
 
 
 def _remove_directory(entry: ledger.Entry) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -61,7 +60,33 @@ class Check:
 
 def examine() -> list[Check]:
     """Every check, in the order in which to fix them."""
-    return [check() for check in _CHECKS]
+    return [
+        _root(),
+        _device(Path("/dev/fuse"), "FUSE", "modprobe fuse; in a container pass --device /dev/fuse"),
+        _device(
+            Path("/dev/loop-control"), "loop devices", "modprobe loop; in a container run with --privileged"
+        ),
+        _mounts(),
+        _tool("mkfs.ext4", "apt-get install e2fsprogs", emulation=True),
+        _tool("mkfs.xfs", "apt-get install xfsprogs (only for --fs xfs)"),
+        _cgroup(
+            "memory cgroup",
+            cgroups.memory_version(),
+            "boot with cgroup_enable=memory, or a memory limit on the database can stall the emulated disk",
+        ),
+        _cgroup(
+            "block I/O cgroup",
+            cgroups.block_io_version(),
+            "use a kernel with CONFIG_BLK_CGROUP, or reads and writes of an emulated disk wait behind "
+            "flushes",
+        ),
+        _tracefs(),
+        _recording_cost(),
+        _embedded_postgres(),
+        _system_postgres(),
+        _memory(),
+        _disk(),
+    ]
 
 
 def missing_for_emulation(checks: list[Check]) -> list[Check]:
@@ -73,16 +98,6 @@ def _root() -> Check:
     root = os.geteuid() == 0
     return Check(
         "root", root, f"user id {os.geteuid()}", "run as root, for example with sudo", emulation=True
-    )
-
-
-def _fuse() -> Check:
-    return _device(Path("/dev/fuse"), "FUSE", "modprobe fuse; in a container pass --device /dev/fuse")
-
-
-def _loop() -> Check:
-    return _device(
-        Path("/dev/loop-control"), "loop devices", "modprobe loop; in a container run with --privileged"
     )
 
 
@@ -99,18 +114,9 @@ def _mounts() -> Check:
     return Check("mounts", refused is None, refused or "allowed", fix, emulation=True)
 
 
-def _file_system_tools() -> Check:
-    path = shutil.which("mkfs.ext4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    return Check(
-        "mkfs.ext4", path is not None, path or "not found", "apt-get install e2fsprogs", emulation=True
-    )
-
-
-def _xfs_tools() -> Check:
-    path = shutil.which("mkfs.xfs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    return Check(
-        "mkfs.xfs", path is not None, path or "not found", "apt-get install xfsprogs (only for --fs xfs)"
-    )
+def _tool(name: str, fix: str, emulation: bool = False) -> Check:
+    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    return Check(name, path is not None, path or "not found", fix, emulation=emulation)
 
 
 def _tracefs() -> Check:
@@ -128,29 +134,11 @@ def _recording_cost() -> Check:
     return Check("cost of recording", True, detail)
 
 
-def _memory_cgroup() -> Check:
-    return _cgroup(
-        "memory cgroup",
-        cgroups.memory_version(),
-        "boot with cgroup_enable=memory, or a memory limit on the database can stall the emulated disk",
-    )
-
-
-def _block_io_cgroup() -> Check:
-    return _cgroup(
-        "block I/O cgroup",
-        cgroups.block_io_version(),
-        "use a kernel with CONFIG_BLK_CGROUP, or reads and writes of an emulated disk wait behind flushes",
-    )
-
-
 def _cgroup(name: str, version: int | None, fix: str) -> Check:
     return Check(name, version is not None, f"version {version}" if version else "not mounted", fix)
 
 
 def _embedded_postgres() -> Check:
-    from importlib import metadata
-
     try:
         return Check("embedded PostgreSQL", True, metadata.version("embedded-postgres"))
     except metadata.PackageNotFoundError:
@@ -186,21 +174,3 @@ def _disk() -> Check:
         f"{free / _GIB:.1f} GiB",
         f"free {_DISK_NEEDED_BYTES / _GIB:.0f} GiB, or start from another directory",
     )
-
-
-_CHECKS: list[Callable[[], Check]] = [
-    _root,
-    _fuse,
-    _loop,
-    _mounts,
-    _file_system_tools,
-    _xfs_tools,
-    _memory_cgroup,
-    _block_io_cgroup,
-    _tracefs,
-    _recording_cost,
-    _embedded_postgres,
-    _system_postgres,
-    _memory,
-    _disk,
-]

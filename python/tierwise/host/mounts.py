@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -185,7 +187,7 @@ def unmount(point: Path, *, lazily: bool = False) -> None:
         if error == errno.EBUSY and time.monotonic() < deadline:
             time.sleep(0.02)
             continue
-        detail = _describe_users(point) if error == errno.EBUSY else os.strerror(error)
+        detail = in_use_by(users_of(point)) or "busy" if error == errno.EBUSY else os.strerror(error)
         raise TierwiseError(f"cannot unmount {point}: {detail}", "end what uses it, then try again")
 
 
@@ -196,10 +198,6 @@ def _umount2(point: Path, flags: int) -> int:
     return 0 if status == 0 else ctypes.get_errno()
 
 
-def _describe_users(point: Path) -> str:
-    return in_use_by(users_of(point)) or "busy"
-
-
 def in_use_by(users: dict[int, str]) -> str:
     """Processes as text; empty if there are none."""
     return "in use by " + ", ".join(f"{pid} ({name})" for pid, name in users.items()) if users else ""
@@ -207,15 +205,9 @@ def in_use_by(users: dict[int, str]) -> str:
 
 def users_of(point: Path) -> dict[int, str]:
     """Pid and name of each process with an open file or working directory below a path."""
-    pids = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            links = [process / "cwd", process / "root", *(process / "fd").iterdir()]
-            if any(_is_below(link, point) for link in links):
-                pids[int(process.name)] = (process / "comm").read_text().strip()
-        except OSError:
-            continue
-    return pids
+    return _users(
+        lambda process: any(_is_below(link, point) for link in [process / "root", *_links(process)])
+    )
 
 
 def device_in_use_by(device: tuple[int, int]) -> str:
@@ -231,16 +223,26 @@ def _users_of_device(device: tuple[int, int]) -> dict[int, str]:
     A process with a mount namespace of its own has copies of the mounts of the time when it was made. They
     stay when this process unmounts.
     """
+    return _users(
+        lambda process: (
+            any(mount.device == device for mount in mounts(int(process.name)))
+            or any(_is_on(link, device) for link in _links(process))
+        )
+    )
+
+
+def _users(uses: Callable[[Path], bool]) -> dict[int, str]:
+    """Pid and name of each process of whose folder in /proc ``uses`` is true, as far as it may be read."""
     pids = {}
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            links = [process / "cwd", *(process / "fd").iterdir()]
-            mounted = any(mount.device == device for mount in mounts(int(process.name)))
-            if mounted or any(_is_on(link, device) for link in links):
+        with suppress(OSError):
+            if uses(process):
                 pids[int(process.name)] = (process / "comm").read_text().strip()
-        except OSError:
-            continue
     return pids
+
+
+def _links(process: Path) -> list[Path]:
+    return [process / "cwd", *(process / "fd").iterdir()]
 
 
 def _is_on(link: Path, device: tuple[int, int]) -> bool:

@@ -11,6 +11,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -171,6 +172,12 @@ def parse_toml(text: str, file: str) -> dict[str, Any]:
         raise TierwiseError(f"{file}: nested too deeply", "write it flat") from None
     except ValueError as error:  # a number of thousands of digits
         raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+
+
+@cache
+def shipped(file: Path) -> dict[str, Any]:
+    """The tables of a TOML file that is a part of tierwise."""
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def parse_json(text: str | bytes, file: str, fix: str) -> Any:

@@ -7,12 +7,14 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
 from tierwise.model.errors import TierwiseError
 
+_KeyT = TypeVar("_KeyT")
+_ValueT = TypeVar("_ValueT")
 _REPLACEMENT = "?"
 _HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Categories of characters that command a terminal, hide or reorder text, or begin a line."""
@@ -40,6 +42,14 @@ def printable(text: str, keep: str = "") -> str:
 def capitalized(sentence: str) -> str:
     """The sentence with a capital first letter, and all others as they are."""
     return sentence[:1].upper() + sentence[1:]
+
+
+def gathered(pairs: Iterable[tuple[_KeyT, _ValueT]]) -> dict[_KeyT, list[_ValueT]]:
+    """All values of each name or other key; keys and values in the order of the pairs."""
+    values: dict[_KeyT, list[_ValueT]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return values
 
 
 def join(parts: Sequence[str]) -> str:

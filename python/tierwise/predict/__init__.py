@@ -3,28 +3,25 @@
 Not here: running a database, text and charts.
 """
 
-from tierwise.predict.devices import RECORDED, NamedDevice, resolve
+from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.joint import JointPrediction, predict_together
 from tierwise.predict.model_error import CalibratedError, ModelError
-from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, Refusal, RoleLoad
+from tierwise.predict.prediction import Estimate, Prediction, RecordedRun, Refusal
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.ranking import Ranking, rank
 from tierwise.predict.scenario import Scenario
 
 __all__ = [
     "RECORDED",
-    "Bound",
     "CalibratedError",
     "Estimate",
     "JointPrediction",
     "ModelError",
-    "NamedDevice",
     "Prediction",
     "Predictor",
     "Ranking",
     "RecordedRun",
     "Refusal",
-    "RoleLoad",
     "Scenario",
     "predict_together",
     "rank",

@@ -80,7 +80,7 @@ class Coarse:
             other.transactions / max(self._base(seed, case).transactions, 1) / max(faster, 1e-9)
             for case, other in zip(_CASES[1:], others, strict=True)
         ]
-        warnings = coarse_waits.open_questions(self._seen, self._work, self._log(seed), placed)
+        warnings = coarse_waits.open_questions(self._seen, self._work, self._drawn(seed)[1], placed)
         prediction = likely.model_copy(update={"alternatives": alternatives, "warnings": warnings})
         return {"outcome": _fields(prediction)}
 
@@ -120,9 +120,6 @@ class Coarse:
                 break
             rate = math.sqrt(rate * new)
         return _outcome(machine, work, waits, rate)
-
-    def _log(self, seed: int) -> LogDemand:
-        return self._drawn(seed)[1]
 
     def _draw(self, seed: int) -> tuple[WorkSummary, LogDemand]:
         """The work with each class's share of the time drawn within its sampling error."""

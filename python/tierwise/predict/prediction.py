@@ -52,6 +52,11 @@ class RoleLoad(Record):
     busy_share: float
     """Share of time in which a request of the role was under way."""
 
+    @property
+    def requests_per_s(self) -> float:
+        """Reads, writes and flushes."""
+        return self.reads_per_s + self.writes_per_s + self.flushes_per_s
+
 
 class Prediction(Record):
     """The answer to one scenario; without a figure where ``refused``."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import counting, growth, machine, settings, uncertainty
+from tierwise.predict import counting, machine, settings, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.model_error import ModelError
@@ -223,7 +223,7 @@ class Predictor:
         """Answer scenarios with the same selected tables."""
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
         scenarios = [
-            growth.grown(machine.on_instance(scenario, self.work), self.run, self.work)
+            machine.grown(machine.on_instance(scenario, self.work), self.run, self.work)
             for scenario in scenarios
         ]
         refused = [self.refusal(scenario) for scenario in scenarios]
@@ -266,7 +266,7 @@ class Predictor:
         """A scenario under each seed, then with other assumptions about reads that are left open.
 
         Args:
-            scenario: what to change; ``growth`` has no effect unless :func:`growth.grown` was applied.
+            scenario: what to change; ``growth`` has no effect unless :func:`machine.grown` was applied.
             seeds: at least one.
             span_s: counted virtual time.
             enough: counted transactions after which a simulation may stop before ``span_s``.

@@ -45,7 +45,7 @@ class Scenario(Record):
     """Settings of the engine that cost nothing, such as ``synchronous_commit=off``; see
     :mod:`tierwise.predict.settings`."""
     growth: float | None = Field(default=None, ge=0.01, le=1000.0)
-    """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""
+    """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.machine`."""
     instance: Instance | None = None
     """The machine: its limits hold for all its network volumes together, and it has cores and memory of its
     own; see :mod:`tierwise.predict.machine`."""

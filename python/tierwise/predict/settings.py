@@ -8,7 +8,6 @@ the rest it tells nothing, and the answer says why.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA
+from tierwise.model.input_files import DATA, shipped
 from tierwise.model.names import one_of
 from tierwise.model.numbers import ratio, size
 from tierwise.model.placement import Role
@@ -274,7 +273,10 @@ class ChosenSetting(Record):
         if before is not None and after is not None and after <= before:
             return f"{setting.name} is {now} in the recording, no less"
         rival, rate = self._of(setting.rival), self._log_bytes_per_s
-        fills_s, timeout_s = self._fills_s(rate), self._seconds_of("checkpoint_timeout")
+        fills_s, timeout_s = (
+            self._fills_s(rate),
+            _amount(self._of("checkpoint_timeout") or "", "duration", "s"),
+        )
         if rival is None or rate is None or fills_s is None or timeout_s is None:
             return None
         if timeout_s > fills_s if grown.kind == "size" else fills_s > timeout_s:
@@ -288,9 +290,6 @@ class ChosenSetting(Record):
 
     def _bytes_of(self, name: str) -> float | None:
         return _amount(self._of(name) or "", "size", "MB")
-
-    def _seconds_of(self, name: str) -> float | None:
-        return _amount(self._of(name) or "", "duration", "s")
 
     @property
     def _log_bytes_per_s(self) -> float | None:
@@ -379,8 +378,7 @@ def settings_of(engine: str) -> tuple[str, tuple[Setting, ...]]:
     """The file of an engine, without its suffix, and its settings; none for one that is not known."""
     for file in sorted(SETTINGS_FOLDER.glob("*.toml")):
         if file.stem in engine.lower():
-            entries = tomllib.loads((SETTINGS_FOLDER / file.name).read_text("utf-8"))["setting"]
-            return file.stem, tuple(Setting.model_validate(entry) for entry in entries)
+            return file.stem, tuple(Setting.model_validate(entry) for entry in shipped(file)["setting"])
     return engine, ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tierwise.model.placement import Role
 from tierwise.model.units import significant
-from tierwise.predict import growth, machine
+from tierwise.predict import machine
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
 from tierwise.predict.replayed import Outcome, WorkSummary, time_share
@@ -33,7 +33,7 @@ def notes(
     """
     recorded, answer = outcomes
     run = run.changed(clients=scenario.clients or run.clients)
-    texts = [growth.assumed(scenario, run, work)]
+    texts = [machine.assumed(scenario, run, work)]
     if not work.from_waits:
         texts += [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
     texts.append(machine.note(scenario, fresh))

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.predict.counting import unit_of
 from tierwise.predict.replayed import WorkSummary
@@ -168,10 +169,7 @@ def _chosen(moments: Sequence[Moment], mean: float) -> dict[Load, str]:
 def _hours(moments: Sequence[Moment]) -> Iterable[list[Moment]]:
     """The recordings of each hour, counted from the first one's start."""
     first_s = _started_s(moments[0])
-    hours: dict[int, list[Moment]] = {}
-    for moment in moments:
-        hours.setdefault(int((_started_s(moment) - first_s) // _HOUR_S), []).append(moment)
-    return hours.values()
+    return gathered((int((_started_s(moment) - first_s) // _HOUR_S), moment) for moment in moments).values()
 
 
 def _started_s(moment: Moment) -> float:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
-from tierwise.model.input_files import DATA
+from tierwise.model.input_files import DATA, shipped
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.predict.devices import RECORDED
 from tierwise.results.measurements import Record
@@ -30,10 +29,11 @@ class Together(Record):
 def together(engine: str, roles: Collection[Role]) -> list[Together]:
     """The roles of a recording that its engine keeps together; none for an engine that is not known."""
     moves = moves_of(engine)
-    groups: dict[Role, list[Role]] = {}
-    for role in Role:
-        if role in roles and (lead := moves.get(role.value, {}).get("with")):
-            groups.setdefault(Role(lead), []).append(role)
+    groups = gathered(
+        (Role(lead), role)
+        for role in Role
+        if role in roles and (lead := moves.get(role.value, {}).get("with"))
+    )
     return [Together(roles=[lead, *others], because=moves["together"]) for lead, others in groups.items()]
 
 
@@ -49,8 +49,7 @@ def parted(groups: Iterable[Together], placement: Mapping[Role, str]) -> list[To
     return [group for group in groups if len({placement.get(role, RECORDED) for role in group.roles}) > 1]
 
 
-@lru_cache
 def moves_of(engine: str) -> dict[str, Any]:
     """What data/moves says of an engine; empty for one that is not known."""
-    shipped = {file.stem: file for file in MOVES.glob("*.toml")}
-    return tomllib.loads(shipped[engine].read_text("utf-8")) if engine in shipped else {}
+    file = next((file for file in MOVES.glob("*.toml") if file.stem == engine), None)
+    return shipped(file) if file else {}

@@ -219,7 +219,8 @@ def smaller_buffer_warning(held: BufferContent) -> str:
 
 def memory_assumptions(scenario: Scenario, work: WorkSummary) -> Sequence[str]:
     """Further assumptions about open reads that a scenario is simulated with."""
-    return _EXTREMES if _other_memory(scenario, work) or _other_buffer(scenario, work) else ()
+    other_memory = scenario.memory_bytes not in (None, work.memory_bytes)
+    return _EXTREMES if other_memory or _other_buffer(scenario, work) else ()
 
 
 def widen_for_memory(
@@ -250,10 +251,6 @@ def widen_for_memory(
             "the recording does not tell of some reads whether that much memory answers them: the interval "
             "holds that all or none are answered"
         )
-
-
-def _other_memory(scenario: Scenario, work: WorkSummary) -> bool:
-    return scenario.memory_bytes not in (None, work.memory_bytes)
 
 
 def _other_buffer(scenario: Scenario, work: WorkSummary) -> bool:

@@ -3,7 +3,7 @@
 Not here: taking one, which needs root; see ``capture``.
 """
 
-from tierwise.recording.breakdown import ClientProgram, ForeignProgram, clients_sentence, pooler_of
+from tierwise.recording.breakdown import ClientProgram, clients_sentence, pooler_of
 from tierwise.recording.observation import OBSERVATION_FILE, Observation, open_source, write_observation
 from tierwise.recording.recording import (
     ABOUT_FILE,
@@ -30,7 +30,6 @@ __all__ = [
     "Cost",
     "Day",
     "Device",
-    "ForeignProgram",
     "Observation",
     "Recording",
     "clients_sentence",

@@ -14,12 +14,12 @@ from tierwise.fleet.records import (
 )
 from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.model.names import join
+from tierwise.model.names import gathered, join
 from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import Interval
 from tierwise.report import document as doc
 from tierwise.report.charts.look import Figure, Look, axis, finish, plot
-from tierwise.report.recording.decision_words import cost, money, price_texts
+from tierwise.report.recording.decision_words import cost, limit_words, money, price_texts
 from tierwise.report.recording.prediction import caution_blocks, moving, warning_sentence
 
 _MOST_MOVES = 8
@@ -59,7 +59,8 @@ def headline(advice: FleetAdvice) -> str:
     """``Move the logs of 31 databases and the data of 4: 58 % of all that could be gained …``."""
     moved = [move for database in advice.databases for move in database.moves(database.chosen)]
     if not moved:
-        return f"Move nothing: no move{_limit(advice)} gains anything that can be told from chance."
+        limit = limit_words(advice.budget_per_month, advice.currency)
+        return f"Move nothing: no move{limit} gains anything that can be told from chance."
     what = f"Move {_counted(moved)}"
     share = advice.gain_share
     if share is None:
@@ -117,17 +118,12 @@ def left_out_sentence(advice: FleetAdvice) -> str:
 
 def _counted(moves: Sequence[DatabaseMove]) -> str:
     """``the logs of 31 databases and the data of 4``; a single database is named."""
-    by_role: dict[Role, list[str]] = {}
-    for move in moves:
-        by_role.setdefault(move.role, []).append(move.database)
+    by_role = gathered((move.role, move.database) for move in moves)
     ordered = sorted(by_role.items(), key=lambda pair: (-len(pair[1]), list(Role).index(pair[0])))
     counted = [
         f"{_PLURALS.get(role, ROLE_NAMES[role])} of {len(names)}" for role, names in ordered if len(names) > 1
     ]
-    named: dict[str, list[str]] = {}
-    for role, (name, *others) in ordered:
-        if not others:
-            named.setdefault(name, []).append(ROLE_NAMES[role])
+    named = gathered((name, ROLE_NAMES[role]) for role, (name, *others) in ordered if not others)
     first = [f"{count_words} databases" for count_words in counted[:1]]
     return join([*first, *counted[1:], *(f"{join(files)} of {name}" for name, files in named.items())])
 
@@ -151,12 +147,6 @@ def _next_sentence(advice: FleetAdvice) -> str:
     begun = f": {some([in_words(move) for move in after.begun])}" if after.begun else ""
     ended = f"; no longer {some([in_words(move) for move in after.ended])}" if after.ended else ""
     return f"The next {more} buy a further {numbers.percent(after.gain_share)}{begun}{ended}."
-
-
-def _limit(advice: FleetAdvice) -> str:
-    if advice.budget_per_month is None:
-        return ""
-    return f" for {money(advice.budget_per_month, advice.currency)} or less"
 
 
 VALIDATED_MOST = 4
@@ -381,7 +371,14 @@ def move_blocks(advice: FleetAdvice) -> list[doc.Block]:
     for move in shown:
         share = doc.Cell(numbers.percent(move.draws_share), value=move.draws_share)
         advised = "yes" if move.chosen else "no"
-        move_table.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
+        move_table.add(
+            move.database,
+            move.role,
+            move.device,
+            advised,
+            share,
+            tone=doc.Tone.PLAIN if move.chosen else doc.Tone.QUIET,
+        )
     text = (
         f"Share of {advice.draws} draws of all speed-ups from their intervals (seed {advice.seed}) in which "
         "the best set has the move."
@@ -435,10 +432,6 @@ def _moves(fleet_database: FleetDatabase) -> str:
         return "as recorded"
     along = f"; {moving(fleet_database.option.taken_along)} too" if fleet_database.option.taken_along else ""
     return f"{moving(fleet_database.option.placement)}{along}"
-
-
-def _tone(chosen: bool) -> doc.Tone:
-    return doc.Tone.PLAIN if chosen else doc.Tone.QUIET
 
 
 _GAIN = (

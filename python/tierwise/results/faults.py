@@ -17,32 +17,37 @@ class IntegrityCheck(Record):
     problems: list[str] = []
 
 
-class PowerCut(Record):
-    """One power cut and what was found after it."""
+class Fault(Record):
+    """A power cut or the death of a device, and what was found after it."""
 
     seed: int
-    """Of the moment of the cut, and of the sectors kept."""
+    """Of the moment of the fault, and of the sectors that a cut keeps."""
     load_s: float
-    """From the first acknowledged commit to the cut."""
+    """From the first acknowledged commit to the cut, or to the stop of the engine just after the death."""
     commits: int
     """Acknowledged in that time."""
+    recovery_s: float | None = None
+    """From power-on until the engine answers, with all steps; devices answer at once. Absent if never."""
+    damage: str | None = None
+    """Why the database is not what whole transactions make it: it does not start, or a check fails."""
+    check: IntegrityCheck | None = None
+    """Absent if the engine did not start, or could not read the commits."""
+
+
+class PowerCut(Fault):
+    """One power cut and what was found after it."""
+
     unflushed_sectors: int
     """Written and not flushed when the power went, on all devices together."""
     kept_sectors: int
     """Of these, survived."""
     torn_writes: int
-    recovery_s: float | None = None
-    """From power-on until the engine answers, the devices answering at once; absent if it did not start."""
     lost: int = 0
     """Acknowledged commits that are gone."""
     oldest_lost_ms: float | None = None
     """Age at the cut of the oldest of these."""
     whole_load: bool = False
     """Whether the first commit of the load is among them: a longer load would have lost more."""
-    damage: str | None = None
-    """Why the database is not what whole transactions make it: it does not start, or a check fails."""
-    check: IntegrityCheck | None = None
-    """Absent if the engine did not start."""
 
     @property
     def outcome(self) -> Outcome:
@@ -72,15 +77,9 @@ Start = Literal["as_is", "salvaged", "never"]
 DeathOutcome = Literal["whole", "lost", "damaged", "gone"]
 
 
-class DeviceDeath(Record):
+class DeviceDeath(Fault):
     """The death of one device, its replacement by a blank one, and what was found after it."""
 
-    seed: int
-    """Of the moment of the death."""
-    load_s: float
-    """From the first acknowledged commit until the engine was stopped, a moment after the death."""
-    commits: int
-    """Acknowledged in that time."""
     ran_on: bool
     """Whether clients still got acknowledgements until the engine was stopped."""
     start: Start
@@ -89,16 +88,10 @@ class DeviceDeath(Record):
     """Why starting as it is was not enough; absent if it was, or was not tried."""
     salvage: str | None = None
     """The step after which it started, or the last one tried."""
-    recovery_s: float | None = None
-    """Of all starts and steps together until the engine answers, the devices answering at once."""
     acknowledged: int
     """Commits that the database had to hold, of this load and of earlier ones."""
     lost: int
     """Of these, gone: all of them if the engine does not start or cannot read them."""
-    damage: str | None = None
-    """Why the database is not what whole transactions make it."""
-    check: IntegrityCheck | None = None
-    """Absent if the engine did not start, or could not read the commits."""
 
     @property
     def outcome(self) -> DeathOutcome:

@@ -107,11 +107,11 @@ class WaitSampler:
     rotating disk always at the same few angles, and the waits of a lone session follow the rotation.
     """
 
-    def __init__(self, probe: WaitProbe, rate_hz: float = RATE_HZ, seed: int = 0) -> None:
+    def __init__(self, probe: WaitProbe, rate_hz: float = RATE_HZ) -> None:
         """Take over ``probe``; it is closed by :meth:`stop`."""
         self._probe = probe
         self._period_s = 1 / rate_hz
-        self._random = random.Random(seed)
+        self._random = random.Random(0)
         self._counts = array("l")
         self._ticks = 0
         self._elapsed_s = 0.0

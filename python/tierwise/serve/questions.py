@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import STRICT, validated
-from tierwise.predict import RECORDED, Predictor, Scenario, growth
+from tierwise.predict import RECORDED, Predictor, Scenario, machine
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 
@@ -93,7 +93,7 @@ def scenario_of(question: Question, devices: Collection[str], predictor: Predict
         )
     if scenario.selected:
         raise TierwiseError("placement: a live page places roles, not tables", _CLI)
-    scenario = growth.grown(scenario, predictor.run, predictor.work)
+    scenario = machine.grown(scenario, predictor.run, predictor.work)
     _require_short(scenario, most)
     return scenario
 

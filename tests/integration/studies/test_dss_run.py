@@ -8,7 +8,7 @@ import pytest
 
 from support.tiny_study import Watcher, tiny_study
 from tierwise import _core
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.workloads.dss.parameters import QUERIES
 
 pytestmark = pytest.mark.usefixtures("run_dir")

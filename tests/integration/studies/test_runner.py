@@ -14,7 +14,7 @@ import pytest
 from support.tiny_study import Watcher
 from tierwise.host import clean, ledger
 from tierwise.lab import studies as study
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.model.errors import TierwiseError
 from tierwise.results.files import read_study_info
 

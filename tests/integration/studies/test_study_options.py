@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tierwise.cli import app
 from tierwise.lab import studies as study
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult
 from tierwise.results.files import read_results, read_study_info

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.tiny_study import hosted_study
-from tierwise.lab.studies.runner.hosts import RunTask
-from tierwise.lab.studies.runner.hosts.task import run_here
+from tierwise.lab.studies.runner.hosts import RunTask, run_here
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA

@@ -14,7 +14,7 @@ import pytest
 
 from tierwise.host import clean
 from tierwise.host.disk.disk import DiskStats, EmulatedDisk, all_disks
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 

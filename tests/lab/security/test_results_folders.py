@@ -12,7 +12,7 @@ from support import forked
 from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
 from tierwise.fleet.results import Results
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.studies.runner.session import _create
 from tierwise.lab.validation.rows import append_row
 from tierwise.model import lock

@@ -13,7 +13,7 @@ from support.tiny_study import Watcher
 from tierwise.host import ledger
 from tierwise.lab import studies as study
 from tierwise.lab.analysis.summary import summarise
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.studies.runner.real_devices import RoleRequests
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role

@@ -20,7 +20,7 @@ from support.lab_hosts import lab
 from support.tiny_study import HOSTED
 from tierwise.cli import app
 from tierwise.host import clean, ledger
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.results import RunResult
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from support.fleet_factory import EXAMPLES, GP3, NVME, advised, database, option, recorded
 from support.schemas import problems
 from tierwise.advise import Terms
-from tierwise.advise.goal import Verdict
+from tierwise.advise.option import Verdict
 from tierwise.cli import app
 from tierwise.fleet.catalogue import Weight, Weights
 from tierwise.fleet.options import FleetOption, LogDevice

@@ -10,7 +10,7 @@ import pytest
 from support.fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import parse_place
-from tierwise.predict import ModelError, Scenario, growth, rank, resolve
+from tierwise.predict import ModelError, Scenario, machine, rank, resolve
 from tierwise.predict.answer import NOT_VALIDATED, VALIDATED_ELSEWHERE
 from tierwise.predict.estimates import estimate
 from tierwise.predict.model_error import ANY
@@ -152,7 +152,7 @@ def test_the_error_of_all_engines_stands_in_for_one_that_is_not_known() -> None:
 
 def test_growth_is_a_rate_a_cache_of_less_data_and_larger_files() -> None:
     of = predictor(FakeReplay(**TELLS_MEMORY))
-    scenario = growth.grown(Scenario(growth=10.0), of.run, of.work)
+    scenario = machine.grown(Scenario(growth=10.0), of.run, of.work)
     assert scenario.rate_per_s == pytest.approx(10 * of.run.rate_per_s)
     less = of.work.memory_bytes - (scenario.memory_bytes or 0)
     assert less == pytest.approx(0.9 * of.work.page_cache.likely_bytes, abs=1)
@@ -323,9 +323,9 @@ def test_a_damaged_file_of_errors_is_refused(tmp_path: Path) -> None:
 
 def test_an_answer_with_growth_is_named_by_it_and_not_by_what_follows_from_it() -> None:
     of = predictor(FakeReplay(**TELLS_MEMORY))
-    grown = growth.grown(Scenario(growth=3.0, placement={"log": "ram"}), of.run, of.work)
+    grown = machine.grown(Scenario(growth=3.0, placement={"log": "ram"}), of.run, of.work)
     assert scenario_parts(grown) == ["log on ram", "3 times the data and the load"]
-    asked = growth.grown(Scenario(growth=3.0, memory_bytes=16 << 30), of.run, of.work)
+    asked = machine.grown(Scenario(growth=3.0, memory_bytes=16 << 30), of.run, of.work)
     assert scenario_parts(asked) == ["3 times the data and the load", "16.0 GiB of memory"]
 
 

@@ -15,7 +15,7 @@ from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.analysis.faults import death_sentence
 from tierwise.lab.engines.documented import Salvage
 from tierwise.lab.report.study.page import answer_page
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.studies.runner.faults import Attempt, Books, Load, described
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError

@@ -13,7 +13,7 @@ from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.analysis.faults import sentence
 from tierwise.lab.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of
 from tierwise.lab.report.study.page import answer_page
-from tierwise.lab.studies import runner
+from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.studies.runner.fault_run import share_of
 from tierwise.lab.studies.runner.faults import Books, Load
 from tierwise.lab.studies.study import plan_runs

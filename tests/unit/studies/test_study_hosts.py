@@ -13,7 +13,8 @@ from support.results_factory import INFO, Make, run, study_runs
 from support.tiny_study import hosted_study
 from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.report.study.document import answer_document, host_table
-from tierwise.lab.studies.runner.hosts import RunTask, coordinator, run_blocks
+from tierwise.lab.studies.runner import hosts as coordinator
+from tierwise.lab.studies.runner.hosts import RunTask, run_blocks
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult, StudyHost

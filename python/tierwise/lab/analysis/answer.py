@@ -30,7 +30,7 @@ from tierwise.lab.analysis.sentences import Facts, PlacementPhraser, Words, put_
 from tierwise.lab.analysis.sweeps import SweepResult, setting_words, sweeps_of
 from tierwise.lab.analysis.validity import Validity, validity_of
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import join
+from tierwise.model.names import gathered, join
 from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict.together import parted, together
 from tierwise.report.palette import placement_names
@@ -149,10 +149,10 @@ def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
         return Answer(
             study=info, comparisons=[], power_cuts=cuts, device_deaths=deaths, conditions=conditions
         )
-    groups: dict[GroupKey, list[RunResult]] = {}
-    for result in sorted(results, key=lambda result: result.order):
-        key = (result.engine.name, tuple(sorted(result.setting.items())))
-        groups.setdefault(key, []).append(result)
+    groups = gathered(
+        ((result.engine.name, tuple(sorted(result.setting.items()))), result)
+        for result in sorted(results, key=lambda result: result.order)
+    )
     order = _in_order(groups, info)
     settings = [dict(setting) for _, setting in order]
     return Answer(

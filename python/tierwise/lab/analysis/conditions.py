@@ -15,6 +15,7 @@ from statistics import fmean
 from tierwise.lab.analysis.host_blocks import differing_hosts
 from tierwise.lab.analysis.rows import Measure, Row, Runs, costs_of
 from tierwise.model import numbers
+from tierwise.model.names import capitalized, gathered
 from tierwise.model.placement import Role
 from tierwise.report.devices import shortfall
 from tierwise.results import ColdStart, DeviceInfo, Record, RunResult, StudyInfo
@@ -78,21 +79,20 @@ def host_caveats(hosts: Sequence[HostRow], rows: Sequence[Row]) -> list[str]:
             f"the gain of {row.placement} differs between hosts by more than the noise within them: {named}; "
             f"for a further host expect the {span}"
         )
-    return [f"{text[0].upper()}{text[1:]}." for text in texts]
+    return [f"{capitalized(text)}." for text in texts]
 
 
 def _levels(by_placement: Runs, measure: Measure) -> dict[str, list[float]]:
     """Host -> mean logarithm of the costs in each of its complete blocks."""
-    costs: dict[tuple[str, int], list[float]] = {}
-    for runs in by_placement.values():
-        times = costs_of(runs, measure)
-        for block, cost_s in zip(times.blocks, times.values_s, strict=False):
-            costs.setdefault(block, []).append(math.log(cost_s))
-    levels: dict[str, list[float]] = {}
-    for (host, _), logs in sorted(costs.items()):
-        if len(logs) == len(by_placement):
-            levels.setdefault(host, []).append(fmean(logs))
-    return levels
+    times = [costs_of(runs, measure) for runs in by_placement.values()]
+    costs = gathered(
+        (block, math.log(cost_s))
+        for each in times
+        for block, cost_s in zip(each.blocks, each.values_s, strict=False)
+    )
+    return gathered(
+        (host, fmean(logs)) for (host, _), logs in sorted(costs.items()) if len(logs) == len(by_placement)
+    )
 
 
 _WRITE_THROUGH = {
@@ -123,11 +123,12 @@ _NOTABLE_SHARE = 0.1
 
 def path_caveats(runs: Sequence[RunResult]) -> list[str]:
     """For each emulated device: the placements in which its path took over a tenth of its requests' time."""
-    slowed: dict[str, list[tuple[str, DeviceInfo]]] = {}
-    for run in runs:
-        for device in run.devices:
-            if device.profile and device.path_share is not None and device.path_share > _NOTABLE_SHARE:
-                slowed.setdefault(device.profile, []).append((run.placement, device))
+    slowed = gathered(
+        (device.profile, (run.placement, device))
+        for run in runs
+        for device in run.devices
+        if device.profile and device.path_share is not None and device.path_share > _NOTABLE_SHARE
+    )
     return [_path_caveat(profile, devices) for profile, devices in slowed.items()]
 
 

@@ -7,19 +7,13 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from tierwise.advise.durability import DeathCounts
+from tierwise.lab.analysis.summary import middle
 from tierwise.model import numbers
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, median_interval, upper_share
-from tierwise.results import (
-    DeviceDeath,
-    DeviceDeaths,
-    DeviceInfo,
-    PowerCut,
-    PowerCuts,
-    Record,
-    RunResult,
-    StudyInfo,
-)
+from tierwise.results import DeviceDeaths, DeviceInfo, PowerCuts, Record, RunResult, StudyInfo
+from tierwise.results.faults import Fault
 
 
 class CutRow(Record):
@@ -85,10 +79,11 @@ class CutRow(Record):
 
 def build_frontier(results: Sequence[RunResult], info: StudyInfo) -> list[CutRow]:
     """One row for each engine, placement and setting that was cut, in the order of the study."""
-    groups: dict[tuple[str, str, str], list[RunResult]] = {}
-    for run in results:
-        if run.power_cuts is not None and run.power_cuts.cuts:
-            groups.setdefault((run.engine.name, run.placement, run.power_cuts.durability), []).append(run)
+    groups = gathered(
+        ((run.engine.name, run.placement, run.power_cuts.durability), run)
+        for run in results
+        if run.power_cuts is not None and run.power_cuts.cuts
+    )
     declared = [name for values in info.sweep.values() for name in values]
 
     def place(key: tuple[str, str, str]) -> tuple[str, int, int]:
@@ -173,7 +168,7 @@ def _cuts_of(run: RunResult) -> PowerCuts:
     return run.power_cuts
 
 
-def _check_name(faults: Sequence[PowerCut | DeviceDeath]) -> str:
+def _check_name(faults: Sequence[Fault]) -> str:
     return next((fault.check.name for fault in faults if fault.check is not None), "")
 
 
@@ -215,10 +210,11 @@ class DeathRow(DeathCounts):
 
 def build_deaths(results: Sequence[RunResult]) -> list[DeathRow]:
     """One row for each engine, placement and role whose device died, by their names."""
-    groups: dict[tuple[str, str, Role], list[RunResult]] = {}
-    for run in results:
-        if run.device_deaths is not None and run.device_deaths.deaths:
-            groups.setdefault((run.engine.name, run.placement, run.device_deaths.role), []).append(run)
+    groups = gathered(
+        ((run.engine.name, run.placement, run.device_deaths.role), run)
+        for run in results
+        if run.device_deaths is not None and run.device_deaths.deaths
+    )
     return [_death_row(groups[key]) for key in sorted(groups)]
 
 
@@ -244,7 +240,7 @@ def _death_row(runs: Sequence[RunResult]) -> DeathRow:
         ran_on=sum(death.ran_on for death in deaths),
         most_lost=worst.lost if worst else 0,
         owed=worst.acknowledged if worst else 0,
-        recovery_s=_middle([death.recovery_s for death in started]),
+        recovery_s=middle([death.recovery_s for death in started]),
         clean_start_s=median(_deaths_of(run).clean_start_s for run in runs),
         refused=next((death.refused for death in deaths if death.refused), None),
         damage=next((death.damage for death in deaths if death.damage), None),
@@ -256,11 +252,6 @@ def _death_row(runs: Sequence[RunResult]) -> DeathRow:
 def _deaths_of(run: RunResult) -> DeviceDeaths:
     assert run.device_deaths is not None, "only runs with deaths are grouped"
     return run.device_deaths
-
-
-def _middle(times_s: Sequence[float | None]) -> float | None:
-    known = [time_s for time_s in times_s if time_s is not None]
-    return median(known) if known else None
 
 
 def sentence(row: CutRow) -> str:
@@ -335,15 +326,10 @@ def _ratio_words(row: CutRow) -> str:
     return f"{numbers.ratio(row.ratio.estimate)} times" + (f" ({ends})" if ends else "")
 
 
-def engines_of(rows: Sequence[DeathRow]) -> list[str]:
-    """Engines in the order of the rows."""
-    return list(dict.fromkeys(row.engine for row in rows))
-
-
 def death_headline(rows: Sequence[DeathRow]) -> str:
     """For each engine: roles whose death took nothing, took commits, or needs a backup."""
     return " ".join(
-        _engine_headline(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)
+        _engine_headline(name, own) for name, own in gathered((row.engine, row) for row in rows).items()
     )
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tierwise.lab.analysis.measures import lap_part, medians_of
 from tierwise.lab.analysis.rows import Row, Runs, Times, first_of, speedup_of
 from tierwise.lab.analysis.summary import mean_waits
 from tierwise.model import numbers
-from tierwise.model.names import join
+from tierwise.model.names import gathered, join
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict, median_interval
-from tierwise.results import LapResult, Record, WaitClass
+from tierwise.results import LapResult, Record, RunResult, WaitClass
 
 LapKey = tuple[int, str]
 """Stream and name of a lap."""
@@ -85,12 +85,7 @@ def lap_rows(by_placement: Runs, baseline: str, rows: Sequence[Row], seed: int) 
     laps_of_runs = [lap for runs in valid.values() for run in runs for lap in run.laps]
     labels = labels_of(laps_of_runs)
     by_lap = {
-        key: {
-            name: laps
-            for name, runs in valid.items()
-            if (laps := [lap for run in runs for lap in _of(run.laps, key)])
-        }
-        for key in labels
+        key: {name: laps for name, runs in valid.items() if (laps := laps_of(runs, key))} for key in labels
     }
     named = {row.placement: row for row in rows}
     return [_row(label, by_lap[key], baseline, named, seed) for key, label in labels.items()]
@@ -107,15 +102,16 @@ def chief_laps(laps: Sequence[LapRow]) -> list[LapRow]:
     return [lap for lap, group in zip(laps, groups, strict=True) if group == groups[0]][:_MOST_SHOWN]
 
 
+def laps_of(runs: Sequence[RunResult], key: LapKey) -> list[LapResult]:
+    """The laps of that stream and name."""
+    return [lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key]
+
+
 def labels_of(laps: Sequence[LapResult]) -> dict[LapKey, str]:
     """Each lap's name, stream by stream; with its stream if several streams have a lap of that name."""
     keys = sorted(dict.fromkeys((lap.stream, lap.name) for lap in laps), key=lambda key: key[0])
     names = Counter(name for _, name in keys)
     return {(stream, name): f"{name}, stream {stream}" if names[name] > 1 else name for stream, name in keys}
-
-
-def _of(laps: Sequence[LapResult], key: LapKey) -> Iterator[LapResult]:
-    return (lap for lap in laps if (lap.stream, lap.name) == key)
 
 
 def _row(
@@ -234,22 +230,15 @@ def _some(names: Sequence[str]) -> str:
 
 def _firsts(laps: Sequence[LapRow]) -> str:
     """Laps by the placement that saves most per moved role."""
-    groups = _by_placement((lap.first, lap) for lap in laps if lap.first)
+    groups = gathered((lap.first, lap.label) for lap in laps if lap.first)
     listed = "; ".join(f"{placement} for {_some(names)}" for placement, names in groups.items())
     return f"Begin with {listed}." if groups else ""
 
 
 def _stopped(laps: Sequence[LapRow]) -> str:
     """Laps that a cap stopped: only a lower bound of their time is known."""
-    groups = _by_placement((cell.placement, lap) for lap in laps for cell in lap.cells if cell.stopped)
+    groups = gathered((cell.placement, lap.label) for lap in laps for cell in lap.cells if cell.stopped)
     if not groups:
         return ""
     listed = "; ".join(f"{join(names)} on {placement}" for placement, names in groups.items())
     return f"Stopped at the cap in at least one repeat, so that only a lower bound is known: {listed}."
-
-
-def _by_placement(found: Iterable[tuple[str, LapRow]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for placement, lap in found:
-        groups.setdefault(placement, []).append(lap.label)
-    return groups

@@ -117,10 +117,6 @@ def _wait_s(part: Part) -> float | None:
     return part.elapsed_s * sessions * waiting
 
 
-def _p99_s(part: Part) -> float | None:
-    return part.latency.p99_us / 1e6 if part.latency else None
-
-
 def _io_bytes(part: Part, field_name: str) -> float | None:
     return sum(getattr(io, field_name) for io in part.total_io) if part.total_io else None
 
@@ -162,7 +158,9 @@ def _space(name: str) -> Callable[[Part], float | None]:
 MEASURES: dict[str, Measure] = {
     "elapsed": Measure("Elapsed", "seconds", lambda part: part.elapsed_s),
     "rate": Measure("Transactions a second", "rate", lambda part: part.rate_per_s),
-    "p99 latency": Measure("p99 latency", "seconds", _p99_s),
+    "p99 latency": Measure(
+        "p99 latency", "seconds", lambda part: part.latency.p99_us / 1e6 if part.latency else None
+    ),
     "log wait share": Measure("Log wait", "share", lambda part: waits_share(part, LOG_WAITS)),
     "client wait share": Measure("Waiting for client", "share", lambda part: waits_share(part, ("client",))),
     "elapsed without log wait": Measure("Without log wait", "seconds", lambda part: part.projection_s),

@@ -18,6 +18,7 @@ from tierwise.lab.analysis.summary import (
     roles_of,
     summarise,
 )
+from tierwise.model.names import gathered
 from tierwise.model.placement import price_order, recommended
 from tierwise.model.statistics import Bound, Interval, Verdict, ratio_interval
 from tierwise.results import Record, RunResult
@@ -104,9 +105,9 @@ def speedup_of(of: Times, over: Times, seed: int) -> Interval | None:
 def hosted_speedup(of: Times, over: Times) -> HostedRatio | None:
     """The speed-up from pairs within blocks; ``None`` without any, or if only one host was used."""
     of_s, over_s = (dict(zip(samples.blocks, samples.values_s, strict=False)) for samples in (of, over))
-    pairs: dict[str, list[float]] = {}
-    for block in sorted(of_s.keys() & over_s.keys()):
-        pairs.setdefault(block[0], []).append(math.log(over_s[block] / of_s[block]))
+    pairs = gathered(
+        (block[0], math.log(over_s[block] / of_s[block])) for block in sorted(of_s.keys() & over_s.keys())
+    )
     if not pairs or not _several_hosts(of, over) or (of.capped and over.capped):
         return None
     return hosted_ratio(pairs, Bound.AT_LEAST if over.capped else Bound.AT_MOST if of.capped else Bound.EXACT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tierwise.lab.analysis.rows import First, Measure, Row
 from tierwise.lab.analysis.summary import Moved, roles_of
 from tierwise.model import numbers
-from tierwise.model.names import join
+from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.results import DeviceInfo, Record, WaitClass
@@ -387,4 +387,4 @@ def _caveats(facts: Facts) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    return f"{capitalized(text)}." if text else ""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from tierwise.lab.analysis.conditions import devices_of, facts_of, settings_of
-from tierwise.lab.analysis.laps import LapKey, labels_of
+from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of
 from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
 from tierwise.lab.analysis.rows import Measure, measure_of
 from tierwise.lab.analysis.sweeps import setting_words
@@ -128,7 +128,9 @@ def rows_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
     runs = [[run_part(run) for run in side] for side in (a, b)]
     yield from _rows("run", "", _figures(MEASURES), runs, _capped(runs))
     scores = dict.fromkeys(name for side in runs for part in side for name in part.scores)
-    of_scores: dict[str, Figure[Part]] = {name: ("score", partial(_score, name=name)) for name in scores}
+    of_scores: dict[str, Figure[Part]] = {
+        name: ("score", partial(lambda part, name: part.scores.get(name), name=name)) for name in scores
+    }
     yield from _rows("score", "", of_scores, runs, (False, False))
     for key, label in labels_of([lap for run in [*a, *b] for lap in run.laps]).items():
         laps = [_lap_parts(side, key) for side in (a, b)]
@@ -147,13 +149,8 @@ def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
     return {what: (MEASURES[what].kind, MEASURES[what].of) for what in measures}
 
 
-def _score(part: Part, name: str) -> float | None:
-    return part.scores.get(name)
-
-
 def _lap_parts(runs: Sequence[RunResult], key: LapKey) -> list[Part]:
-    laps = [lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key]
-    return [lap_part(lap) for lap in laps if lap.status in ("ok", "capped")]
+    return [lap_part(lap) for lap in laps_of(runs, key) if lap.status in ("ok", "capped")]
 
 
 def _capped(sides: Sequence[Sequence[Part]]) -> tuple[bool, bool]:

@@ -9,6 +9,7 @@ from tierwise.advise.costs import Costs
 from tierwise.lab.analysis.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.model.statistics import Interval, mean_half_width, median_interval
 from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
@@ -81,11 +82,9 @@ def device_rows(
     runs: Sequence[RunResult], name: str, of: Callable[[DeviceInfo], RoleIo | None]
 ) -> list[IoRow]:
     """A row for each device of which ``of`` is known."""
-    role_ios: dict[str, list[tuple[RoleIo, RunResult]]] = {}
-    for run in runs:
-        for device in run.devices:
-            if (io := of(device)) is not None:
-                role_ios.setdefault(device.name, []).append((io, run))
+    role_ios = gathered(
+        (device.name, (io, run)) for run in runs for device in run.devices if (io := of(device)) is not None
+    )
     return [_row(name, parts) for _, parts in sorted(role_ios.items())]
 
 
@@ -142,12 +141,12 @@ def moved_roles(run: RunResult, baseline: RunResult) -> Moved:
     Two names for one directory of a real device are the same device.
     """
     here, there = _identities(run), _identities(baseline)
-    moved: Moved = {}
-    for role, device in run.role_devices.items():
-        before = baseline.role_devices.get(role)
-        if before is not None and here.get(device, device) != there.get(before, before):
-            moved.setdefault(device, []).append(role)
-    return moved
+    return gathered(
+        (device, role)
+        for role, device in run.role_devices.items()
+        if (before := baseline.role_devices.get(role)) is not None
+        and here.get(device, device) != there.get(before, before)
+    )
 
 
 def roles_of(moved: Moved) -> set[Role]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from tierwise.lab.analysis.laps import LapKey, labels_of, times_of
+from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of, times_of
 from tierwise.lab.analysis.rows import Runs, Times, costs_of, measure_of, speedup_of
 from tierwise.model import numbers
+from tierwise.model.names import gathered
 from tierwise.model.statistics import Interval, Verdict, median_interval
 from tierwise.results import Record, RunResult, StudyInfo
 
@@ -95,11 +96,11 @@ def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[SweepResult]:
 
 
 def _sweeps(name: str, runs: Sequence[RunResult], info: StudyInfo) -> Iterator[SweepResult]:
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunResult]] = {}
-    for run in runs:
-        if name in run.setting:
-            others = tuple(sorted((k, v) for k, v in run.setting.items() if k != name))
-            groups.setdefault((run.engine.name, others), []).append(run)
+    groups = gathered(
+        ((run.engine.name, tuple(sorted((k, v) for k, v in run.setting.items() if k != name))), run)
+        for run in runs
+        if name in run.setting
+    )
     for (engine, others), group in sorted(groups.items()):
         seen = {run.setting[name] for run in group}
         declared = [*info.sweep.get(name, []), *sorted(seen)]
@@ -167,7 +168,7 @@ def _score_costs(runs: Sequence[RunResult], score: str) -> Times:
 
 
 def _lap_costs(runs: Sequence[RunResult], key: LapKey) -> Times:
-    return times_of([lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key])
+    return times_of(laps_of(runs, key))
 
 
 def _point(value: str, costs: Costs, is_time: bool, judged: bool, seed: int) -> SweepPoint:

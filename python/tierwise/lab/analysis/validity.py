@@ -8,6 +8,7 @@ from typing import Literal
 
 from tierwise.lab.analysis.rows import Measure, Runs
 from tierwise.lab.analysis.summary import middle
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.model.statistics import coefficient_of_variation, median_absolute_deviation
 from tierwise.results import DeadlineOverrun, Record, RunResult
@@ -163,11 +164,12 @@ def _foreign_cpu(run: RunResult) -> float | None:
 
 def _overruns(placement: str, runs: Sequence[RunResult]) -> list[DeviceOverrun]:
     """Of each emulated device, the greatest of every figure."""
-    overruns: dict[str, list[dict[str, float]]] = {}
-    for run in runs:
-        for device in run.devices:
-            if device.deadline_overrun is not None:
-                overruns.setdefault(device.name, []).append(device.deadline_overrun.model_dump())
+    overruns = gathered(
+        (device.name, device.deadline_overrun.model_dump())
+        for run in runs
+        for device in run.devices
+        if device.deadline_overrun is not None
+    )
     return [
         DeviceOverrun(
             placement=placement,

@@ -13,7 +13,7 @@ from tierwise.cli.output import as_json, print_document, write_file
 from tierwise.cli.printing import echo
 from tierwise.lab.analysis.sets import SetComparison, compare_sets
 from tierwise.lab.report.comparison import compare_document, compare_page, to_csv
-from tierwise.lab.studies.runner import RESULTS_FILE
+from tierwise.lab.studies.runner.session import RESULTS_FILE
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE
@@ -55,7 +55,7 @@ def in_format(comparison: SetComparison, format: Format) -> str:
     """A comparison as text in a format."""
     match format:
         case "json":
-            return as_json(comparison.model_dump(mode="json"), "comparison") + "\n"
+            return as_json(comparison, "comparison") + "\n"
         case "csv":
             return to_csv(comparison)
         case "html":

@@ -16,7 +16,7 @@ from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
 from tierwise.lab.report.durability import frontier_charts
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
-from tierwise.lab.studies.runner import RESULTS_FILE, STUDY_FILE
+from tierwise.lab.studies.runner.session import RESULTS_FILE, STUDY_FILE
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.report.charts import WIDE, to_png
@@ -52,7 +52,7 @@ def report(
         echo(f"report: {page}", err=format is not Format.TEXT)
         return
     answer = build_answer(*read_study(results_dir))
-    show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
+    show(answer_document(answer), {"answer": answer}, "answer", format)
     echo(f"report: {write_report(answer, file)}", err=format is not Format.TEXT)
     if png is not None:
         for chart in write_pngs(answer, png):

@@ -21,9 +21,10 @@ from tierwise.lab.cli.progress import StudyProgress
 from tierwise.lab.cli.report import REPORT_FILE, read_study, write_combined_report, write_report
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter
-from tierwise.lab.studies import runner
 from tierwise.lab.studies.options import StudyOptions
-from tierwise.lab.studies.runner.hosts import dask_hosts
+from tierwise.lab.studies.runner import dask_hosts
+from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.study import plan_runs, points
 from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
@@ -75,8 +76,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
         runs = len(study.placements) * len(points(study.sweep)) * study.repeats
         placements = figure(len(study.placements), numbers.count)
         rows.add(study.name, study.question, placements, figure(runs, numbers.count), _time(study.estimate_s))
-    content = [study.model_dump(mode="json") for study in chosen]
-    show([rows], {"studies": content}, "studies", format)
+    show([rows], {"studies": chosen}, "studies", format)
 
 
 @app.command("show")
@@ -105,7 +105,7 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
     words = [Text(study.question, Tone.HEADLINE), *source, Text(runs)]
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
     notes += [Text(note, Tone.QUIET) for note in study.notes]
-    show([*words, devices, placements, *notes], {"study": study.model_dump(mode="json")}, "plan", format)
+    show([*words, devices, placements, *notes], {"study": study}, "plan", format)
 
 
 @app.command()
@@ -183,7 +183,7 @@ def run(
     if study == ALL:
         _run_all(options, output, seed, begun)
         return
-    recordings = None if record is None else runner.Recordings(record, parse_duty(duty))
+    recordings = None if record is None else Recordings(record, parse_duty(duty))
     with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as lab_hosts:
         _run(
             options.applied_to(studies.load(study)),

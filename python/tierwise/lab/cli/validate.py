@@ -150,7 +150,7 @@ def run(
         progress_console().status("predicting") as status,
     ):
         accuracy, calibrated = validate.judge(rounds, status.update, distribute=distribute)
-    show(_document(accuracy), {"accuracy": accuracy.model_dump(mode="json")}, "accuracy", format)
+    show(_document(accuracy), {"accuracy": accuracy}, "accuracy", format)
     _write(page or output, output, accuracy, [row for round_data in rounds for row in round_data.rows])
     kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0
     for folder in validate.publish(rounds, publish, kept_bytes) if publish else []:

@@ -25,15 +25,14 @@ app = typer.Typer(no_args_is_help=True, help="List, start and check workloads.")
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the workloads that ship with tierwise."""
     listing = table(["summary", "runs"], [], names=["workload"])
-    for name in names():
-        workload = Workload.load(name)
+    shipped = [Workload.load(name) for name in names()]
+    for workload in shipped:
         laps = [
             lap.name for stage in workload.resolve(1).stages for stream in stage.streams for lap in stream
         ]
         runs = f"laps {_listed(laps)}" if laps else f"mix of {_listed(list(workload.spec.transactions))}"
-        listing.add(name, workload.summary, runs)
-    workloads = [workload.spec.model_dump(mode="json") for workload in map(Workload.load, names())]
-    show([listing], {"workloads": workloads}, "workloads", format)
+        listing.add(workload.name, workload.summary, runs)
+    show([listing], {"workloads": [workload.spec for workload in shipped]}, "workloads", format)
 
 
 @app.command()
@@ -64,7 +63,7 @@ def check(
             tried.append(check)
             status.update(f"{check.name} done")
     result = WorkloadCheck(file=str(chosen.file), summary=chosen.summary, engine=engine, checks=tried)
-    show(check_document(result), result.model_dump(mode="json"), "workload-check", format)
+    show(check_document(result), result, "workload-check", format)
     if result.failed:
         raise FailedCheckError(
             f"{chosen.file}: {result.failed} of the above failed", "correct what they name"

@@ -8,7 +8,6 @@ changes who may connect.
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -16,13 +15,14 @@ from pydantic import BaseModel, ConfigDict
 
 from tierwise.lab.engines.base import Engine
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import shipped
 from tierwise.model.names import did_you_mean
 from tierwise.model.placement import Role
 
 
 def listed_in(folder: Path) -> frozenset[str]:
     """All names in the file of an engine's folder, whatever the groups that they are in."""
-    groups: dict[str, str] = tomllib.loads((folder / "settings.toml").read_text("utf-8"))
+    groups: dict[str, str] = shipped(folder / "settings.toml")
     return frozenset(name for names in groups.values() for name in names.split())
 
 
@@ -77,8 +77,7 @@ def load(folder: Path) -> list[DurabilitySetting]:
     file = folder / "durability.toml"
     if not file.exists():
         return []
-    entries = tomllib.loads(file.read_text("utf-8"))["setting"]
-    return [DurabilitySetting.model_validate(entry) for entry in entries]
+    return [DurabilitySetting.model_validate(entry) for entry in shipped(file)["setting"]]
 
 
 class Salvage(BaseModel):
@@ -118,4 +117,4 @@ class Guide(BaseModel):
 def guide(engine: Engine) -> Guide:
     """The guide of an engine; an engine without a file has no steps."""
     file = Path(inspect.getfile(type(engine))).with_name("salvage.toml")
-    return Guide.model_validate(tomllib.loads(file.read_text("utf-8"))) if file.exists() else Guide()
+    return Guide.model_validate(shipped(file)) if file.exists() else Guide()

@@ -6,7 +6,7 @@ import signal
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from tierwise.host import ledger, page_cache, processes, users
 from tierwise.host.programs import Home
@@ -142,21 +142,22 @@ class ProcessEngine(Engine, Generic[ProcessT]):
     Called by root, it runs as tierwise's own account; called by a user, as that user.
     """
 
-    def __init__(self, name: str, kind: str, settings: Mapping[str, str] | None, timeout_s: float) -> None:
+    _timeout_s: ClassVar = 600.0
+    """Longest wait for a start with its recovery, and for a stop with its checkpoint."""
+
+    def __init__(self, name: str, kind: str, settings: Mapping[str, str] | None) -> None:
         """Prepare; nothing is made or started yet.
 
         Args:
             name: the engine's name, for messages and results.
             kind: begins the names of its directories.
             settings: the engine's settings by name.
-            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
 
         Raises:
             TierwiseError: naming a setting that a study may not give.
         """
         self.name = name
         self._given = checked(name, settings or {}, self.allowed_settings())
-        self._timeout_s = timeout_s
         self._user = users.server_user()
         self._made = RoleDirectories(kind, self._user)
         self._process: ProcessT | None = None

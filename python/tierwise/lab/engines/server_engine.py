@@ -338,12 +338,7 @@ class ServerEngine(ProcessEngine[ServerT]):
     checkpoint_statement: ClassVar[str]
 
     def __init__(
-        self,
-        name: str,
-        installation: Installation,
-        settings: Mapping[str, str] | None = None,
-        *,
-        timeout_s: float = 600,
+        self, name: str, installation: Installation, settings: Mapping[str, str] | None = None
     ) -> None:
         """Prepare; nothing is made or started yet.
 
@@ -351,9 +346,8 @@ class ServerEngine(ProcessEngine[ServerT]):
             name: the engine's name, for messages and results.
             installation: the programs to use.
             settings: server settings by name, as in the server's own file of settings.
-            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
-        super().__init__(name, self.driver, settings, timeout_s)
+        super().__init__(name, self.driver, settings)
         self._installation = installation
         self._version = installation.version
 

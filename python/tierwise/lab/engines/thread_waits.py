@@ -114,7 +114,6 @@ class ThreadWaitProbe:
         sessions: Callable[[], int],
         *,
         helped: bool = False,
-        seed: int = 0,
     ) -> None:
         """Prepare; the threads need not exist yet.
 
@@ -129,7 +128,7 @@ class ThreadWaitProbe:
         self._role_of = role_of
         self._sessions = sessions
         self._helped = helped
-        self._random = random.Random(seed)
+        self._random = random.Random(0)
         self._ahead = False
 
     def sample_waits(self, delay_s: float) -> list[WaitClass]:

@@ -8,13 +8,13 @@ from tierwise.lab.analysis.faults import (
     CutRow,
     DeathRow,
     death_sentence,
-    engines_of,
     lost_age,
     percent_at_most,
     sentence,
 )
 from tierwise.model import numbers
 from tierwise.model.extras import alt
+from tierwise.model.names import gathered
 from tierwise.report import document as doc
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot
 from tierwise.report.palette import placement_names
@@ -97,12 +97,12 @@ CAPTION = (
 
 def frontier_blocks(rows: Sequence[CutRow], baseline: str) -> list[doc.Block]:
     """For each engine its chart, its table and its sentences."""
-    return [_engine(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
+    return [_engine(name, own, baseline) for name, own in gathered((row.engine, row) for row in rows).items()]
 
 
 def frontier_charts(rows: Sequence[CutRow], baseline: str) -> list[doc.Chart]:
     """The charts alone."""
-    return [_chart(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
+    return [_chart(name, own, baseline) for name, own in gathered((row.engine, row) for row in rows).items()]
 
 
 def frontier_table(rows: Sequence[CutRow], baseline: str) -> doc.Table:
@@ -132,10 +132,6 @@ def frontier_table(rows: Sequence[CutRow], baseline: str) -> doc.Table:
     return frontiers
 
 
-def _engines(rows: Sequence[CutRow]) -> list[str]:
-    return list(dict.fromkeys(row.engine for row in rows))
-
-
 def _engine(name: str, rows: Sequence[CutRow], baseline: str) -> doc.Section:
     damage = [f"{row.durability} on {row.placement}: {row.damage}" for row in rows if row.damage]
     early = dict.fromkeys(problem for row in rows for problem in row.problems)
@@ -160,7 +156,7 @@ def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> doc.Chart:
 
 def death_blocks(rows: Sequence[DeathRow]) -> list[doc.Block]:
     """For each engine its table, its sentences, and what its messages said."""
-    return [_deaths_of(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)]
+    return [_deaths_of(name, own) for name, own in gathered((row.engine, row) for row in rows).items()]
 
 
 def death_table(rows: Sequence[DeathRow]) -> doc.Table:

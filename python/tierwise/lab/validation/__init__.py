@@ -15,8 +15,7 @@ from tierwise.lab.validation.accuracy import (
 )
 from tierwise.lab.validation.calibration import calibrate, to_toml
 from tierwise.lab.validation.case import Case, cases_of
-from tierwise.lab.validation.judging import judge, rounds_in
-from tierwise.lab.validation.publish import publish
+from tierwise.lab.validation.judging import judge, publish, rounds_in
 from tierwise.lab.validation.rows import Row, read_rows
 from tierwise.lab.validation.runner import estimate_s, most_telling, run
 from tierwise.lab.validation.spec import ValidationSpec, load

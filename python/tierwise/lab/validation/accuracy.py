@@ -8,7 +8,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Literal
 
-from tierwise.lab.validation.rows import Round
+from tierwise.lab.validation.rows import RecordingVerdict, Round
 from tierwise.lab.validation.truth import Measured
 from tierwise.model.extras import np
 from tierwise.predict import Estimate
@@ -25,24 +25,11 @@ Verdict = Literal["a figure", "a range", "no answer", "not usable"]
 """What is stated: a rate with its interval; the interval alone; nothing; that the recording is not usable."""
 
 
-class Recorded(Record):
+class Recorded(RecordingVerdict):
     """A recording, how well its replay reproduces it, and the verdict on it."""
 
-    case: str
-    recorded: str
-    """The placement."""
-    block: int
-    round: Round
-    rate_per_s: float | None = None
-    """Of the client while it was recorded."""
     beside_per_s: float | None = None
     """Of the slots before and after, without recording."""
-    error: float | None = None
-    """Reproduced over recorded rate, less 1."""
-    usable: bool = False
-    reasons: list[str] = []
-    problem: str | None = None
-    """Why the recording cannot be opened or gives no answer."""
 
 
 class Figure(Record):

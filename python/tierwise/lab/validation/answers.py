@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tierwise.lab.validation.rows import Round, Row
+from tierwise.lab.validation.rows import RecordingVerdict, Row
 from tierwise.lab.validation.runner import model_name
 from tierwise.model.output_files import write_file
 from tierwise.predict import Estimate, ModelError, Prediction, Predictor, Scenario
@@ -33,32 +33,15 @@ class Answer(Record):
     latency_us: dict[str, Estimate] = {}
 
 
-class Answered(Record):
+class Answered(RecordingVerdict):
     """One recording and its answer for each placement of its case."""
 
-    case: str
-    recorded: str
-    block: int
-    round: Round
     model: str
     """Commit of the model that answered."""
     unit: str = "transactions"
-    rate_per_s: float | None = None
-    """Recorded rate, in ``unit``."""
-    error: float | None = None
-    """Reproduced over recorded rate, less 1."""
-    usable: bool = False
-    reasons: list[str] = []
-    """Why the recording is not usable."""
-    problem: str | None = None
-    """Why the recording cannot be opened."""
+    """Of the recorded rate."""
     answers: dict[str, Answer] = {}
     """Answers by the validation's name of the placement."""
-
-    @property
-    def key(self) -> tuple[str, str, int, Round]:
-        """Key of the recorded slot."""
-        return self.case, self.recorded, self.block, self.round
 
 
 class OpenedRecording:

@@ -1,11 +1,12 @@
 """Judges rounds: pairs predictions with what slots measured, and learns the model's error.
 
 It compares twice, so that the interval of every prediction includes the error of other families of clients.
+Publishes the rows behind docs/evidence/accuracy.md, and the smallest of the recordings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -16,6 +17,7 @@ from tierwise.advise import Costs
 from tierwise.lab.validation import truth
 from tierwise.lab.validation.accuracy import Accuracy, Figure, Pair, Recorded
 from tierwise.lab.validation.answers import (
+    ANSWERS_FILE,
     Answer,
     Answered,
     OpenedRecording,
@@ -25,19 +27,20 @@ from tierwise.lab.validation.answers import (
 )
 from tierwise.lab.validation.calibration import calibrate, calibrate_without
 from tierwise.lab.validation.case import specs_of
-from tierwise.lab.validation.rows import Round, Row, read_rows, recording_of
-from tierwise.lab.validation.runner import OWN_PROFILE, SPEC_FILE, Started, read_plan
+from tierwise.lab.validation.rows import ROWS_FILE, Row, read_rows, recording_of
+from tierwise.lab.validation.runner import OWN_PROFILE, PLAN_FILE, SPEC_FILE, Started, read_plan
 from tierwise.lab.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
 from tierwise.lab.validation.truth import Measured
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.input_files import read_text
+from tierwise.model.output_files import write_file
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, ModelError, Scenario
 from tierwise.predict.devices import resolve
 from tierwise.predict.model_error import path_between
 from tierwise.predict.replayer import Distribute
-from tierwise.recording import Recording
+from tierwise.recording import ABOUT_FILE, Recording, redact, remove_recording
 
 ErrorOf = Callable[[str], ModelError]
 """Family -> the model error that its predictions may use."""
@@ -202,7 +205,7 @@ def judge(
         pairs=pairs,
         rates={
             name: _rates([round_data for round_data in rounds if round_data.started.round == name])
-            for name in _names(rounds)
+            for name in dict.fromkeys(round_data.started.round for round_data in rounds)
         },
         agreement=agreement(rounds),
         left_out=_absent(rounds),
@@ -363,10 +366,6 @@ def _recordings(answers: Sequence[Answered], round: RoundData) -> Iterator[Recor
         yield Recorded(**same, rate_per_s=row.rate_per_s, beside_per_s=round.beside_per_s(row))
 
 
-def _names(rounds: Sequence[RoundData]) -> list[Round]:
-    return list(dict.fromkeys(round_data.started.round for round_data in rounds))
-
-
 def _rates(rounds: Sequence[RoundData]) -> dict[str, dict[str, Measured]]:
     """Measured rates by case and placement; of a case in several rounds, those of the last."""
     return {
@@ -397,3 +396,55 @@ def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
                 failed = [row.problems[0] for row in round_data.slots(case) if row.status == "failed"]
                 reasons[f"{name}: {case}"] = failed[-1] if failed else "fewer than two blocks were measured"
     return reasons
+
+
+_FIX = "name the folder of a validation"
+_MOST_BYTES = 1 << 28
+_FILES = (PLAN_FILE, SPEC_FILE, ROWS_FILE, ANSWERS_FILE, OWN_PROFILE)
+
+
+def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0) -> list[Path]:
+    """Copy each round's input of judging, without paths, to a folder named by the round.
+
+    Args:
+        rounds: rounds to copy.
+        folder: destination.
+        recordings_bytes: also redact and copy the smallest recordings, up to this total size.
+
+    Raises:
+        TierwiseError: if it cannot be written.
+    """
+    made: dict[Path, RoundData] = {}
+    for round_data in rounds:
+        same = sum(other.started.round == round_data.started.round for other in made.values())
+        into = folder / (f"{round_data.started.round}-{same + 1}" if same else round_data.started.round)
+        if into.resolve() == round_data.folder.resolve():
+            continue
+        made[into] = round_data
+        with os_errors(into, "name a folder that you may write"):
+            for name in _FILES:
+                if (round_data.folder / name).exists():
+                    text = read_text(round_data.folder / name, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
+                    write_file(into / name, text.replace(str(round_data.folder.absolute()), into.name))
+    _publish_recordings(made, recordings_bytes)
+    return list(made)
+
+
+def _publish_recordings(made: Mapping[Path, RoundData], most_bytes: int) -> None:
+    recordings = [
+        (source, recording_of(into, row))
+        for into, round_data in made.items()
+        for row in round_data.recorded
+        if ((source := recording_of(round_data.folder, row)) / ABOUT_FILE).is_file()
+    ]
+    for source, target in sorted(recordings, key=lambda pair: _size_bytes(pair[0])):
+        most_bytes -= _size_bytes(source)
+        if most_bytes < 0:
+            return
+        if target.exists():
+            remove_recording(target)
+        redact(source, target)
+
+
+def _size_bytes(recording: Path) -> int:
+    return sum(file.stat().st_size for file in recording.iterdir())

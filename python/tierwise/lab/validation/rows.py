@@ -66,6 +66,30 @@ class Row(Record):
         return "/".join([self.case, self.placement, f"{self.kind}-{self.block}"])
 
 
+class RecordingVerdict(Record):
+    """A recording of a round, and whether it is usable."""
+
+    case: str
+    recorded: str
+    """The placement."""
+    block: int
+    round: Round
+    rate_per_s: float | None = None
+    """Of the client while it was recorded."""
+    error: float | None = None
+    """Reproduced over recorded rate, less 1."""
+    usable: bool = False
+    reasons: list[str] = []
+    """Why the recording is not usable."""
+    problem: str | None = None
+    """Why the recording cannot be opened or gives no answer."""
+
+    @property
+    def key(self) -> tuple[str, str, int, Round]:
+        """Key of the recorded slot."""
+        return self.case, self.recorded, self.block, self.round
+
+
 def read_rows(folder: Path) -> list[Row]:
     """The slots of a validation, oldest first; a truncated last line is left out.
 

@@ -36,60 +36,56 @@ class _Generator(BaseModel):
             ValueError: if bounds contradict each other at this scale.
         """
         fields = self.model_dump()
-        fields |= {
+        return fields | {
             name: evaluate(name, fields[name]) for name in self.expressions if fields[name] is not None
         }
-        if "high" in fields and fields["low"] > fields["high"]:
+
+
+class _Range(_Generator):
+    low: Whole
+    high: Whole
+    expressions: ClassVar[tuple[str, ...]] = ("low", "high")
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
+        """Fields with every expression evaluated; ``low`` is not above ``high``."""
+        fields = super().resolve(evaluate)
+        if fields["low"] > fields["high"]:
             raise ValueError(f"low {fields['low']} is above high {fields['high']}")
         return fields
 
 
-class Uniform(_Generator):
+class Uniform(_Range):
     """Whole numbers, all equally likely."""
 
     kind: Literal["uniform"]
-    low: Whole
-    high: Whole
-    expressions = ("low", "high")
 
 
-class Zipf(_Generator):
+class Zipf(_Range):
     """Whole numbers; the k-th from ``low`` comes with a probability proportional to 1 / k^exponent."""
 
     kind: Literal["zipf"]
-    low: Whole
-    high: Whole
     exponent: NonNegativeFloat
-    expressions = ("low", "high")
 
 
-class Gaussian(_Generator):
+class Gaussian(_Range):
     """Normally distributed whole numbers, cut off at ``parameter`` standard deviations, as in pgbench."""
 
     kind: Literal["gaussian"]
-    low: Whole
-    high: Whole
     parameter: float = Field(ge=2)
-    expressions = ("low", "high")
 
 
-class Exponential(_Generator):
+class Exponential(_Range):
     """Whole numbers, the last exp(-``parameter``) times as frequent as the first, as in pgbench."""
 
     kind: Literal["exponential"]
-    low: Whole
-    high: Whole
     parameter: PositiveFloat
-    expressions = ("low", "high")
 
 
-class NuRand(_Generator):
+class NuRand(_Range):
     """TPC-C's NURand(a, low, high), its constant C from the seed."""
 
     kind: Literal["nurand"]
     a: Whole
-    low: Whole
-    high: Whole
     expressions = ("a", "low", "high")
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
@@ -133,13 +129,10 @@ class Counter(_Generator):
         return fields
 
 
-class Text(_Generator):
+class Text(_Range):
     """Random letters, digits, ``-`` and ``_``, of a random length."""
 
     kind: Literal["text"]
-    low: Whole
-    high: Whole
-    expressions = ("low", "high")
     whole = False
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
@@ -194,14 +187,11 @@ class Label(_Derived):
         return {self.of}
 
 
-class Permutation(_Derived):
+class Permutation(_Range, _Derived):
     """The numbers of a range in random order; consecutive values of ``of`` give each of them once."""
 
     kind: Literal["permutation"]
     of: Name
-    low: Whole
-    high: Whole
-    expressions = ("low", "high")
 
     def sources(self) -> set[str]:
         """The generator that gives the position."""

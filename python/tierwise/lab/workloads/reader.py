@@ -252,9 +252,7 @@ def write(folder: Path) -> list[Path]:
         require_own_parents(folder)
         new_folder(folder, 0o755)
         written = []
-        for source in sorted(
-            (DATA / "templates" / "workload").iterdir(), key=lambda path: path.name, reverse=True
-        ):
+        for source in sorted(_TEMPLATE.iterdir(), key=lambda path: path.name, reverse=True):
             text = source.read_text("utf-8").replace("FOLDER", str(folder))
             write_file(folder / source.name, text)
             written.append(folder / source.name)

@@ -10,7 +10,7 @@ from tierwise.advise import Wear
 from tierwise.advise.alternatives import SettingMove
 from tierwise.model import numbers
 from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Estimate, Prediction, resolve
+from tierwise.predict import RECORDED, Prediction, resolve
 from tierwise.predict.together import Unit
 from tierwise.report.advice.decision import STATES, choices_of, risk
 from tierwise.report.advice.join import Subject
@@ -110,13 +110,12 @@ def _card(
 ) -> dict[str, Any]:
     """A role, or roles that move as one."""
     loads = [recorded.io[role] for role in unit if role in recorded.io]
-    requests = sum(load.reads_per_s + load.writes_per_s + load.flushes_per_s for load in loads)
     return {
         "name": unit[0].value,
         "roles": [role.value for role in unit],
         "because": because if len(unit) > 1 else "",
         "size_bytes": sum(needed_bytes.get(role, 0) for role in unit),
-        "requests_per_s": _short(requests),
+        "requests_per_s": _short(sum(load.requests_per_s for load in loads)),
         "share": _short(max((load.busy_share for load in loads), default=0.0)),
         "colour": ROLE_COLOURS[unit[0].value],
     }
@@ -167,7 +166,7 @@ def _columns(
     ):
         values = [getattr(prediction, unit) if prediction else None for prediction in predictions]
         for end, key in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-            columns[key] = [_end(figure, end) for figure in values]
+            columns[key] = [figure and _short(getattr(figure, end)) for figure in values]
     columns["bound"] = _each(
         predictions, lambda prediction: prediction.bound.speedup if prediction.bound else None
     )
@@ -190,10 +189,6 @@ def _each(predictions: Sequence[Prediction | None], value: Callable[[Prediction]
 def _first(months: Sequence[float | None]) -> float | None:
     """Months until the first new device is worn out; ``None`` if no profile tells, or none wears out."""
     return _short(min((month for month in months if month is not None), default=None))
-
-
-def _end(figure: Estimate | None, end: str) -> float | None:
-    return None if figure is None else _short(getattr(figure, end))
 
 
 def _short(value: float | None) -> float | None:

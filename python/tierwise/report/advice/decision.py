@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tierwise.advise import Advice, Option, Wear
 from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability, lost_at_stop
 from tierwise.model import numbers
-from tierwise.model.names import capitalized, join
+from tierwise.model.names import capitalized, gathered, join
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
 from tierwise.report import document as doc
@@ -257,11 +257,11 @@ def before_and_after(subject: Subject) -> doc.Table:
     rows = doc.table(["figure"], ["now", "then", "difference"])
     now, then = subject.advice.recorded, subject.chosen
     if then.once:
-        _shorter(rows, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
+        _add(rows, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds, times=True)
     else:
         _add(rows, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant)
-        _shorter(rows, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
-        _shorter(rows, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
+        _add(rows, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds, times=True)
+        _add(rows, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds, times=True)
     paid, more = subject.now_per_month, subject.cost_per_month(subject.chosen)
     signed = money(subject, more, sign=True)
     shown = (
@@ -320,7 +320,9 @@ def risks(subject: Subject) -> doc.Table:
     """Each device that holds files after the move: power cut, wear, death."""
     rows = doc.table([], ["device"], after=["holds", "power cut", "worn out", "death of a drive"])
     worn = {wear.device: wear for wear in subject.wear(subject.chosen)}
-    for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
+    moves = subject.moves  # devices that take files come first
+    ordered = sorted(subject.advice.run.footprints, key=lambda role: role not in moves)
+    for device, roles in gathered((moves.get(role, RECORDED), role) for role in ordered).items():
         about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear, date.today())
         name = "recorded devices" if device == RECORDED else device
@@ -343,56 +345,34 @@ def _wear_out(wear: Wear, today: date) -> str:
     )
 
 
-def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[Role]]:
-    """Device -> the roles on it, devices that take files first."""
-    held: dict[str, list[Role]] = {}
-    for role in sorted(roles, key=lambda role: role not in moved):
-        held.setdefault(moved.get(role, RECORDED), []).append(role)
-    return held
-
-
 def _add(
-    table: doc.Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+    table: doc.Table,
+    name: str,
+    now: Estimate | None,
+    then: Estimate | None,
+    shown: Callable[[float], str],
+    *,
+    times: bool = False,
 ) -> None:
-    change = _ratio(then, now, ("times as many", "no difference", "of today's"))
-    table.add(name, _plain(now, shown), _estimate(then, shown), change)
-
-
-def _shorter(
-    table: doc.Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
-) -> None:
-    table.add(name, _plain(now, shown), _estimate(then, shown), _ratio_of_times(now, then))
-
-
-def _ratio(above: Estimate | None, below: Estimate | None, words: tuple[str, str, str]) -> doc.Cell:
-    if above is None or below is None or below.value <= 0:
-        return doc.Cell(numbers.NONE)
-    low, value, high = (end / below.value for end in (above.low, above.value, above.high))
-    if 1 / _SAME < value < _SAME:
-        return doc.Cell(words[1])
-    ends = doc.Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", doc.Tone.QUIET)
-    return doc.Cell(
-        f"{numbers.ratio(value)} {words[0]}", doc.Tone.BETTER if value > 1 else doc.Tone.WORSE, (ends,)
+    """Add a figure; of ``times``, less is better."""
+    table.add(
+        name, doc.figure(now.value if now else None, shown), _estimate(then, shown), _ratio(now, then, times)
     )
 
 
-def _ratio_of_times(now: Estimate | None, then: Estimate | None) -> doc.Cell:
-    if now is None or then is None or min(now.value, then.low) <= 0:
+def _ratio(now: Estimate | None, then: Estimate | None, times: bool) -> doc.Cell:
+    if now is None or then is None or now.value <= 0 or (times and then.low <= 0):
         return doc.Cell(numbers.NONE)
-    if then.value <= now.value:
-        low, value, high = (now.value / end for end in (then.high, then.value, then.low))
-        word, tone = "times shorter", doc.Tone.BETTER
-    else:
-        low, value, high = (end / now.value for end in (then.low, then.value, then.high))
-        word, tone = "times longer", doc.Tone.WORSE
-    if value < _SAME:
+    low, value, high = (end / now.value for end in (then.low, then.value, then.high))
+    words, is_better = "times as many", value > 1
+    if times:
+        words, is_better = ("times shorter", True) if value <= 1 else ("times longer", False)
+        low, value, high = (1 / high, 1 / value, 1 / low) if is_better else (low, value, high)
+    if 1 / _SAME < value < _SAME:
         return doc.Cell("no difference")
+    tone = doc.Tone.BETTER if is_better else doc.Tone.WORSE
     ends = doc.Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", doc.Tone.QUIET)
-    return doc.Cell(f"{numbers.ratio(value)} {word}", tone, (ends,))
-
-
-def _plain(figure: Estimate | None, shown: Callable[[float], str]) -> doc.Cell:
-    return doc.Cell(numbers.NONE) if figure is None else doc.Cell(shown(figure.value), value=figure.value)
+    return doc.Cell(f"{numbers.ratio(value)} {words}", tone, (ends,))
 
 
 def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> doc.Cell:

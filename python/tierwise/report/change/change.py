@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierwise.advise import Advice
-from tierwise.model.names import printable
+from tierwise.model.names import gathered, printable
 from tierwise.model.placement import Role
 
 
@@ -112,11 +112,7 @@ class Change:
     @property
     def devices(self) -> dict[str, list[Role]]:
         """Each new device with its roles, log first."""
-        roles: dict[str, list[Role]] = {}
-        for role in Role:
-            if role in self.moves:
-                roles.setdefault(self.moves[role], []).append(role)
-        return roles
+        return gathered((self.moves[role], role) for role in Role if role in self.moves)
 
     def size_gib(self, roles: Iterable[Role]) -> int:
         """Size in GiB that holds the files of some roles, rounded up."""

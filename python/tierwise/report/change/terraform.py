@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from string import Template
 from typing import Any
 
 from tierwise.device_models.profiles import Profile
-from tierwise.model.input_files import DATA
+from tierwise.model.input_files import DATA, shipped
 from tierwise.model.placement import Role
 from tierwise.predict import resolve
 from tierwise.report.change.change import Change, comment, hcl, joined
 
-_VOLUMES = "volumes.toml"
+_VOLUMES = DATA / "volumes.toml"
 _MIB_PER_MB = 1e6 / 2**20
 _ROUNDING = 1e-6
 
@@ -47,7 +45,7 @@ def volumes(change: Change) -> str:
 
 def resource_of(profile: Profile) -> Mapping[str, Any] | None:
     """The resource of a profile, or of the first that it is like; ``None`` if no provider rents it out."""
-    known = _known()
+    known = shipped(_VOLUMES)
     return next((known[name] for name in (profile.name, *profile.likes) if name in known), None)
 
 
@@ -83,8 +81,3 @@ def _listed(roles: list[Role]) -> str:
 def _up(value: float) -> int:
     """Rounded up, but for the error of a conversion of units."""
     return math.ceil(value - _ROUNDING)
-
-
-@lru_cache(maxsize=1)
-def _known() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((DATA / _VOLUMES).read_text("utf-8"))

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from tierwise.model.extras import alt, vl_convert
-from tierwise.model.names import printable
+from tierwise.model.names import gathered, printable
 from tierwise.model.statistics import Interval
 from tierwise.report.document import Chart
 from tierwise.report.palette import Colour, css_variable, light_value
@@ -270,10 +270,10 @@ def figure(name: str, title: str, marks: Sequence[Mark], draw: Draw) -> Figure |
 
 def in_words(title: str, marks: Iterable[Mark]) -> str:
     """What a chart shows, row by row, for those who cannot see it."""
-    rows: dict[str, list[str]] = {}
-    for mark in marks:
-        group = "" if mark.group in ("", mark.row) else f"{mark.group} "
-        rows.setdefault(mark.row, []).append(group + mark.text)
+    rows = gathered(
+        (mark.row, mark.text if mark.group in ("", mark.row) else f"{mark.group} {mark.text}")
+        for mark in marks
+    )
     listed = "; ".join(f"{row}: {', '.join(parts)}" for row, parts in rows.items())
     return f"{title}. {listed}."
 

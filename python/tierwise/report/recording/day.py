@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tierwise.advise import DayAdvice, LoadAdvice
@@ -10,7 +10,8 @@ from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.predict.timeline import Load, Moment, Timeline
 from tierwise.report import document as doc
-from tierwise.report.charts.look import Look, axis, finish, legend, plot
+from tierwise.report.charts.look import Figure, Look, Mark, axis, figure, finish, legend, plotted
+from tierwise.report.charts.look import colours as scale_of
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.advice import first_sentence
 from tierwise.report.recording.decision_words import unusable_texts
@@ -33,7 +34,10 @@ def day_advice_document(day_advice: DayAdvice) -> list[doc.Block]:
         *_unusable(day_advice),
         doc.Text(agreement_sentence(day_advice), doc.Tone.HEADLINE),
         *(
-            doc.Text(f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): {_answer_words(answer)}")
+            doc.Text(
+                f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): "
+                + (first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}.")
+            )
             for answer in day_advice.answers
         ),
         _answers(day_advice),
@@ -95,10 +99,6 @@ def agreement_sentence(day_advice: DayAdvice) -> str:
 
 def _first(answer: LoadAdvice) -> str:
     return _NOTHING if answer.first_move is None else moving(dict([answer.first_move]))
-
-
-def _answer_words(answer: LoadAdvice) -> str:
-    return first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}."
 
 
 def _answers(day_advice: DayAdvice) -> doc.Table:
@@ -239,124 +239,76 @@ def _figures(moment: Moment, day: Timeline) -> Sequence[doc.Cell]:
     ]
 
 
-def _charts(day: Timeline) -> list[doc.Chart]:
-    drawn = (
-        ("rate", described_rate, rate_chart, ""),
-        ("p99", described_p99, p99_chart, ""),
-        (
-            "shares",
-            described_shares,
-            shares_chart,
-            "Dashed: share of the sessions' time that goes to the log. Others: share of the time in which "
-            "the role's device is busy.",
-        ),
-    )
-    return [
-        doc.Chart(name, describe(day), lambda look, draw=draw: draw(day, look), caption)  # type: ignore[misc]
-        for name, describe, draw, caption in drawn
-    ]
-
-
 LOG_WAITS = "waits for the log"
 _HEIGHT_PX = 190
 _SHORT = timedelta(minutes=10)
 _DASH = [5, 3]
 _PERCENT = 100.0
+_CAPTIONS = {
+    "shares": "Dashed: share of the sessions' time that goes to the log. Others: share of the time in which "
+    "the role's device is busy."
+}
 
 
-def rate_chart(day: Timeline, look: Look) -> alt.LayerChart:
-    """Transactions (or requests) a second of each recording."""
-    points = [
-        _point(moment, day.unit, moment.rate_per_s) for moment in day.moments if moment.rate_per_s is not None
+def _charts(day: Timeline) -> list[doc.Chart]:
+    """Rate, p99 latency and shares of time of each recording; none of what no recording tells."""
+    rates = [
+        Mark(moment.started_at, "", numbers.significant(moment.rate_per_s), moment.rate_per_s)
+        for moment in day.moments
+        if moment.rate_per_s is not None
     ]
-    return _lines(points, {day.unit: "place-1"}, look, f"{day.unit.capitalize()} a second")
-
-
-def p99_chart(day: Timeline, look: Look) -> alt.LayerChart:
-    """99th percentile of the latency of each recording, in ms."""
-    points = [
-        _point(moment, "p99", moment.p99_us / 1e3) for moment in day.moments if moment.p99_us is not None
+    latencies = [
+        Mark(moment.started_at, "", numbers.microseconds(moment.p99_us), moment.p99_us / 1e3)
+        for moment in day.moments
+        if moment.p99_us is not None
     ]
-    return _lines(points, {"p99": "place-1"}, look, "p99 latency (ms)")
-
-
-def shares_chart(day: Timeline, look: Look) -> alt.LayerChart:
-    """Sessions' time that goes to the log, dashed; and time in which each role's device is busy."""
-    points = [
-        _point(moment, LOG_WAITS, _PERCENT * moment.log_wait_share)
+    shares = [
+        (moment, LOG_WAITS, moment.log_wait_share)
         for moment in day.moments
         if moment.log_wait_share is not None
     ]
-    points += [
-        _point(moment, role.value, _PERCENT * moment.busy.get(role, 0.0))
+    shares += [
+        (moment, role.value, moment.busy.get(role, 0.0))
         for role in day.roles
         for moment in day.moments
         if not moment.without
     ]
-    colours = {LOG_WAITS: "ink"} | {role.value: ROLE_COLOURS[role.value] for role in day.roles}
-    return _lines(points, colours, look, "Share of time (%)")
-
-
-def _point(moment: Moment, kind: str, value: float) -> dict[str, object]:
-    return {"at": moment.started_at, "kind": kind, "value": value}
-
-
-def _lines(
-    points: list[dict[str, object]], colours: dict[str, str], look: Look, title: str
-) -> alt.LayerChart:
-    scale = alt.Scale(domain=list(colours), range=[look.colour(name) for name in colours.values()])
-    shown = legend(look, 2 if look.narrow else 5) if len(colours) > 1 else None
-    base = plot(points).encode(
-        x=alt.X("at:T", scale=alt.Scale(type="utc"), axis=_time_axis(points)),
-        y=alt.Y("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=axis(title, tickCount=5)),
-        color=alt.Color("kind:N", scale=scale, legend=shown),
-    )
-    dash = alt.condition(f"datum.kind === '{LOG_WAITS}'", alt.value(_DASH), alt.value([1, 0]))
-    layers = [
-        base.mark_line(strokeWidth=1.5, opacity=0.7).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=36, opacity=1),
+    marks = [
+        Mark(moment.started_at, what, numbers.percent(share), _PERCENT * share)
+        for moment, what, share in shares
     ]
-    return finish(layers, look, _HEIGHT_PX + (40 if shown else 0), title, right_px=14)
+    colours = {LOG_WAITS: "ink"} | {role.value: ROLE_COLOURS[role.value] for role in day.roles}
+    figures = (
+        _lines("rate", f"{day.unit.capitalize()} a second", rates, {"": "place-1"}),
+        _lines("p99", "p99 latency (ms)", latencies, {"": "place-1"}),
+        _lines("shares", "Share of time (%)", marks, colours),
+    )
+    return [figure.block(_CAPTIONS.get(figure.name, "")) for figure in figures if figure]
 
 
-def _time_axis(points: Sequence[Mapping[str, object]]) -> alt.Axis:
+def _lines(name: str, title: str, marks: Sequence[Mark], colours: Mapping[str, str]) -> Figure | None:
+    """Lines over the time of day, one for each group."""
+
+    def draw(look: Look) -> alt.LayerChart:
+        shown = legend(look, 2 if look.narrow else 5) if len(colours) > 1 else None
+        base = plotted(marks).encode(
+            x=alt.X("row:T", scale=alt.Scale(type="utc"), axis=_time_axis(marks)),
+            y=alt.Y("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=axis(title, tickCount=5)),
+            color=alt.Color("group:N", scale=scale_of(colours, look), legend=shown),
+        )
+        dash = alt.condition(f"datum.group === '{LOG_WAITS}'", alt.value(_DASH), alt.value([1, 0]))
+        layers = [
+            base.mark_line(strokeWidth=1.5, opacity=0.7).encode(strokeDash=dash),
+            base.mark_point(filled=True, size=36, opacity=1),
+        ]
+        return finish(layers, look, _HEIGHT_PX + (40 if shown else 0), title, right_px=14)
+
+    return figure(name, title, marks, draw)
+
+
+def _time_axis(marks: Sequence[Mark]) -> alt.Axis:
     """Hours and minutes; with seconds if the whole day takes only minutes."""
-    times = [datetime.fromisoformat(str(point["at"])) for point in points]
-    is_short = not times or max(times) - min(times) < _SHORT
+    times = [datetime.fromisoformat(mark.row) for mark in marks]
+    is_short = max(times) - min(times) < _SHORT
     shape = "%H:%M:%S" if is_short else "%H:%M"
     return axis("Time (UTC)", tickCount=6, grid=False, format=shape, labelExpr="datum.label")
-
-
-def described_rate(day: Timeline) -> str:
-    """The same chart in words."""
-    rates = (
-        f"{moment.started_at} {numbers.significant(moment.rate_per_s)}"
-        for moment in day.moments
-        if moment.rate_per_s
-    )
-    return _described(f"{day.unit.capitalize()} a second", rates)
-
-
-def described_p99(day: Timeline) -> str:
-    """The same chart in words."""
-    latencies = (
-        f"{moment.started_at} {numbers.microseconds(moment.p99_us)}"
-        for moment in day.moments
-        if moment.p99_us
-    )
-    return _described("99th percentile of the latency", latencies)
-
-
-def described_shares(day: Timeline) -> str:
-    """The same chart in words."""
-    parts = (
-        f"{moment.started_at} {LOG_WAITS} {numbers.percent(moment.log_wait_share)}, "
-        + ", ".join(f"{role} {numbers.percent(moment.busy.get(role, 0.0))}" for role in day.roles)
-        for moment in day.moments
-        if not moment.without
-    )
-    return _described("Share of time", parts)
-
-
-def _described(title: str, parts: Iterable[str]) -> str:
-    return f"{title}. {'; '.join(parts)}."

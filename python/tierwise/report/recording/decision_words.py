@@ -318,7 +318,8 @@ def staying(advice: Advice) -> tuple[str, str]:
 def _no_other(advice: Advice) -> str:
     whole = [left for left in advice.left_out if not left.roles]
     if any(left.least_cost_per_month is not None for left in whole):
-        return f"no other placement costs {limit_words(advice).removeprefix(' for ')}"
+        limit = limit_words(advice.budget_per_month, advice.currency)
+        return f"no other placement costs {limit.removeprefix(' for ')}"
     if whole:
         return f"no file fits on {join([left.device for left in whole])}"
     if advice.tried <= 1:
@@ -370,15 +371,13 @@ def part_name(part: str) -> str:
 def tried_words(advice: Advice) -> str:
     """``all 16 placements``, ``4 096 placements that were tried for 50 $/month or less``."""
     many = f"{numbers.count(advice.tried)} placements"
-    limit = limit_words(advice)
+    limit = limit_words(advice.budget_per_month, advice.currency)
     return f"all {many}{limit}" if advice.exact else f"{many} that were tried{limit}"
 
 
-def limit_words(advice: Advice) -> str:
+def limit_words(budget_per_month: float | None, currency: str) -> str:
     """`` for 50 $/month or less``; empty without a budget."""
-    if advice.budget_per_month is None:
-        return ""
-    return f" for {money(advice.budget_per_month, advice.currency)} or less"
+    return "" if budget_per_month is None else f" for {money(budget_per_month, currency)} or less"
 
 
 def _names(roles: Sequence[Role]) -> str:

@@ -9,7 +9,7 @@ from tierwise.advise import Advice, Caution
 from tierwise.advise.alternatives import MachineMove, MemoryMove, SettingMove
 from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.model.names import capitalized, join
+from tierwise.model.names import capitalized, gathered, join
 from tierwise.model.placement import EVERYTHING, ROLE_NAMES, Role, is_relation
 from tierwise.model.statistics import Interval
 from tierwise.predict import RECORDED, Estimate, JointPrediction, Prediction, RecordedRun, Scenario, resolve
@@ -17,7 +17,7 @@ from tierwise.predict.ranking import Ranking
 from tierwise.predict.usability import Usability
 from tierwise.report import document as doc
 from tierwise.report.charts.builders import dot, dot_chart
-from tierwise.report.charts.look import WIDE, Look, zero_x
+from tierwise.report.charts.look import WIDE, zero_x
 
 MOST_IN_SIGHT = 3
 """Warnings that are shown at once."""
@@ -241,10 +241,9 @@ def headline(answers: Sequence[Prediction]) -> list[str]:
 
 def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, list[str]]:
     """Full name of each device -> the roles on it."""
-    by_device: dict[str, list[str]] = {}
-    for role, device in placement.items():
-        by_device.setdefault(device if device == RECORDED else resolve(device).name, []).append(role)
-    return by_device
+    return gathered(
+        (device if device == RECORDED else resolve(device).name, role) for role, device in placement.items()
+    )
 
 
 def _roles(roles: Sequence[str], rest: str) -> str:
@@ -392,10 +391,7 @@ def warnings_of(answers: Sequence[Prediction]) -> list[doc.Block]:
 
 def _named(texts_of: Sequence[tuple[Prediction, Sequence[str]]]) -> list[str]:
     """Each warning; one that not all answers have names the first that has it."""
-    by_text: dict[str, list[Prediction]] = {}
-    for answer, sentences in texts_of:
-        for text in dict.fromkeys(sentences):
-            by_text.setdefault(text, []).append(answer)
+    by_text = gathered((text, answer) for answer, sentences in texts_of for text in dict.fromkeys(sentences))
     changed = sum(bool(answer.scenario.changes) for answer, _ in texts_of)
     return [
         warning_sentence(text, "" if len(of) >= changed else ", ".join(scenario_parts(of[0].scenario)))
@@ -479,7 +475,7 @@ def _times(answer: Prediction) -> str:
     return "\n".join(f"{numbers.percent(share)} {TIME_NAMES.get(name, name)}" for name, share in chief)
 
 
-def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = WIDE) -> alt.LayerChart:
+def answers_chart(base: Prediction, answers: Sequence[Prediction]) -> alt.LayerChart:
     """Rate, or time for work done once, of the recorded run and of each answer that has one."""
     shown = [base, *(answer for answer in answers if answer.rate_per_s and answer.scenario.changes)]
     title = "Predicted time (s)" if base.once else f"Predicted {base.unit} a second"
@@ -494,4 +490,4 @@ def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = 
         for answer in shown
         if (elapsed_s := answer.elapsed_s if base.once else answer.rate_per_s)
     ]
-    return dot_chart(dots, zero_x(f"{title}, 95 % interval", look), {"": "place-1"}, look, title)
+    return dot_chart(dots, zero_x(f"{title}, 95 % interval", WIDE), {"": "place-1"}, WIDE, title)

@@ -210,7 +210,7 @@ def relation_fields(
         "device_s": row.device_s,
         "buffered_bytes": None if buffer is None else row.buffered_bytes,
         "buffered_pages_by_use": None if buffer is None else row.buffered_by_use,
-        "speedup": saving.speedup.model_dump(mode="json") if saving and saving.speedup else None,
+        "speedup": saving and saving.speedup,
     }
 
 

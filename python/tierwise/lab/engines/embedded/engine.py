@@ -97,11 +97,9 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
     least_memory_bytes: ClassVar[int] = 16 << 20
     """The library's need besides the interpreter's and its own code, for tables of a few thousand rows."""
 
-    def __init__(
-        self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
-    ) -> None:
+    def __init__(self, name: str, settings: Mapping[str, str] | None = None) -> None:
         """Prepare; nothing is made or started yet. The arguments are the base class's."""
-        super().__init__(name, name, settings, timeout_s)
+        super().__init__(name, name, settings)
         self._connected = weakref.WeakSet[EmbeddedClients]()
         self._version = self._find_version()
 
@@ -229,21 +227,14 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
 
     def sampler(self) -> WaitSampler:
         """A sampler that inspects the client threads from outside the worker."""
-        return WaitSampler(
-            ThreadWaitProbe(self.processes(), self.waits_as, self._count_sessions, helped=self.helped)
-        )
+        sessions = lambda: sum(clients.sessions for clients in list(self._connected))  # noqa: E731
+        return WaitSampler(ThreadWaitProbe(self.processes(), self.waits_as, sessions, helped=self.helped))
 
     def failure(self) -> str | None:
         """The library's last output, if it ended unexpectedly."""
         if self._process is None or self._process.link is None or self.running:
             return None
         return self._process.failure() or f"engine {self.name} has ended"
-
-    def _count_sessions(self) -> int:
-        return sum(clients.sessions for clients in list(self._connected))
-
-    def _find_version(self) -> str:
-        return importlib.metadata.version(self.package)
 
     def _link(self) -> WorkerLink:
         link = self._known_process().link
@@ -258,3 +249,6 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
             if error.message.startswith(f"engine {self.name} "):
                 raise
             raise TierwiseError(f"engine {self.name}: {error.message}", error.fix) from error
+
+    def _find_version(self) -> str:
+        return importlib.metadata.version(self.package)

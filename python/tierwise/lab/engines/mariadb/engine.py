@@ -39,15 +39,10 @@ class MariadbEngine(ServerEngine[MariadbServer]):
     inside: ClassVar = {Role.INDEX: Role.DATA, Role.DOUBLEWRITE: Role.SYSTEM}
 
     def __init__(
-        self,
-        name: str,
-        installation: MariadbBinaries,
-        settings: Mapping[str, str] | None = None,
-        *,
-        timeout_s: float = 600,
+        self, name: str, installation: MariadbBinaries, settings: Mapping[str, str] | None = None
     ) -> None:
         """Prepare; the arguments are the base class's."""
-        super().__init__(name, installation, settings, timeout_s=timeout_s)
+        super().__init__(name, installation, settings)
         self._binaries = installation
         self._files = MariadbFiles()
         self._temp: Path | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from tierwise.model.placement import Role
@@ -70,12 +69,8 @@ def in_directory(sql: str, directory: Path) -> str:
 def _closing(sql: str, begin: int) -> int:
     """Index behind the bracket that closes the one at ``begin``."""
     depth = 0
-    for token in _brackets(sql, begin):
+    for token in _QUOTED_OR_BRACKET.finditer(sql, begin):
         depth += {"(": 1, ")": -1}.get(token.group(), 0)
         if depth == 0 and token.group() == ")":
             return token.end()
     return len(sql)
-
-
-def _brackets(sql: str, begin: int) -> Iterable[re.Match[str]]:
-    return _QUOTED_OR_BRACKET.finditer(sql, begin)

@@ -94,8 +94,8 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
         names: of the arguments, in their order.
         kinds: those of the database.
 
-    TierwiseError: if the statement is not an operation, or names an unknown kind or field.
-        TierwiseError: if it is no operation, or names what is not there.
+    Raises:
+        TierwiseError: if the statement is not an operation, or names an unknown kind or field.
     """
     match = _OPERATION.fullmatch(statement.strip())
     if match is None:

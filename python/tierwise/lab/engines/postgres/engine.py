@@ -68,7 +68,6 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         settings: Mapping[str, str] | None = None,
         *,
         socket_dir: Path | None = None,
-        timeout_s: float = 600,
     ) -> None:
         """Prepare; the further arguments are the base class's.
 
@@ -77,7 +76,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
                 :mod:`tierwise.lab.engines.postgres.server`).
             socket_dir: directory of the socket; a private one when left out.
         """
-        super().__init__(name, installation, settings, timeout_s=timeout_s)
+        super().__init__(name, installation, settings)
         self._binaries = installation
         self._own = PostgresSettings.split(name, self._given)
         self._given = dict(self._own.server)

@@ -8,14 +8,14 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rocksdict import Cache, DBPath, Options, Rdict, WriteBatch, WriteOptions
 
 from tierwise.lab.engines.commits import CommitSession
 from tierwise.lab.engines.embedded.adapter import Opening
 from tierwise.lab.engines.objects.operations import Kind, parse_kind
-from tierwise.lab.engines.objects.store import Locks, ObjectClient, Pair, kind_key, kinds_prefix
+from tierwise.lab.engines.objects.store import Locks, ObjectClient, Pair, Store, kind_key, kinds_prefix
 from tierwise.lab.engines.rocksdb.files import NAMED_OPTIONS, has_options, newest_options, read_options
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import did_you_mean
@@ -142,16 +142,6 @@ class GroupCommit:
 
 _DONE = b"commits/done/"
 _ITEM = b"commits/item/"
-
-
-class Store(Protocol):
-    """What a session needs of the database."""
-
-    def write(self, changes: Mapping[bytes, bytes | None], /) -> None:
-        """Write one batch."""
-
-    def scan(self, prefix: bytes, /) -> Iterator[tuple[bytes, bytes]]:
-        """All pairs whose key has the prefix."""
 
 
 class RocksCommitSession:

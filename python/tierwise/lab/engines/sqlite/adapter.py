@@ -93,7 +93,7 @@ class SqliteAdapter:
 
     def settings(self) -> dict[str, str]:
         """PRAGMAs, and the options that SQLite was compiled with."""
-        rows_of = {name: self._rows(f"PRAGMA {name}") for name in sqlite_settings.names()}
+        rows_of = {name: self._rows(f"PRAGMA {name}") for name in sqlite_settings.SHOWN}
         shown = {name: sqlite_settings.shown(name, str(rows[0][0])) for name, rows in rows_of.items() if rows}
         options = (row[0] for row in self._rows("PRAGMA compile_options"))
         return {**shown, "compile_options": " ".join(options)}

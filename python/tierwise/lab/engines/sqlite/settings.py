@@ -74,7 +74,7 @@ _KINDS: Mapping[str, _Whole | _Word] = {
 }
 ALLOWED = frozenset(_KINDS)
 """PRAGMAs that a study may set."""
-_SHOWN = (
+SHOWN = (
     *_KINDS,
     "analysis_limit",
     "application_id",
@@ -94,6 +94,7 @@ _SHOWN = (
     "trusted_schema",
     "user_version",
 )
+"""PRAGMAs that report a value."""
 _DEFAULTS = {"busy_timeout": "60000", "temp_store": "file", "journal_mode": "wal", "synchronous": "full"}
 _FIRST = ("busy_timeout", "page_size", "auto_vacuum")
 """Executed first, in this order: other connections may be active; a log fixes the page settings."""
@@ -140,11 +141,6 @@ def _from_limits(limits: Limits, given: Mapping[str, str]) -> dict[str, str]:
         cache_bytes = limits.memory_bytes // _CACHE_SHARE
         settings |= {"cache_size": str(-cache_bytes // 1024), "soft_heap_limit": str(cache_bytes)}
     return settings
-
-
-def names() -> tuple[str, ...]:
-    """PRAGMAs that report a value."""
-    return _SHOWN
 
 
 def shown(name: str, value: str) -> str:

@@ -35,13 +35,13 @@ def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
     """One row for each lap under each placement."""
     laps_table = table(["lap", "placement"], LAP_COLUMNS)
     for lap in laps:
-        marks = [Text(mark, Tone.QUIET) for mark in _marks(lap)]
+        marks = ["cold"] * lap.cold + ["not part of the whole time"] * (not lap.timed)
         for cell in lap.cells:
             elapsed_s = cell.elapsed.estimate if cell.elapsed else None
             first = (Text("first move", Tone.BETTER),) if cell.placement == lap.first else ()
             problems = [Text(problem, Tone.WARNING) for problem in cell.problems]
             laps_table.add(
-                Cell(lap.label, below=tuple(marks)),
+                Cell(lap.label, below=tuple(Text(mark, Tone.QUIET) for mark in marks)),
                 Cell(cell.placement, below=first, colour=colours[cell.placement]),
                 estimate(cell.elapsed, numbers.seconds),
                 speedup(cell.speedup, cell.verdict),
@@ -53,10 +53,6 @@ def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
                 Cell(repeats(cell), below=tuple(problems)),
             )
     return laps_table
-
-
-def _marks(lap: LapRow) -> list[str]:
-    return ["cold"] * lap.cold + ["not part of the whole time"] * (not lap.timed)
 
 
 def score_table(summaries: Sequence[Summary], colours: Mapping[str, str]) -> Table | None:

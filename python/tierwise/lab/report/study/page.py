@@ -5,7 +5,6 @@ One page for many studies, with a section for each. A study without results stat
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +36,14 @@ from tierwise.lab.report.study.document import (
     sweep_blocks,
 )
 from tierwise.model import numbers
+from tierwise.model.input_files import shipped
 from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
 
 FOOTER = (
     "Intervals are 95\u00a0% percentile bootstrap intervals of medians and of ratios of medians of "
     "independent runs. “No difference” means that the interval of the ratio holds\u00a01."
 )
-_WORDS = tomllib.loads((Path(__file__).parent / "captions.toml").read_text("utf-8"))
+_WORDS = shipped(Path(__file__).parent / "captions.toml")
 _STARTED = "%d %B %Y, %H:%M %Z"
 
 

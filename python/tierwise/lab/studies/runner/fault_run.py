@@ -47,7 +47,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCall
     while result is None or (len(faults) < wanted and result.status != "failed"):
         progress("making devices and a database")
         with ExitStack() as undo:
-            cause, prepared = _open_bed(study, plan, study_seed, undo)
+            cause, prepared = open_bed(study, plan, study_seed, undo)
             result = result or prepared
             try:
                 while len(faults) < wanted:
@@ -68,7 +68,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCall
     )
 
 
-def _open_bed(study: Study, plan: RunPlan, study_seed: int, undo: ExitStack) -> tuple[Cause, RunResult]:
+def open_bed(study: Study, plan: RunPlan, study_seed: int, undo: ExitStack) -> tuple[Cause, RunResult]:
     """New devices with a new database on them: what causes a fault there, and the record before the first."""
     # The engine is closed last: its files are gone with the devices, also from a damaged file system.
     engine = undo.enter_context(engines.create(plan.engine, study.settings.get(plan.engine, {})))

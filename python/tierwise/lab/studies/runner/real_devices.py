@@ -70,14 +70,8 @@ class DiskCounters:
 
     def since(self, before: DiskCounters, device: str, elapsed_s: float) -> RoleIo:
         """I/O between two readings that are ``elapsed_s`` seconds apart."""
-        return RoleIo(
-            device=device,
-            reads=self.reads - before.reads,
-            writes=self.writes - before.writes,
-            flushes=self.flushes - before.flushes,
-            discards=self.discards - before.discards,
-            read_bytes=self.read_bytes - before.read_bytes,
-            write_bytes=self.write_bytes - before.write_bytes,
+        counts = {name: getattr(self, name) - getattr(before, name) for name in _FIGURES}
+        return _io(device, counts).changed(
             busy_s=(self.busy_ms - before.busy_ms) / 1000,
             queue_depth_mean=(self.queued_ms - before.queued_ms) / 1000 / elapsed_s if elapsed_s else None,
         )

@@ -136,10 +136,6 @@ def _brand(random: Random) -> str:
     return f"Brand#{random.randint(1, 5)}{random.randint(1, 5)}"
 
 
-def _container(random: Random) -> str:
-    return " ".join(random.choice(choices) for choices in CONTAINERS)
-
-
 def _nation_and_region(random: Random) -> Parameters:
     nation = random.choice(_nations())
     region = next(region for region, nations in NATIONS.items() if nation in nations)
@@ -191,7 +187,7 @@ _RULES: dict[int, Callable[[Random], Parameters]] = {
         "type": _type(random, 2),
         "sizes": random.sample(range(1, 51), 8),
     },
-    17: lambda random: {"brand": _brand(random), "container": _container(random)},
+    17: lambda random: {"brand": _brand(random), "container": " ".join(map(random.choice, CONTAINERS))},
     18: lambda random: {"quantity": random.randint(312, 315)},
     19: _brands_and_quantities,
     20: lambda random: {
