@@ -130,11 +130,22 @@ constants! {
     /// A thread that runs for less than this share of the time and moves no data is left out. Chosen.
     BACKGROUND_LEAST_SHARE: f64 = 0.0005;
     // Processor time
-    /// Processor time that a cold core adds, as a share of a warm one's. Measured: pgbench at rates from 100/s to
-    /// saturation, PostgreSQL 15, 2 cores of an EPYC in a virtual machine.
-    COLD_SHARE: f64 = 1.2;
-    /// Time in which an idle core goes cold. As [`COLD_SHARE`].
-    COLD_NS: f64 = 150_000.0;
+    /// Processor time that runs on a core cost more for each e-fold of its pause. Measured: pgbench at rates from 100/s
+    /// to saturation, PostgreSQL 15, 2 cores of an EPYC in a virtual machine.
+    COLD_STEP_NS: f64 = 14_000.0;
+    /// Pauses of a core that cost little. As [`COLD_STEP_NS`].
+    COLD_NS: f64 = 120_000.0;
+    /// Most that a run can pay for a cold core, over its time on a warm one. As [`COLD_STEP_NS`], look-ups.
+    COLD_MOST: f64 = 5.0;
+    /// From waking a thread until it runs, if its core was idle and another than the waker's. Measured: 29 µs at the
+    /// median, one client of PostgreSQL 15 on a fast device; 2 cores of an EPYC in a virtual machine.
+    HANDED_OVER_NS: u64 = 30_000;
+    /// An idle virtual processor can be woken for a thread until its host stops to poll for it. KVM's default,
+    /// `halt_poll_ns`.
+    AWAKE_NS: u64 = 200_000;
+    /// Above this many busy cores on average, the kernel spreads threads over idle ones. Chosen: between 0.4, where
+    /// threads stayed together, and 0.7, where they did not.
+    SPREAD_BUSY_CORES: f64 = 0.5;
     /// Path latency that an emulated disk's server subtracts, where the recording has none. Measured when the
     /// disk was made: 14 to 60 µs on 107 disks, 57 in the median, a quiet machine
     /// (python/tierwise/host/disk/attainable.py).

@@ -28,5 +28,5 @@ pub use model::work::{
     RecordedDevice, RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
 };
 pub use tierwise_recording::UserError;
-pub use timeline::cold_factor;
+pub use timeline::Coldness;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -285,18 +285,18 @@ impl Program {
 
     fn waits(&self) -> Vec<WaitSummary> {
         let observed = &self.work.observed;
-        let freed = observed.rate_ratio.unwrap_or(1.0);
+        let ratio = observed.rate_ratio.unwrap_or(1.0);
         let rate_per_s = match observed.transactions_per_s {
             0.0 => observed.turns_per_s,
             rate_per_s => rate_per_s,
         };
-        // Rates are corrected for recording overhead; bursts contain fewer transactions.
-        let counted = rate_per_s * freed * observed.span_ns as f64 / 1e9;
+        // Rates are those between bursts.
+        let counted = rate_per_s * ratio * observed.span_ns as f64 / 1e9;
         let summary =
             |&(category, role, time_ns): &(TimeCategory, Option<Role>, u64)| WaitSummary {
                 category: category.name(),
                 role,
-                time_us: time_ns as f64 / 1e3 * freed / counted.max(1.0),
+                time_us: time_ns as f64 / 1e3 * ratio.min(1.0) / counted.max(1.0),
             };
         observed.waits.iter().map(summary).collect()
     }

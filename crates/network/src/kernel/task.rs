@@ -81,6 +81,8 @@ pub(crate) struct TaskState {
     pub(crate) commits_done: u32,
     /// The core it is on.
     pub(crate) core: Option<CoreId>,
+    /// The core of each thread's last run.
+    pub(crate) last_cores: [Option<CoreId>; 2],
     /// Which of its threads runs or ran last.
     pub(crate) thread: Thread,
     /// Processor time that it still needs.
@@ -123,6 +125,7 @@ impl TaskState {
             commits_ahead: 0,
             commits_done: 0,
             core: None,
+            last_cores: [None; 2],
             thread: Thread::Server,
             pending_ns: 0,
             client: None,

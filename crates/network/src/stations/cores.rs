@@ -1,10 +1,15 @@
 //! Cores: servers of one queue, in order of arrival, with time slices.
 //!
-//! Models: a wait for any of `c` equal cores; a task that has used its slice gives way to those that wait; a run costs
-//! more by how long its core was idle. Leaves out: which core (caches, affinity), the time an idle core takes to start,
-//! preemption by a thread that wakes, nice values, clock frequencies. So a short run behind long ones waits up to a
-//! slice, where a kernel would let it pass. On 26 recorded cases these, replayed as recorded, made predictions worse
-//! (docs/evidence/replay.md).
+//! Models: a wait for any of `c` equal cores; a task that has used its slice gives way to those that wait; what runs cost
+//! more on a core that was idle ([`Coldness`]); where a thread runs that the session's other thread wakes. It runs on
+//! another core, and starts there late, if that core is awake or the cores are loaded; else on its waker's core, when
+//! that one waits. A virtual processor that halts for longer than its host polls counts as taken away, and the kernel
+//! does not wake it for a thread (`available_idle_cpu`, `vcpu_is_preempted`). Assumption: a virtual machine; on others
+//! each idle core is awake. Source: docs/evidence/work-calibration.md#hand-overs.
+//!
+//! Leaves out: which other core (caches, affinity), the time until a thread runs that an interrupt or another session
+//! wakes, preemption by a thread that wakes, nice values, clock frequencies. So a short run behind long ones waits up to
+//! a slice, where a kernel would let it pass.
 //!
 //! Source of the slice: Linux's EEVDF, `base_slice_ns` 0.75 ms × (1 + log2(cores)), at most 3 ms for 8 cores or more
 //! (kernel/sched/fair.c).
@@ -12,7 +17,8 @@
 use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
-use tierwise_work::{TimeCategory, cold_factor};
+use tierwise_work::constants::{AWAKE_NS, HANDED_OVER_NS, SPREAD_BUSY_CORES};
+use tierwise_work::{Coldness, TimeCategory};
 
 use crate::kernel::clock::{CoreId, Event, TaskId};
 use crate::kernel::machine::Machine;
@@ -20,6 +26,8 @@ use crate::kernel::task::{Task, Wait};
 
 const SLICE_NS: Nanos = 750_000;
 const MAX_DOUBLINGS: u32 = 3;
+/// Time constant of the kernel's average of a core's load: a half-life of 32 ms (kernel/sched/pelt.c).
+const AVERAGED_NS: f64 = 32e6 / std::f64::consts::LN_2;
 
 /// A thread of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +44,8 @@ struct Running {
     since: Nanos,
     /// Length of the current burst.
     burst_ns: Nanos,
+    /// The core wakes; the task does not run yet.
+    wakes: bool,
 }
 
 /// How a burst ended.
@@ -46,6 +56,15 @@ enum BurstEnd {
     Preempted { task: TaskId, left_ns: Nanos },
     /// The task continues until the core's next event: no task waits.
     Continues(Nanos),
+    /// The core is awake, and the task runs until its next event.
+    Starts { task: TaskId, until: Nanos },
+}
+
+/// Where a task can start, and the time until it runs there.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    core: CoreId,
+    wake_ns: Nanos,
 }
 
 /// One core.
@@ -54,6 +73,9 @@ struct Core {
     running: Option<Running>,
     /// Rest of the running task's slice.
     slice_left_ns: Nanos,
+    coldness: Coldness,
+    /// When it was busy last.
+    active_at: Nanos,
 }
 
 /// The cores.
@@ -70,6 +92,9 @@ pub(crate) struct Cores {
     speed: f64,
     /// Mean factor of cold cores in the recording; none if cores stay warm.
     recorded_cold_factor: Option<f64>,
+    /// Busy cores, averaged as the kernel does.
+    mean_busy: f64,
+    averaged_at: Nanos,
 }
 
 impl Cores {
@@ -82,6 +107,8 @@ impl Cores {
             busy_ns: 0,
             speed,
             recorded_cold_factor,
+            mean_busy: 0.0,
+            averaged_at: 0,
         }
     }
 
@@ -90,15 +117,58 @@ impl Cores {
         self.slice_ns
     }
 
-    /// Time that a run of `recorded_ns` takes here. `starts`: on the core that became idle last.
-    fn run_ns(&self, now: Nanos, recorded_ns: Nanos, starts: bool) -> Nanos {
-        let warm_ns = recorded_ns as f64 / self.speed / self.recorded_cold_factor.unwrap_or(1.0);
-        let idle_ns = self.idle.last().map_or(0, |&(since, _)| now - since);
-        let cold = match self.recorded_cold_factor {
-            Some(_) if starts => cold_factor(idle_ns),
-            _ => 1.0,
+    /// Time that a run of `recorded_ns` takes on a core that was idle, or that others used until now.
+    fn run_ns(&mut self, recorded_ns: Nanos, idle: Option<CoreId>) -> Nanos {
+        let warm_ns = recorded_ns as f64 / self.recorded_cold_factor.unwrap_or(1.0);
+        let cold_ns = match idle {
+            Some(core) if self.recorded_cold_factor.is_some() => {
+                self.core(core).coldness.pay(warm_ns)
+            }
+            _ => 0.0,
         };
-        ((warm_ns * cold) as Nanos).max(1)
+        (((warm_ns + cold_ns) / self.speed) as Nanos).max(1)
+    }
+
+    /// Takes an idle core for a thread; none if all are busy. `last`: the core of its last run. `waker`: the core that
+    /// its waker, the session's other thread, has just left.
+    fn take_idle(
+        &mut self,
+        now: Nanos,
+        last: Option<CoreId>,
+        waker: Option<CoreId>,
+    ) -> Option<Start> {
+        self.average(now);
+        let loaded = self.mean_busy > SPREAD_BUSY_CORES.get();
+        let awake =
+            |core: CoreId| loaded || now - self.cores[core.0 as usize].active_at < AWAKE_NS.get();
+        let at = |wanted: Option<CoreId>| {
+            let mut idle = self.idle.iter();
+            idle.position(|&(_, core)| Some(core) == wanted)
+        };
+        let others = || {
+            let mut idle = self.idle.iter();
+            idle.rposition(|&(_, core)| Some(core) != waker && awake(core))
+        };
+        let own = last.filter(|&core| Some(core) != waker && awake(core));
+        let taken = at(own)
+            .or_else(|| waker.and_then(|_| others()))
+            .or_else(|| at(waker))
+            .or_else(|| self.idle.len().checked_sub(1))?;
+        let (since, core) = self.idle.remove(taken);
+        self.core(core).coldness.idle(now - since);
+        let handed_over = waker.is_some_and(|waker| waker != core);
+        let wakes = handed_over && self.recorded_cold_factor.is_some();
+        Some(Start {
+            core,
+            wake_ns: if wakes { HANDED_OVER_NS.get() } else { 0 },
+        })
+    }
+
+    fn average(&mut self, now: Nanos) {
+        let weight = (-((now - self.averaged_at) as f64) / AVERAGED_NS).exp();
+        let busy = (self.cores.len() - self.idle.len()) as f64;
+        self.mean_busy = self.mean_busy * weight + busy * (1.0 - weight);
+        self.averaged_at = now;
     }
 
     fn core(&mut self, core: CoreId) -> &mut Core {
@@ -114,7 +184,9 @@ impl Cores {
     fn next_for(&mut self, now: Nanos, core: CoreId) -> Option<TaskId> {
         let next = self.waiting.pop_front();
         if next.is_none() {
+            self.average(now);
             self.idle.push((now, core));
+            self.core(core).active_at = now;
         }
         debug_assert!(self.idle.len() <= self.cores.len());
         next
@@ -135,15 +207,34 @@ impl Cores {
             left_ns,
             since: now,
             burst_ns,
+            wakes: false,
         });
         now + burst_ns
+    }
+
+    /// Wakes a core for a task; the time of the core's event.
+    fn wake(&mut self, now: Nanos, start: Start, task: TaskId, left_ns: Nanos) -> Nanos {
+        let core = self.core(start.core);
+        debug_assert!(core.running.is_none(), "a core runs one task");
+        core.running = Some(Running {
+            task,
+            left_ns: left_ns + start.wake_ns,
+            since: now,
+            burst_ns: start.wake_ns,
+            wakes: true,
+        });
+        now + start.wake_ns
     }
 
     /// Handles a core's event; none if nothing runs there.
     fn end_burst(&mut self, now: Nanos, core: CoreId) -> Option<BurstEnd> {
         let running = self.core(core).running.take()?;
-        self.busy_ns += now - running.since;
         let (task, left_ns) = (running.task, running.left_ns - running.burst_ns);
+        if running.wakes {
+            let until = self.run(now, core, task, left_ns);
+            return Some(BurstEnd::Starts { task, until });
+        }
+        self.busy_ns += now - running.since;
         Some(if left_ns == 0 {
             BurstEnd::Done(task)
         } else if self.waiting.is_empty() {
@@ -171,8 +262,25 @@ impl Cores {
     /// Utilisation of the cores during the last `elapsed_ns`.
     pub(crate) fn busy_share(&self, now: Nanos, elapsed_ns: Nanos) -> f64 {
         let running = self.cores.iter().filter_map(|core| core.running);
+        let running = running.filter(|running| !running.wakes);
         let busy_ns = self.busy_ns + running.map(|running| now - running.since).sum::<u64>();
         busy_ns as f64 / (elapsed_ns.max(1) as f64 * self.cores.len() as f64)
+    }
+}
+
+/// What a thread does that waits for a core.
+fn queued(thread: Thread) -> TimeCategory {
+    match thread {
+        Thread::Client => TimeCategory::Client,
+        Thread::Server => TimeCategory::Runnable,
+    }
+}
+
+/// What a thread does on a core.
+fn running(thread: Thread) -> TimeCategory {
+    match thread {
+        Thread::Client => TimeCategory::Client,
+        Thread::Server => TimeCategory::Cpu,
     }
 }
 
@@ -197,7 +305,7 @@ impl Task<'_> {
     async fn use_slice(&self) {
         let slice_ns = self.machine().cores.slice_ns;
         self.change(|task| task.pending_ns = slice_ns);
-        self.machine().start_or_enqueue(self.id);
+        self.machine().load_core(self.id);
         self.suspend().await;
         self.machine().leave_core(self.id);
     }
@@ -207,55 +315,75 @@ impl Machine<'_> {
     /// A thread needs a core. A thread that is on one keeps it, unless its slice is over and others wait.
     fn request_core(&mut self, id: TaskId, thread: Thread, recorded_ns: Nanos) {
         let task = self.task(id);
-        let core = task.core.filter(|_| task.thread == thread);
-        if core.is_none() {
-            // If the session's other thread is on a core, it is the waker and leaves that core.
-            self.leave_core(id);
-        }
-        let now = self.clock.now();
-        let run_ns = self.cores.run_ns(now, recorded_ns, core.is_none());
-        let task = self.task(id);
-        (task.pending_ns, task.thread) = (run_ns, thread);
-        match core {
-            None => self.start_or_enqueue(id),
-            Some(core) if !self.cores.must_yield(core) => self.dispatch(id, core),
-            Some(_) => {
+        let kept = task.core.filter(|_| task.thread == thread);
+        if let Some(core) = kept {
+            self.set_run(id, thread, recorded_ns, kept);
+            if self.cores.must_yield(core) {
                 self.enqueue(id);
                 self.leave_core(id);
+            } else {
+                self.dispatch(id, core);
             }
+            return;
         }
+        // If the session's other thread is on a core, it is the waker and leaves that core.
+        let (waker, last) = (task.core, task.last_cores[thread as usize]);
+        self.leave_core(id);
+        let start = self.cores.take_idle(self.clock.now(), last, waker);
+        self.set_run(id, thread, recorded_ns, start.map(|start| start.core));
+        self.start_or_enqueue(id, start);
     }
 
-    /// Runs a task's pending time on the core that became idle last, or lets it wait for one.
-    fn start_or_enqueue(&mut self, id: TaskId) {
-        match self.cores.idle.pop() {
-            Some((_, core)) => self.dispatch(id, core),
+    /// What a task runs next.
+    fn set_run(&mut self, id: TaskId, thread: Thread, recorded_ns: Nanos, core: Option<CoreId>) {
+        let run_ns = self.cores.run_ns(recorded_ns, core);
+        let task = self.task(id);
+        (task.pending_ns, task.thread) = (run_ns, thread);
+    }
+
+    /// Runs a task's pending time on a core that was idle, or lets it wait for one.
+    fn start_or_enqueue(&mut self, id: TaskId, start: Option<Start>) {
+        match start {
+            Some(start) if start.wake_ns > 0 => {
+                self.give_core(id, start.core);
+                let thread = self.task(id).thread;
+                self.set_activity(id, queued(thread));
+                let pending_ns = self.task(id).pending_ns;
+                let awake_at = self.cores.wake(self.clock.now(), start, id, pending_ns);
+                self.clock.add(awake_at, Event::Core(start.core));
+            }
+            Some(start) => self.dispatch(id, start.core),
             None => self.enqueue(id),
         }
     }
 
-    fn enqueue(&mut self, id: TaskId) {
-        self.cores.waiting.push_back(id);
-        let queued = match self.task(id).thread {
-            Thread::Client => TimeCategory::Client,
-            Thread::Server => TimeCategory::Runnable,
-        };
-        self.set_activity(id, queued);
+    /// Another program runs on the core that became idle last, or waits for one.
+    fn load_core(&mut self, id: TaskId) {
+        let start = self.cores.take_idle(self.clock.now(), None, None);
+        self.start_or_enqueue(id, start);
     }
 
-    /// Runs a task on a core that it owns.
-    fn dispatch(&mut self, id: TaskId, core: CoreId) {
+    fn enqueue(&mut self, id: TaskId) {
+        self.cores.waiting.push_back(id);
+        let thread = self.task(id).thread;
+        self.set_activity(id, queued(thread));
+    }
+
+    /// A core is a task's own from now on.
+    fn give_core(&mut self, id: TaskId, core: CoreId) {
         if self.task(id).core != Some(core) {
             self.cores.core(core).slice_left_ns = self.cores.slice_ns;
         }
         let task = self.task(id);
         task.core = Some(core);
-        let pending_ns = task.pending_ns;
-        let runs = match task.thread {
-            Thread::Client => TimeCategory::Client,
-            Thread::Server => TimeCategory::Cpu,
-        };
-        self.set_activity(id, runs);
+        task.last_cores[task.thread as usize] = Some(core);
+    }
+
+    /// Runs a task on a core that it owns.
+    fn dispatch(&mut self, id: TaskId, core: CoreId) {
+        self.give_core(id, core);
+        let (thread, pending_ns) = (self.task(id).thread, self.task(id).pending_ns);
+        self.set_activity(id, running(thread));
         let ends = self.cores.run(self.clock.now(), core, id, pending_ns);
         self.clock.add(ends, Event::Core(core));
     }
@@ -278,6 +406,11 @@ impl Machine<'_> {
         match self.cores.end_burst(self.clock.now(), core) {
             None => {}
             Some(BurstEnd::Continues(until)) => self.clock.add(until, Event::Core(core)),
+            Some(BurstEnd::Starts { task, until }) => {
+                let thread = self.task(task).thread;
+                self.set_activity(task, running(thread));
+                self.clock.add(until, Event::Core(core));
+            }
             Some(BurstEnd::Preempted { task, left_ns }) => {
                 self.task(task).pending_ns = left_ns;
                 self.task(task).core = None;

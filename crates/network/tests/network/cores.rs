@@ -1,7 +1,8 @@
 //! Cores: servers of one queue.
 
 use tierwise_network::replay;
-use tierwise_work::{Delay, Grouping, Step, Work, cold_factor};
+use tierwise_work::constants::{COLD_MOST, HANDED_OVER_NS};
+use tierwise_work::{Coldness, Delay, Grouping, Step, Work};
 
 use crate::support::{SECOND, all_on, cpu, exponential, memory, work};
 
@@ -87,11 +88,52 @@ fn a_run_costs_more_on_a_core_that_was_idle_and_as_much_as_recorded_in_the_recor
         let outcome = replay(&made, &all_on(memory(0.0), 20 * SECOND, 1)).expect("sound work");
         2.0 * outcome.busy_share * outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
-    let cold = cold_factor(10_000_000);
-    assert!((2.0..2.3).contains(&cold), "{cold}");
+    let mut pause = Coldness::default();
+    pause.idle(10_000_000);
+    let cold = 1.0 + pause.pay(100_000.0) / 100_000.0;
+    assert!((1.4..1.0 + COLD_MOST.get()).contains(&cold), "{cold}");
     assert!((turn_us(None) - 100.0).abs() < 1.0);
     assert!((turn_us(Some(1.0)) - 100.0 * cold).abs() < 1.0);
-    assert!((turn_us(Some(cold)) - 100.0).abs() < 1.0);
+    let warm = 100.0 / 1.5;
+    let mut pause = Coldness::default();
+    pause.idle(10_000_000);
+    let expected = warm + pause.pay(warm * 1e3) / 1e3;
+    assert!((turn_us(Some(1.5)) - expected).abs() < 1.0);
+}
+
+/// Time of a turn of one client whose server answers ten requests and then waits for a device.
+fn turn_us(cores: u32, device_us: f64) -> f64 {
+    let client = Step::Cpu {
+        time_ns: 5_000,
+        client: true,
+    };
+    let wait = Step::Delay(Delay {
+        time_ns: (device_us * 1e3) as u64,
+        timer: false,
+    });
+    let mut steps = [cpu(20), client].repeat(10);
+    steps.push(wait);
+    let made = Work {
+        cold_factor: Some(1.0),
+        ..work(1, &steps, Grouping::Alone)
+    };
+    let mut scenario = all_on(memory(0.0), 20 * SECOND, 1);
+    scenario.cores = cores;
+    let outcome = replay(&made, &scenario).expect("sound work");
+    outcome.elapsed_s * 1e6 / outcome.turns as f64
+}
+
+#[test]
+fn threads_that_wake_each_other_stay_on_one_core_until_cores_are_loaded() {
+    let handed_over_us = HANDED_OVER_NS.get() as f64 / 1e3;
+    // The core is idle for most of the time: a second one changes nothing.
+    assert!((turn_us(2, 5_000.0) - turn_us(1, 5_000.0)).abs() < 1.0);
+    // It is busy for most of the time: both threads have a core, each of 20 hand-overs wakes one, and its pauses cost.
+    let later_us = turn_us(2, 50.0) - turn_us(1, 50.0);
+    assert!(
+        (20.0..=23.0).contains(&(later_us / handed_over_us)),
+        "{later_us}"
+    );
 }
 
 /// Rate of customers at one core by mean-value analysis (Reiser, Lavenberg, Journal of the ACM 27, 1980): an arriving

@@ -93,7 +93,12 @@ impl<'a> Emitter<'a> {
                     self.read_calls.ran(segment.start_ns, segment.end_ns);
                     writer.run(segment.start_ns, segment.end_ns, waited);
                 }
-                SegmentKind::Ready => {}
+                SegmentKind::Ready => {
+                    let span = (segment.start_ns, segment.end_ns);
+                    if let Some(part) = self.clients.beside(self.view, session.client, span) {
+                        writer.client(part);
+                    }
+                }
                 SegmentKind::Wait { cause, state } => {
                     match cause {
                         // A session that then syncs the second log itself waits once, for its own sync.

@@ -32,7 +32,7 @@ pub(crate) fn observed(
     let ends = turns().filter(|turn| turn.ends).count();
     let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions));
     let latencies = latencies(sessions).into_iter();
-    let latencies = latencies.map(|latency_ns| (latency_ns as f64 * ratio) as u64);
+    let latencies = latencies.map(|latency_ns| (latency_ns as f64 * ratio.min(1.0)) as u64);
     let mut latencies_ns = sample(latencies.collect());
     latencies_ns.sort_unstable();
     let active = active_span(view, sessions);
@@ -184,14 +184,15 @@ impl Counted {
     }
 }
 
-/// Rate with recording over the rate without, if that is known.
+/// Rate with recording over the rate without, if that is known. Above 1 where more work fell into the bursts by chance.
 fn rate_ratio(rows: &Rows<'_>) -> Option<f64> {
     let known = |cost: &&Cost| {
         cost.rate_ratio_low > 0.0
             && cost.rate_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.rate_ratio_low
     };
     let cost = rows.recording.about.cost.as_ref().filter(known);
-    cost.map(|cost| cost.rate_ratio.clamp(RECORDED_LEAST_RATIO.get(), 1.0))
+    let least = RECORDED_LEAST_RATIO.get();
+    cost.map(|cost| cost.rate_ratio.clamp(least, 1.0 / least))
 }
 
 /// Possible random difference between the mean rate of the bursts and that of all time, as a share of it.

@@ -1,7 +1,7 @@
 //! Clients' sessions: threads whose lifetimes do not overlap are joined into one session. Work that is done once may
 //! begin and end within them: a server's session may have been idle before and after its job.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{State, StateKind, ThreadClass};
 
@@ -194,22 +194,53 @@ pub(crate) fn thread_of(rows: &Rows<'_>, turns: &[RawTurn<'_>]) -> Option<u32> {
 /// several sessions in turn.
 pub(crate) struct Clients {
     requests: BTreeMap<u32, Vec<u64>>,
+    /// Sessions of each client's thread.
+    sessions: BTreeMap<u32, u32>,
+    /// Until when a client's time is accounted for, beside its requests that end waits.
+    counted_ns: BTreeMap<u32, u64>,
 }
 
 impl Clients {
     pub(crate) fn new(rows: &Rows<'_>) -> Self {
         let mut requests: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let mut sessions: BTreeMap<u32, u32> = BTreeMap::new();
         for session in rows.threads(ThreadClass::Session) {
+            let mut own = BTreeSet::new();
             for state in rows.states(session) {
                 if rows.class(state.waker) == Some(ThreadClass::Client) {
                     let sent = requests.entry(state.waker).or_default();
                     sent.push(state.end_ns);
+                    own.insert(state.waker);
                 }
+            }
+            for client in own {
+                *sessions.entry(client).or_default() += 1;
             }
         }
         let times = requests.values_mut();
         times.for_each(|times| times.sort_unstable());
-        Self { requests }
+        Self {
+            requests,
+            sessions,
+            counted_ns: BTreeMap::new(),
+        }
+    }
+
+    /// What a session's own client ran while the session was ready for a core. A client that is woken on the session's
+    /// core runs before it, and has sent its next request when the session continues: there is no wait to see.
+    pub(crate) fn beside(
+        &mut self,
+        rows: &Rows<'_>,
+        client: Option<u32>,
+        (from_ns, to_ns): (u64, u64),
+    ) -> Option<ClientTime> {
+        let client = client.filter(|client| self.sessions.get(client) == Some(&1))?;
+        let cpu_ns = between(rows.states(client), from_ns, to_ns).cpu_ns;
+        if cpu_ns == 0 {
+            return None;
+        }
+        self.counted_ns.insert(client, to_ns);
+        Some(ClientTime { cpu_ns, away_ns: 0 })
     }
 
     /// When a client's thread began to serve the session that it woke at an instant: after its previous
@@ -234,7 +265,11 @@ impl Clients {
             };
         }
         let turned_ns = self.turned_to(wait.waker, wait.end_ns);
-        let turned_ns = turned_ns.unwrap_or(wait.start_ns);
+        let counted_ns = self.counted_ns.get(&wait.waker).copied();
+        let turned_ns = turned_ns
+            .max(counted_ns)
+            .unwrap_or(wait.start_ns)
+            .min(wait.end_ns);
         let from_ns = turned_ns.clamp(wait.start_ns, wait.end_ns);
         let states = rows.states(wait.waker);
         let mut part = between(states, from_ns, wait.end_ns);
