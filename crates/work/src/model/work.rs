@@ -364,7 +364,7 @@ pub struct Work {
     pub log: Option<LogRules>,
     /// Locks held over commits.
     pub locks: Vec<HotLock>,
-    /// Mean of [`crate::cold_factor`] over the recorded processor time; none if cores stay warm.
+    /// Recorded processor time over that on warm cores ([`crate::Coldness`]); none if cores stay warm and awake.
     pub cold_factor: Option<f64>,
     /// Processor time of other programs, as a share of all cores.
     pub foreign_cpu_share: f64,
