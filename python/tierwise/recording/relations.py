@@ -38,7 +38,6 @@ _SYSTEM = ("mysql/", "sys/")
 """Schemas of InnoDB whose tables are the server's own."""
 _ENCODED = re.compile(r"@([0-9a-f]{4}|[0-9A-Za-z@][0-9A-Za-z@])")
 """A letter in a name of MariaDB's files: its documentation, "Identifier to File Name Mapping"."""
-_LETTERS = DATA / "file_names.txt"
 _PARTS = re.compile(r"#p#", re.IGNORECASE)
 _PREFIX = re.compile(r"(table|index):(.+)", re.DOTALL)
 
@@ -333,5 +332,9 @@ def _decoded(code: re.Match[str]) -> str:
 @cache
 def _letters() -> dict[str, str]:
     """Letters that are written as two characters, by these."""
-    lines = [line.split(" ", 1) for line in _LETTERS.read_text("utf-8").splitlines() if line[0] != "#"]
+    lines = [
+        line.split(" ", 1)
+        for line in (DATA / "file_names.txt").read_text("utf-8").splitlines()
+        if line[0] != "#"
+    ]
     return {first + row[at]: row[at + 1] for first, row in lines for at in range(0, len(row), 2)}
