@@ -74,8 +74,15 @@ struct Core {
     /// Rest of the running task's slice.
     slice_left_ns: Nanos,
     coldness: Coldness,
-    /// When it was busy last.
-    active_at: Nanos,
+}
+
+impl Core {
+    /// Begins a burst; the time of its end.
+    fn hold(&mut self, running: Running) -> Nanos {
+        debug_assert!(self.running.is_none(), "a core runs one task");
+        self.running = Some(running);
+        running.since + running.burst_ns
+    }
 }
 
 /// The cores.
@@ -139,21 +146,17 @@ impl Cores {
     ) -> Option<Start> {
         self.average(now);
         let loaded = self.mean_busy > SPREAD_BUSY_CORES.get();
-        let awake =
-            |core: CoreId| loaded || now - self.cores[core.0 as usize].active_at < AWAKE_NS.get();
-        let at = |wanted: Option<CoreId>| {
-            let mut idle = self.idle.iter();
-            idle.position(|&(_, core)| Some(core) == wanted)
+        let other = |&(since, core): &(Nanos, CoreId)| {
+            Some(core) != waker && (loaded || now - since < AWAKE_NS.get())
         };
-        let others = || {
-            let mut idle = self.idle.iter();
-            idle.rposition(|&(_, core)| Some(core) != waker && awake(core))
-        };
-        let own = last.filter(|&core| Some(core) != waker && awake(core));
-        let taken = at(own)
-            .or_else(|| waker.and_then(|_| others()))
-            .or_else(|| at(waker))
-            .or_else(|| self.idle.len().checked_sub(1))?;
+        let idle = &self.idle;
+        let on = |wanted: Option<CoreId>| move |at: &(Nanos, CoreId)| Some(at.1) == wanted;
+        let taken = idle
+            .iter()
+            .position(|at| on(last)(at) && other(at))
+            .or_else(|| waker.and_then(|_| idle.iter().rposition(other)))
+            .or_else(|| idle.iter().position(on(waker)))
+            .or_else(|| idle.len().checked_sub(1))?;
         let (since, core) = self.idle.remove(taken);
         self.core(core).coldness.idle(now - since);
         let handed_over = waker.is_some_and(|waker| waker != core);
@@ -186,7 +189,6 @@ impl Cores {
         if next.is_none() {
             self.average(now);
             self.idle.push((now, core));
-            self.core(core).active_at = now;
         }
         debug_assert!(self.idle.len() <= self.cores.len());
         next
@@ -195,35 +197,32 @@ impl Cores {
     /// Runs a task on its core; the time of the core's event.
     fn run(&mut self, now: Nanos, core: CoreId, task: TaskId, left_ns: Nanos) -> Nanos {
         let slice_ns = self.slice_ns;
-        let core = self.core(core);
-        if core.slice_left_ns == 0 {
-            core.slice_left_ns = slice_ns;
+        let held = self.core(core);
+        if held.slice_left_ns == 0 {
+            held.slice_left_ns = slice_ns;
         }
-        let burst_ns = left_ns.min(core.slice_left_ns);
-        core.slice_left_ns -= burst_ns;
-        debug_assert!(core.running.is_none(), "a core runs one task");
-        core.running = Some(Running {
+        let burst_ns = left_ns.min(held.slice_left_ns);
+        held.slice_left_ns -= burst_ns;
+        let running = Running {
             task,
             left_ns,
             since: now,
             burst_ns,
             wakes: false,
-        });
-        now + burst_ns
+        };
+        held.hold(running)
     }
 
     /// Wakes a core for a task; the time of the core's event.
     fn wake(&mut self, now: Nanos, start: Start, task: TaskId, left_ns: Nanos) -> Nanos {
-        let core = self.core(start.core);
-        debug_assert!(core.running.is_none(), "a core runs one task");
-        core.running = Some(Running {
+        let running = Running {
             task,
             left_ns: left_ns + start.wake_ns,
             since: now,
             burst_ns: start.wake_ns,
             wakes: true,
-        });
-        now + start.wake_ns
+        };
+        self.core(start.core).hold(running)
     }
 
     /// Handles a core's event; none if nothing runs there.

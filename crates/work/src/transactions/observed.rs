@@ -156,7 +156,7 @@ impl Counted {
         self.if_slowed(self.slowed.unwrap_or(1.0))
     }
 
-    /// Bursts are slower than the time between them, and so than the mean of both.
+    /// The mean of all time lies between the rates of the bursts and of the time between them.
     fn if_slowed(&self, slowed: f64) -> f64 {
         self.transactions * self.bursts * slowed / (1.0 - self.bursts * (1.0 - slowed))
     }
