@@ -273,10 +273,8 @@ class ChosenSetting(Record):
         if before is not None and after is not None and after <= before:
             return f"{setting.name} is {now} in the recording, no less"
         rival, rate = self._of(setting.rival), self._log_bytes_per_s
-        fills_s, timeout_s = (
-            self._fills_s(rate),
-            _amount(self._of("checkpoint_timeout") or "", "duration", "s"),
-        )
+        fills_s = self._fills_s(rate)
+        timeout_s = _amount(self._of("checkpoint_timeout") or "", "duration", "s")
         if rival is None or rate is None or fills_s is None or timeout_s is None:
             return None
         if timeout_s > fills_s if grown.kind == "size" else fills_s > timeout_s:

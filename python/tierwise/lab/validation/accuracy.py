@@ -11,6 +11,7 @@ from typing import Literal
 from tierwise.lab.validation.rows import RecordingVerdict, Round
 from tierwise.lab.validation.truth import Measured
 from tierwise.model.extras import np
+from tierwise.model.names import gathered
 from tierwise.predict import Estimate
 from tierwise.predict.answer import MOST_SPAN
 from tierwise.results.measurements import Record
@@ -282,10 +283,7 @@ def small_regret(pairs: Sequence[Pair]) -> float | None:
 
 def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
     """Pairs by a field, in order of first appearance."""
-    groups: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        groups.setdefault(str(getattr(pair, key)), []).append(pair)
-    return groups
+    return gathered((str(getattr(pair, key)), pair) for pair in pairs)
 
 
 def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tuple[Verdict, str], int]:
@@ -315,10 +313,7 @@ def _stated(predicted: Estimate | None) -> Verdict:
 
 
 def _by_recording(pairs: Iterable[Pair]) -> dict[tuple[str, str, int, Round], list[Pair]]:
-    groups: dict[tuple[str, str, int, Round], list[Pair]] = {}
-    for pair in pairs:
-        groups.setdefault(pair.key, []).append(pair)
-    return groups
+    return gathered((pair.key, pair) for pair in pairs)
 
 
 def _order(pairs: Sequence[Pair]) -> list[bool]:

@@ -34,6 +34,7 @@ from tierwise.lab.validation.truth import Measured
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.input_files import read_text
+from tierwise.model.names import gathered
 from tierwise.model.output_files import write_file
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, ModelError, Scenario
@@ -75,10 +76,7 @@ class RoundData:
 
     @cached_property
     def _by_case(self) -> dict[str, list[Row]]:
-        by_case: dict[str, list[Row]] = {}
-        for row in self.rows:
-            by_case.setdefault(row.case, []).append(row)
-        return by_case
+        return gathered((row.case, row) for row in self.rows)
 
     @cached_property
     def cases(self) -> dict[str, CaseSpec]:

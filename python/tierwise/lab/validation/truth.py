@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 
 from tierwise.lab.validation.rows import Row
+from tierwise.model.names import gathered
 from tierwise.model.statistics import student_95
 from tierwise.predict import Estimate
 from tierwise.results.measurements import Record
@@ -88,9 +89,7 @@ def settled(blocks: Blocks, recorded: Sequence[str], placements: Sequence[str], 
 def _measured(logs: Mapping[tuple[int, int], float]) -> Measured | None:
     if len(logs) < 2:
         return None
-    groups: dict[int, list[float]] = {}
-    for (bring_up, _), log in logs.items():
-        groups.setdefault(bring_up, []).append(log)
+    groups = gathered((bring_up, log) for (bring_up, _), log in logs.items())
     independent = list(map(fmean, groups.values())) if len(groups) > 1 else list(logs.values())
     middle, count = fmean(independent), len(independent)
     half = student_95(count - 1) * stdev(independent) / math.sqrt(count)

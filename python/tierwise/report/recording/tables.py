@@ -7,6 +7,7 @@ from typing import Any
 
 from tierwise.advise.tables import DeviceTables, TableAdvice, TableRow, TableSet
 from tierwise.model import numbers
+from tierwise.model.names import gathered
 from tierwise.model.placement import Role
 from tierwise.predict import RecordedRun
 from tierwise.predict.savings import MOST_RELATIONS, Saving
@@ -39,9 +40,7 @@ def moved_sentences(moved: TableSet) -> list[str]:
     sentences = [f"Move: {', '.join(moved.names)}."]
     if not any(moved.databases):
         return sentences
-    held: dict[str, list[str]] = {}
-    for database, name in zip(moved.databases, moved.names, strict=True):
-        held.setdefault(database, []).append(name)
+    held = gathered(zip(moved.databases, moved.names, strict=True))
     return sentences + [
         f"Run the SQL in the database {database or 'that the DSN names'} for {', '.join(names)}."
         for database, names in held.items()
