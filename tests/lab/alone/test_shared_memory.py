@@ -25,8 +25,11 @@ pytestmark = [
 
 
 def _owned_by(uid: int) -> set[str]:
-    """What an account has in shared memory."""
-    files = {str(path) for path in Path("/dev/shm").glob("PostgreSQL.*") if path.stat().st_uid == uid}
+    """What an account has in shared memory, while its servers make and remove files."""
+    files = set[str]()
+    for path in Path("/dev/shm").glob("PostgreSQL.*"):
+        with contextlib.suppress(FileNotFoundError):
+            files |= {str(path)} if path.stat().st_uid == uid else set()
     lines = Path("/proc/sysvipc/shm").read_text("ascii").splitlines()[1:]
     return files | {line.split()[1] for line in lines if int(line.split()[9]) == uid}
 
@@ -95,11 +98,13 @@ def test_shared_memory_of_a_killed_initdb_goes(run_dir: Path) -> None:
     assert account is not None
     before = _owned_by(account.uid)
     with subprocess.Popen([sys.executable, "-c", _INITDB]) as owner:
-        deadline = time.monotonic() + 60
-        while not (made := _owned_by(account.uid) - before) or len(made) < 2:
-            assert time.monotonic() < deadline and owner.poll() is None
-        owner.kill()
-        [entry] = ledger.entries("process")
-        _kill(processes._members(entry))
-    clean()
+        try:
+            deadline = time.monotonic() + 60
+            while len(_owned_by(account.uid) - before) < 2:
+                assert time.monotonic() < deadline and owner.poll() is None
+        finally:
+            owner.kill()
+            for entry in ledger.entries("process"):
+                _kill(processes._members(entry))
+            clean()
     assert not _owned_by(account.uid) - before

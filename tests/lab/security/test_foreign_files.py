@@ -19,6 +19,7 @@ import pytest
 
 from support import forked
 from support.malformed_recordings import printed_forecast, small_recording
+from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 
@@ -157,10 +158,8 @@ def test_a_signal_ends_a_long_read(number: signal.Signals, tmp_path: Path) -> No
     ) as reading:
         try:
             for _ in range(600):  # until it reads the table, or has ended
-                links = list(Path(f"/proc/{reading.pid}/fd").glob("*")) if reading.poll() is None else []
-                if reading.poll() is not None or any(
-                    link.is_symlink() and link.readlink().name == "states.parquet" for link in links
-                ):
+                names = {file.path.name for file in page_cache.open_files([reading.pid])}
+                if reading.poll() is not None or "states.parquet" in names:
                     break
                 time.sleep(0.1)
             assert reading.poll() is None, "it did not read the whole of the table"
