@@ -52,9 +52,6 @@ class DayRecorder:
             progress: receives progress messages.
             note: receives one line for each recording, gap, restart and change of the schedule.
             dsn: of the engine's own counters, if they are to be read.
-
-        Raises:
-            TierwiseError: if the folder is not empty.
         """
         make_folder(out)
         self._pid, self._find, self._out, self._plan = pid, find, out, plan

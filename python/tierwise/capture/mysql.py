@@ -338,15 +338,7 @@ class MysqlSession:
 def state_of(
     command: str | None, state: str | None, event: str | None, operation: str | None, behind_lock: int
 ) -> State:
-    """The state of a session.
-
-    Args:
-        command: as in the list of processes, like the next.
-        state: what it does.
-        event: name of the file event in progress, if there is one.
-        operation: of that event.
-        behind_lock: whether InnoDB has it wait for a lock.
-    """
+    """The state of a session."""
     if command == "Sleep":
         return State("Sleep", "client", None)
     if event is not None:

@@ -51,9 +51,6 @@ def observe(
         cores: of the server, which SQL does not tell, like the next.
         devices: role -> shipped profile of the device that it lies on.
         status: called with what is done now.
-
-    Raises:
-        TierwiseError: no connection, rights that are missing, or a server that nobody uses.
     """
     with ExitStack() as undo:
         status("connecting")

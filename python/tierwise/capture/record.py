@@ -70,9 +70,6 @@ class Session:
             schedule: when events are taken.
             progress: receives progress messages.
             dsn: of the engine's own counters, which are read at the start and the end of each window.
-
-        Raises:
-            TierwiseError: if the directory is not empty, nothing can be traced here, or the DSN is of no use.
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
@@ -333,9 +330,6 @@ def record_command(
         progress: receives progress messages.
         dsn: of the engine's own counters, if they are to be read.
         roles: roles of files that go before the rules, as ``PATH=ROLE``.
-
-    Raises:
-        TierwiseError: if the command cannot be run, fails or is a client, or nothing can be recorded.
     """
     refuse_command(command, out)
     rules = with_roles(rules or for_program(Path(command[0]).name, command[0]), roles)
@@ -380,14 +374,6 @@ def record_running(
     enough: Enough | None = None,
 ) -> dict[str, Any]:
     """Record by the schedule; Ctrl-C ends the recording early, and recorded data is kept.
-
-    Args:
-        target: the recorded processes.
-        out: directory of the recording, to be made or empty.
-        schedule: when events are taken.
-        progress: receives progress messages.
-        dsn: of the engine's own counters, if they are to be read.
-        enough: repeats the schedule's time until this condition holds.
 
     Returns:
         The recording's description.

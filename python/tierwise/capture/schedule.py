@@ -32,11 +32,7 @@ class Schedule:
     limit_bytes: int = 1_000_000_000
 
     def __post_init__(self) -> None:
-        """Refuse an invalid schedule.
-
-        Raises:
-            TierwiseError: naming the option.
-        """
+        """Refuse an invalid schedule."""
         if not 0 < self.duty <= 1:
             raise TierwiseError(
                 f"--duty: {self.duty:g} is no share of the time", "use a fraction such as 1/10"
@@ -65,11 +61,7 @@ class Schedule:
 
 
 def parse_duty(text: str) -> float:
-    """A duty from text such as ``1/10``, ``0.1`` or ``10%``.
-
-    Raises:
-        TierwiseError: if the text is not a duty.
-    """
+    """A duty from text such as ``1/10``, ``0.1`` or ``10%``."""
     try:
         percent = text.endswith("%")
         duty = float(Fraction(text.removesuffix("%"))) / (100 if percent else 1)
@@ -161,11 +153,7 @@ class DayPlan:
     most_bytes: int = 500_000_000
 
     def __post_init__(self) -> None:
-        """Refuse periods that hold no recording, and recordings that hold no burst.
-
-        Raises:
-            TierwiseError: naming the option.
-        """
+        """Refuse periods that hold no recording, and recordings that hold no burst."""
         each_s = self.each.seconds or 0.0
         with_pause_s = self.each.burst_s / self.each.duty
         if not each_s < self.every_s <= self.seconds:

@@ -34,21 +34,13 @@ _FIRST_LOOK_S, _LONGEST_WAIT_S = 0.2, 30.0
 
 
 def refuse_command(command: Sequence[str], out: Path) -> None:
-    """Refuse a command that is a client by its name, before it runs.
-
-    Raises:
-        TierwiseError: naming the servers that run here.
-    """
+    """Refuse a command that is a client by its name, before it runs."""
     if _is_client(name := _program_in(command)):
         raise _no_database(f"{name} is a client", out, all_servers())
 
 
 def refuse_process(pid: int, program: str) -> None:
-    """Refuse a running client by its name.
-
-    Raises:
-        TierwiseError: naming its server.
-    """
+    """Refuse a running client by its name."""
     if _is_client(program):
         servers, _ = _core.servers_of([pid])
         raise _no_database(f"--pid: process {pid} ({program}) is a client", Path("DIR"), servers)
@@ -137,9 +129,6 @@ class ServersTalkedTo:
         Args:
             name: of the program.
             out: its recording, which is removed.
-
-        Raises:
-            TierwiseError: naming the servers.
         """
         if not self.any or any(row.role is not None for row in break_down(out).roles):
             return
@@ -160,11 +149,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Rules:
-    """Load the rules of an engine by its name, or from a user's file.
-
-    Raises:
-        TierwiseError: if the name is unknown, or the file cannot be read or used.
-    """
+    """Load the rules of an engine by its name, or from a user's file."""
     if name.endswith(_SUFFIX):
         return _parse(read_text(Path(name), "name a readable file of rules"), name)
     if name not in names():
@@ -175,11 +160,7 @@ def load(name: str) -> Rules:
 
 
 def with_roles(rules: Rules, given: Sequence[str]) -> Rules:
-    """Rules after roles given as ``PATH=ROLE``.
-
-    Raises:
-        TierwiseError: if one is no absolute path with a role.
-    """
+    """Rules after roles given as ``PATH=ROLE``."""
     try:
         return rules.with_roles(given)
     except ValueError as error:
@@ -192,11 +173,7 @@ def of_program(program: str) -> Rules | None:
 
 
 def for_program(program: str, what: str) -> Rules:
-    """The rules of the engine whose processes have that name.
-
-    Raises:
-        TierwiseError: beginning with ``what``, a process or a command, if there are none.
-    """
+    """The rules of the engine whose processes have that name."""
     if (rules := of_program(program)) is None:
         raise TierwiseError(
             f"{what} is of no engine that tierwise knows",
@@ -267,16 +244,7 @@ class Target:
 
 
 def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:
-    """The process with a pid, and all its descendants.
-
-    Args:
-        pid: of the first process.
-        rules: of its files' roles; by default those of its program.
-        roles: roles of files that go before the rules, as ``PATH=ROLE``.
-
-    Raises:
-        TierwiseError: if there is no such process, it is a client, or there are no rules for its engine.
-    """
+    """The process with a pid, and all its descendants."""
     if not Path(f"/proc/{pid}").exists() or pid < 1:
         raise TierwiseError(
             f"--pid: there is no process {pid}", "give the pid of the database's first process"
@@ -297,11 +265,7 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
 
 
 def pid_of_engine(name: str) -> int:
-    """First process of the only running server of an engine on this machine.
-
-    Raises:
-        TierwiseError: if none runs, or several do, naming their pids.
-    """
+    """First process of the only running server of an engine on this machine."""
     programs = load(name).programs
     pids = _core.first_processes(programs)
     if not pids:

@@ -56,11 +56,7 @@ class Emit(StrEnum):
 
 
 def check_emit(emit: Emit | None, recording: Path) -> None:
-    """Refuse a day, whose loads may have several advices.
-
-    Raises:
-        TierwiseError: the recording is a day.
-    """
+    """Refuse a day, whose loads may have several advices."""
     if emit is not None and Day.is_at(recording):
         raise TierwiseError(
             f"--emit: {recording} is a day, which has an advice for each of its loads",
@@ -122,11 +118,7 @@ def show_table_advice(
     fresh: bool,
     format: Format,
 ) -> None:
-    """Print which tables and indexes of a recording to move to each of some devices.
-
-    Raises:
-        TierwiseError: no device; a day, or an observation; no names of tables.
-    """
+    """Print which tables and indexes of a recording to move to each of some devices."""
     named = names_in(devices)
     if not named:
         raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
@@ -144,11 +136,6 @@ def show_table_advice(
 
 def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format) -> DayAdvice:
     """Print the advice for each load of a day.
-
-    Args:
-        folder: of the day.
-        ask: gives the advice for one recording.
-        format: of the output.
 
     Returns:
         The advice for each load.

@@ -88,11 +88,7 @@ def import_command(arguments: Sequence[str]) -> None:
 
 
 def require_commas(arguments: Sequence[str]) -> None:
-    """Refuse a list of devices that is separated by spaces: its second device would be another argument.
-
-    Raises:
-        TierwiseError: naming the option and the list as it should be.
-    """
+    """Refuse a list of devices that is separated by spaces: its second device would be another argument."""
     for at, option in enumerate(arguments):
         if option in _DEVICE_LISTS and at + 2 < len(arguments):
             further = list(takewhile(_names_a_device, arguments[at + 2 :]))

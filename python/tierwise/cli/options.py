@@ -188,11 +188,7 @@ def without_color() -> None:
 
 
 def defaults() -> dict[str, Any]:
-    """Defaults of options by command, from the user's ``tierwise/config.toml``; nothing if there is none.
-
-    Raises:
-        TierwiseError: if the file cannot be read or is not TOML.
-    """
+    """Defaults of options by command, from the user's ``tierwise/config.toml``; nothing if there is none."""
     from platformdirs import user_config_path
 
     from tierwise.model.input_files import parse_toml, read_text

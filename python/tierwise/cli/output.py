@@ -94,11 +94,7 @@ def warn(text: str) -> None:
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write a file, create its directory if needed, and return its path.
-
-    Raises:
-        TierwiseError: if it cannot be written.
-    """
+    """Write a file, create its directory if needed, and return its path."""
     with os_errors(path, "name a place that you may write to"):
         output_files.write_file(path, content)
     return path

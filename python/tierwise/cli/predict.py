@@ -50,17 +50,7 @@ def predict_joint(
     fresh: bool,
     format: Format,
 ) -> None:
-    """Print what each database does while the others use the devices that they share.
-
-    Args:
-        recordings: folders, each the name of its database.
-        places: placements, each of all databases.
-        refused: options that were given and cannot be asked of several recordings.
-        machine: what holds for every database beside its placement.
-        seeds: simulation runs for each answer.
-        fresh: whether devices are in factory state.
-        format: of the output.
-    """
+    """Print what each database does while the others use the devices that they share."""
     if refused:
         raise TierwiseError(
             f"{refused[0]} is for one recording, and {len(recordings)} are given",

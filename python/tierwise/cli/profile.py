@@ -58,15 +58,7 @@ def metrics_of(
     saved: Savings,
     rate_per_s: float | None,
 ) -> str:
-    """The metrics of a profile, labelled with the engine and the folder's name.
-
-    Args:
-        path: of the recording.
-        opened: the recording.
-        breakdown: where its time went.
-        saved: savings by role.
-        rate_per_s: transactions a second by the replay; if it is not known, those counted without tracing.
-    """
+    """The metrics of a profile, labelled with the engine and the folder's name."""
     about = opened.about
     transactions, counted_s = (
         (opened.transactions, opened.counted_s)
@@ -80,11 +72,7 @@ def metrics_of(
 
 
 def profile_day(folder: Path, html: Path | None, png: Path | None, format: Format) -> None:
-    """Show the timeline of a folder of recordings.
-
-    Raises:
-        TierwiseError: for a file to draw into: a day has several charts.
-    """
+    """Show the timeline of a folder of recordings."""
     if png is not None:
         raise TierwiseError("--png: the timeline of a day has several charts", "give --html")
     day = timeline_of(Day.open(folder))

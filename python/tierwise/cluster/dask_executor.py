@@ -43,9 +43,6 @@ def check(address: str, option: str, trusted: bool) -> None:
         address: such as ``tcp://host:8786``.
         option: that named it, for messages.
         trusted: the user vouches for the scheduler and the network to it.
-
-    Raises:
-        TierwiseError: naming the option and the address.
     """
     match = _ADDRESS.fullmatch(address)
     if match is None:

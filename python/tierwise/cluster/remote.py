@@ -41,11 +41,7 @@ def fingerprint(uri: str) -> str:
 
 
 def require_same(uri: str, checksum: str | None) -> None:
-    """Refuse a recording that is not the one of which the fingerprint was taken; ``None`` accepts any.
-
-    Raises:
-        TierwiseError: naming it.
-    """
+    """Refuse a recording that is not the one of which the fingerprint was taken; ``None`` accepts any."""
     if checksum is not None and fingerprint(uri) != checksum:
         raise TierwiseError(f"{uri} is not the recording that it was when the run began", "run it again")
 

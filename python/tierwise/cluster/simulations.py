@@ -108,11 +108,6 @@ class ClusterReplay:
 def distributed(scheduler: str | None, workers: int | None, *, trusted: bool = False) -> Iterator[Distribute]:
     """A function that moves the simulations of an opened recording to a cluster; none, if none was asked for.
 
-    Args:
-        scheduler: as :func:`~tierwise.cluster.dask_executor.executor`.
-        workers: likewise.
-        trusted: likewise.
-
     Raises:
         HostError: a package of the extra is not installed.
         TierwiseError: a wrong option, or a scheduler that does not answer or has no workers.

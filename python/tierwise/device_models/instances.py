@@ -142,14 +142,7 @@ class _Described(_Answer):
 
 
 def find_instances(names: Sequence[str]) -> list[Instance]:
-    """The machines that a user names: shipped ones by name, or all those of a file.
-
-    Args:
-        names: names, or paths of files.
-
-    Raises:
-        TierwiseError: an unknown name, or a file that is not valid, naming file and field.
-    """
+    """The machines that a user names: shipped ones by name, or all those of a file."""
     return [
         instance for name in names for instance in (_read(Path(name)) if _is_file(name) else [_shipped(name)])
     ]

@@ -146,11 +146,7 @@ class Prices:
 
     @classmethod
     def read(cls, file: Path | None = None) -> Prices:
-        """The prices that ship, replaced by those of a file, entry by entry.
-
-        Raises:
-            TierwiseError: naming the file and the field that is not valid.
-        """
+        """The prices that ship, replaced by those of a file, entry by entry."""
         shipped = _shipped()
         if file is None:
             return cls(shipped.currency, {}, shipped.devices, memory=shipped.memory)

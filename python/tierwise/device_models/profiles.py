@@ -152,21 +152,13 @@ def is_path(name_or_path: str) -> bool:
 
 
 def load(name_or_path: str) -> Profile:
-    """Load a profile that ships by its name, also a short one, or any by the path of its TOML file.
-
-    Raises:
-        TierwiseError: unknown name, unreadable file or a profile that is not valid.
-    """
+    """Load a profile that ships by its name, also a short one, or any by the path of its TOML file."""
     file = _file_of(name_or_path)
     return parse(read_text(file, "give a readable TOML file"), file)
 
 
 def parse(text: str, file: Path) -> Profile:
-    """Check the text of a profile; ``file`` gives its name and appears in errors.
-
-    Raises:
-        TierwiseError: naming the file, the key and what is allowed.
-    """
+    """Check the text of a profile; ``file`` gives its name and appears in errors."""
     return _of_texts(text, file, _referred(text, file))
 
 
@@ -178,11 +170,7 @@ def texts_of(core: _core.Profile) -> ProfileTexts:
 
 @lru_cache
 def compiled(texts: ProfileTexts) -> _core.Profile:
-    """The profile of these texts, compiled once: the simulator keeps the state of a worn device with it.
-
-    Raises:
-        TierwiseError: naming the file, the key and what is allowed.
-    """
+    """The profile of these texts, compiled once: the simulator keeps the state of a worn device with it."""
     text, file, library = texts
     try:
         return _core.parse_profile(text, file, dict(library))
@@ -259,9 +247,6 @@ def full_name(name: str, known: Sequence[str]) -> str:
 
     A name is the full name of a profile; or that name without its kind (``nvme-dc`` for ``ssd-nvme-dc``); or
     its end, its beginning or a part of it, in whole words, if only one profile matches.
-
-    Raises:
-        TierwiseError: if no profile or several fit.
     """
     if name in known:
         return name
@@ -300,9 +285,6 @@ def import_drive(geometry: Path, seek: Path) -> ImportedDrive:
     Args:
         geometry: JSON with the surfaces, zones, mechanics, cache and overheads of a drive.
         seek: CSV with the columns ``distance_cylinders,seek_ms``.
-
-    Raises:
-        TierwiseError: an unreadable file, or one with an invalid line or field.
     """
     texts = {"geometry": _read(geometry), "seek": _read(seek)}
     try:

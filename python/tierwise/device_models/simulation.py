@@ -96,11 +96,7 @@ class Job:
 
 
 def simulate(profile: Profile, job: Job) -> Simulation:
-    """Simulate a job on a device of this profile.
-
-    Raises:
-        TierwiseError: an invalid option, or an unusable file, with its line and column.
-    """
+    """Simulate a job on a device of this profile."""
     return simulate_core(_core.parse_profile(profile.text, str(profile.file), profile.library), job)
 
 

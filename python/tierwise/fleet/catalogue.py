@@ -189,11 +189,7 @@ class Weights:
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Read a file.
-
-        Raises:
-            TierwiseError: naming the file and the field that is not valid.
-        """
+        """Read a file."""
         raw = parse_toml(read_text(file, "give a readable TOML file"), str(file))
         databases = validated(WeightsFile, raw, str(file), _WEIGHTS_FIX).databases
         for name, weight in databases.items():
@@ -206,11 +202,7 @@ class Weights:
         return self.of_databases.get(name, Weight())
 
     def require_known(self, names: Iterable[str]) -> None:
-        """Check that each database of the file is in the fleet.
-
-        Raises:
-            TierwiseError: naming the first that is not.
-        """
+        """Check that each database of the file is in the fleet."""
         known = list(names)
         for name in self.of_databases:
             if name not in known:

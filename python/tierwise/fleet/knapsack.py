@@ -208,14 +208,7 @@ class Knapsack:
         return replace(choice, gap=absolute_gap if absolute_gap > _ROUNDING else 0.0)
 
     def _solved(self, gains: Floats, options: NDArray[np.int64], budget: float, gap: float) -> Any:
-        """The solver's answer for databases whose option is still open: 1 for each option of the best set.
-
-        Args:
-            gains: of their options.
-            options: numbers of these options.
-            budget: what is left for them.
-            gap: relative gap at which the solver may stop.
-        """
+        """The solver's answer for databases whose option is still open: 1 for each option of the best set."""
         owners, owner = np.unique(self._owner[options], return_inverse=True)
         count = len(options)
         one_each = self._sparse.csr_array((np.ones(count), (owner, np.arange(count))), (len(owners), count))

@@ -36,16 +36,7 @@ from tierwise.predict.model_error import ModelError
 
 
 class JointReplays:
-    """Replays databases together; those used last stay open.
-
-    Args:
-        recordings: of the fleet, each with its own name.
-        most_open: most recordings that are kept open; at least the number of databases on one device.
-        seeds: runs of the simulator for each answer.
-        fresh: whether new devices are in their factory state.
-        profiles: the user's own profiles among the devices.
-        model_error: the error of predictions.
-    """
+    """Replays databases together; those used last stay open."""
 
     def __init__(
         self,
@@ -63,11 +54,7 @@ class JointReplays:
         self._open: OrderedDict[str, Predictor] = OrderedDict()
 
     def __call__(self, members: Sequence[tuple[FleetDatabase, FleetOption]]) -> list[SharedDatabase]:
-        """The figures of each database with the device of its log shared by all.
-
-        Raises:
-            TierwiseError: a recording can no longer be read, or cannot be replayed together with others.
-        """
+        """The figures of each database with the device of its log shared by all."""
         with given(self._profiles):
             predictors = {database.name: self._predictor(database.name) for database, _ in members}
             scenarios = {database.name: _scenario(option) for database, option in members}
@@ -118,11 +105,7 @@ class Together(Protocol):
     """Replays databases, each with an option, whose logs share one device."""
 
     def __call__(self, members: Sequence[tuple[FleetDatabase, FleetOption]]) -> list[SharedDatabase]:
-        """The figures of each, in order.
-
-        Raises:
-            TierwiseError: naming the database that cannot be replayed together with others.
-        """
+        """The figures of each, in order."""
 
 
 @dataclass(frozen=True)
@@ -166,14 +149,7 @@ class Pack:
 
 
 class Packing:
-    """Packs that grow one database at a time.
-
-    Args:
-        databases: of the fleet.
-        costs: of devices.
-        together: the joint replay.
-        limits: of sharing.
-    """
+    """Packs that grow one database at a time."""
 
     def __init__(
         self, databases: Sequence[FleetDatabase], costs: Costs, together: Together, limits: ShareLimits
@@ -342,12 +318,6 @@ def with_sharing(advice: FleetAdvice, terms: Terms, together: Together, limits: 
     Then databases outside join these devices at what they cost more with a further log, the greatest gain
     first. The next round has the best set for the budget and all that is saved. Databases that share a device
     keep their option and only get further neighbours, so no round spends more than the budget.
-
-    Args:
-        advice: without sharing.
-        terms: of payment.
-        together: the joint replay.
-        limits: of sharing.
     """
     databases, budget = advice.databases, advice.budget_per_month
     packing = Packing(databases, Costs({}, terms), together, limits)

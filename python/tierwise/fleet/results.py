@@ -70,11 +70,7 @@ class Results:
             yield cls(folder)
 
     def known(self, tasks: Sequence[OptionsTask]) -> dict[int, DatabaseOptions]:
-        """Index -> rows of the tasks that a former run has finished; all tasks belong to one question.
-
-        Raises:
-            TierwiseError: naming a file that is damaged.
-        """
+        """Index -> rows of the tasks that a former run has finished; all tasks belong to one question."""
         if not tasks:
             return {}
         self._question = _digest(_question(tasks[0]))
@@ -101,11 +97,7 @@ class Results:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was added as one file, which appears whole or not at all.
-
-        Raises:
-            TierwiseError: it cannot be written.
-        """
+        """Write what was added as one file, which appears whole or not at all."""
         if not self._waiting:
             return
         pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")

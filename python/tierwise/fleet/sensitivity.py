@@ -32,11 +32,6 @@ def drawn_speedups(databases: Sequence[Sequence[FleetOption]], seed: int, draws:
     """Speed-ups of every option, database after database, for each draw.
 
     Recorded placements have 1. No speed-up exceeds the bound from the recorded waits.
-
-    Args:
-        databases: options of each database.
-        seed: of the random number generator.
-        draws: how many.
     """
     rng = np.random.default_rng(seed)
     options = [option for each in databases for option in each]

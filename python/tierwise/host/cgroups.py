@@ -196,9 +196,6 @@ def wait_until_joined(pid: int) -> None:
     """Wait until a process that was just started has joined the group made for it.
 
     A process starts in its parent's group. When it joins its own, it leaves any group it was moved to before.
-
-    Raises:
-        TierwiseError: if it does not join one in time.
     """
     unified = _unified()
     deadline = time.monotonic() + _JOINED_WITHIN_S
@@ -265,11 +262,7 @@ class MemoryLimit:
 
     @classmethod
     def make(cls, size_bytes: int) -> Self:
-        """Make a limit with no processes in it yet.
-
-        Raises:
-            TierwiseError: if the size is too small for a server, or memory cannot be limited here.
-        """
+        """Make a limit with no processes in it yet."""
         cls.require_size(size_bytes)
         if (reason := impossible()) is not None:
             raise TierwiseError(f"memory: {reason}", "leave memory out of the study, or mend that")
@@ -287,11 +280,7 @@ class MemoryLimit:
 
     @staticmethod
     def require_size(size_bytes: int) -> None:
-        """Refuse a size that is too small for a server.
-
-        Raises:
-            TierwiseError: naming the least.
-        """
+        """Refuse a size that is too small for a server."""
         if size_bytes < _SMALLEST_BYTES:
             raise TierwiseError(f"memory: {size_bytes} bytes", f"give at least {_SMALLEST_BYTES >> 20}M")
 

@@ -50,9 +50,6 @@ def unprivileged(
         code: Python statements.
         arguments: the child's ``sys.argv[1:]``.
         imports: modules that the code needs.
-
-    Raises:
-        TierwiseError: as :func:`search_path`.
     """
     user = server_user()
     path = search_path()
@@ -65,11 +62,7 @@ def unprivileged(
 
 
 def own(module: str, arguments: Sequence[str | Path] = ()) -> Command:
-    """``main`` of one of tierwise's own modules, as the caller.
-
-    Raises:
-        TierwiseError: as :func:`search_path`.
-    """
+    """``main`` of one of tierwise's own modules, as the caller."""
     return Command(_argv(module, search_path(), [f"from {module} import main; main()"], arguments), None)
 
 

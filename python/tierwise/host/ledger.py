@@ -136,11 +136,7 @@ class Entry:
 
 
 def add(kind: Kind, name: str, **facts: Any) -> Entry:
-    """Make an entry for a resource that the calling process is about to take.
-
-    Raises:
-        TierwiseError: if an entry of this kind and name exists.
-    """
+    """Make an entry for a resource that the calling process is about to take."""
     entry = Entry(kind, name, Identity.mine(), facts)
     draft = entry._draft()
     try:
@@ -177,11 +173,7 @@ def _read_all(pattern: str) -> tuple[list[Entry], list[TierwiseError]]:
 
 
 def find(kind: Kind, name: str) -> Entry | None:
-    """The entry of this kind and name, or ``None``.
-
-    Raises:
-        TierwiseError: if it is damaged.
-    """
+    """The entry of this kind and name, or ``None``."""
     return _read(run_dir() / f"{kind}-{name}.json")
 
 
@@ -241,11 +233,7 @@ def directory(
     *,
     in_foreign: bool = False,
 ) -> Directory:
-    """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's); survives no crash.
-
-    Raises:
-        TierwiseError: as :func:`tierwise.model.output_files.new_folder`, which has the other arguments.
-    """
+    """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's); survives no crash."""
     name = f"{prefix}-{secrets.token_hex(4)}"
     path = (parent or Path(tempfile.gettempdir())).absolute() / name
     entry = add("directory", name, path=str(path))

@@ -116,11 +116,7 @@ def attached_below(directory: Path) -> dict[Path, Path]:
 
 
 def detach(device: Path) -> None:
-    """Detach a loop device from its file and wait until it is free.
-
-    Raises:
-        TierwiseError: if a process still uses it.
-    """
+    """Detach a loop device from its file and wait until it is free."""
     let_go(device)
     deadline = time.monotonic() + _GONE_AFTER_S
     while _attribute(device, "loop/backing_file").exists():
@@ -148,9 +144,6 @@ def drop_buffers(device: Path, *, unused: bool = False) -> None:
         device: path of the loop device.
         unused: also verify that no file system of the device is mounted anywhere, so that nothing of one
             stays in memory.
-
-    Raises:
-        TierwiseError: if one is, naming what keeps it; or the device gives errors.
     """
     try:
         with _opened(device, os.O_RDONLY | (os.O_EXCL if unused else 0)) as descriptor:

@@ -178,9 +178,6 @@ def unmount(point: Path, *, lazily: bool = False) -> None:
     """Unmount the last mount at ``point``; wait up to :data:`_PATIENCE_S` for its users to end.
 
     With ``lazily``, detach it from the tree at once: it is unmounted when its last user ends.
-
-    Raises:
-        TierwiseError: if it is still in use after that, naming the users.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while error := _umount2(point, _UMOUNT_NOFOLLOW | (_MNT_DETACH if lazily else 0)):

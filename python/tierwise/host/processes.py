@@ -59,11 +59,7 @@ class Process:
             self.popen.send_signal(number)
 
     def await_stop(self, what: str) -> None:
-        """Wait until the process has stopped itself, as :data:`STOP_FIRST` does.
-
-        Raises:
-            TierwiseError: naming ``what``, if it ends before that.
-        """
+        """Wait until the process has stopped itself, as :data:`STOP_FIRST` does."""
         while self.running:
             state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
             if state == "T":
@@ -120,9 +116,6 @@ def start(
             is discarded when left out.
         errors: an open file for standard error alone.
         descriptors: open files to pass on.
-
-    Raises:
-        TierwiseError: if the program is not there or cannot be run.
     """
     program = shutil.which(str(argv[0]))
     if program is None:

@@ -33,12 +33,6 @@ class Home:
     """
 
     def __init__(self, prefix: str, user: ServerUser | None) -> None:
-        """Make the directory.
-
-        Args:
-            prefix: begins its name.
-            user: the program's account; ``None`` for the caller.
-        """
         self._made = ledger.passage(prefix, user)
         self.user = user
         new_folder(self.own, owner=ids(user))
@@ -119,9 +113,6 @@ def start(
         log: file for its output and errors, never opened through a link; discarded when left out.
         errors: file for its errors alone.
         descriptors: open files to pass on.
-
-    Raises:
-        TierwiseError: if the program is not there or cannot be run.
     """
     command = program if isinstance(program, Command) else Command([*map(str, program)], server_user())
     return processes.start(
@@ -184,11 +175,7 @@ def environment(home: Path | None, variables: Mapping[str, str] | None = None) -
 
 
 def program_path(program: str | Path) -> str:
-    """Whole path of a program, on the caller's path or in the system's directories.
-
-    Raises:
-        TierwiseError: if there is none.
-    """
+    """Whole path of a program, on the caller's path or in the system's directories."""
     place = find(program)
     if place is None:
         raise TierwiseError(f"{program} is not a program", "install it, or name its whole path")
@@ -203,11 +190,7 @@ def find(program: str | Path) -> Path | None:
 
 
 def copy(source: Path, destination: Path) -> None:
-    """Copy a program, or a directory of them, so that all may run it and only the caller may change it.
-
-    Raises:
-        TierwiseError: if ``source`` is neither.
-    """
+    """Copy a program, or a directory of them, so that all may run it and only the caller may change it."""
     if source.is_dir() and not source.is_symlink():
         shutil.copytree(source, destination, symlinks=True, ignore=_NOT_NEEDED)
     else:

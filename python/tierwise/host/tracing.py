@@ -37,11 +37,7 @@ class Tracing:
 
     @classmethod
     def open(cls) -> Self:
-        """Mount a tracefs on a new directory.
-
-        Raises:
-            TierwiseError: if this user or this kernel cannot trace.
-        """
+        """Mount a tracefs on a new directory."""
         if (reason := impossible()) is not None:
             raise HostError(f"cannot record here: {reason}", "run it as root, on a kernel with tracefs")
         name = _new_name()

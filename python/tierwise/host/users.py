@@ -130,11 +130,7 @@ def unreadable_part(path: Path, user: ServerUser | None) -> Path | None:
 
 
 def require_reachable(name: str, path: Path, user: ServerUser | None) -> None:
-    """Refuse a directory that ``user`` may not enter; ``name`` is its purpose, for the message.
-
-    Raises:
-        TierwiseError: naming the closed directory.
-    """
+    """Refuse a directory that ``user`` may not enter; ``name`` is its purpose, for the message."""
     closed = unreachable_part(path, user)
     if closed is not None and user is not None:
         raise TierwiseError(f"{name}: the user {user.name} may not enter {closed}", f"chmod o+x {closed}")

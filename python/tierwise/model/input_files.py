@@ -50,9 +50,6 @@ def validated(
         where: file, line or option, for the message; may be empty.
         fix: of the error.
         strict: overrides the model's own strictness.
-
-    Raises:
-        TierwiseError: naming the place, the first field that is not valid, and what is wrong with it.
     """
     try:
         if isinstance(content, str | bytes):
@@ -78,9 +75,6 @@ def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder:
         fix: what to do if it cannot be read, for the error.
         most_bytes: refuse a larger file.
         in_folder: the user names its folder only: the file itself must not be a link.
-
-    Raises:
-        TierwiseError: naming the file, if it is missing, no regular file, too large, or not UTF-8.
     """
     try:
         return read_bytes(path, fix, most_bytes=most_bytes, in_folder=in_folder).decode("utf-8")
@@ -98,11 +92,7 @@ def read_bytes(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder
 
 
 def read_lines(path: Path, fix: str, *, most_bytes: int, in_folder: bool = False) -> Iterator[bytes]:
-    """The lines of a file that end in a line feed, without it, one at a time.
-
-    Raises:
-        TierwiseError: as :func:`read_text`; or a line is longer than 16 MiB.
-    """
+    """The lines of a file that end in a line feed, without it, one at a time."""
     with open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file:
         while True:
             with os_errors(path, fix):
@@ -151,15 +141,7 @@ def _require_regular(path: Path, status: os.stat_result, fix: str) -> None:
 
 
 def parse_toml(text: str, file: str) -> dict[str, Any]:
-    """Parse a TOML text.
-
-    Args:
-        text: of the file.
-        file: its name, for the error.
-
-    Raises:
-        TierwiseError: naming file and line.
-    """
+    """Parse a TOML text."""
     if len(text) > _MOST_TOML:
         raise TierwiseError(f"{file}: {len(text)} characters, above {_MOST_TOML}", "write less")
     try:
@@ -181,16 +163,7 @@ def shipped(file: Path) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes, file: str, fix: str) -> Any:
-    """Parse a JSON text whose numbers have the size of figures: products and ratios of a few are finite.
-
-    Args:
-        text: of the file, or of a line of it.
-        file: its name, for the error.
-        fix: what to do if it is none, for the error.
-
-    Raises:
-        TierwiseError: naming the file.
-    """
+    """Parse a JSON text whose numbers have the size of figures: products and ratios of a few are finite."""
     try:
         return json.loads(text, parse_float=_figure, parse_int=_whole, parse_constant=_figure)
     except (ValueError, RecursionError):

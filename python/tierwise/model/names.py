@@ -23,12 +23,7 @@ _NO_CHARACTER = 0xFFFE
 
 
 def printable(text: str, keep: str = "") -> str:
-    """The text with a question mark for each control character, direction mark and line separator.
-
-    Args:
-        text: any.
-        keep: characters that stay, such as a line feed.
-    """
+    """The text with a question mark for each control character, direction mark and line separator."""
     other = text
     for character in keep:
         other = other.replace(character, "")
@@ -100,11 +95,7 @@ _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,=+-]{0,199}")
 
 
 def path_in(directory: Path, *parts: str) -> Path:
-    """The path of a file or directory below ``directory``, one name after the other.
-
-    Raises:
-        TierwiseError: naming the part that is not a valid name.
-    """
+    """The path of a file or directory below ``directory``, one name after the other."""
     for part in parts:
         if not _PART.fullmatch(part):
             raise TierwiseError(
@@ -114,11 +105,7 @@ def path_in(directory: Path, *parts: str) -> Path:
 
 
 def resolved(path: Path) -> Path:
-    """The absolute path without links.
-
-    Raises:
-        TierwiseError: naming it, if links go in a circle or it cannot be a path.
-    """
+    """The absolute path without links."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):

@@ -108,11 +108,7 @@ class Placement(BaseModel):
         return self.roles.get(role, self.default)
 
     def require_known(self, devices: Mapping[str, DeviceSpec], where: str) -> None:
-        """Refuse device names that the study does not define.
-
-        Raises:
-            TierwiseError: naming ``where`` (a file), the placement, the role and the known devices.
-        """
+        """Refuse device names that the study does not define."""
         for role, device in [*self.roles.items(), ("default", self.default)]:
             if device not in devices:
                 raise TierwiseError(
@@ -134,9 +130,6 @@ def parse_place(text: str, option: str = "--place", *, relations: bool = False) 
     """Role, or ``all``, to device, from ``--place`` or another option: ``log=nvme-dc,data=hdd-7k2``.
 
     With ``relations``, tables and indexes may take the place of roles: ``public.orders=nvme-dc``.
-
-    Raises:
-        TierwiseError: a part that is not ``role=device``, an unknown role, or a role given twice.
     """
     placement: dict[str, str] = {}
     for part in names_in(text):
@@ -156,11 +149,7 @@ def parse_place(text: str, option: str = "--place", *, relations: bool = False) 
 
 
 def require_role(role: str, option: str = "--place") -> None:
-    """Refuse a name that is neither a role nor ``all``.
-
-    Raises:
-        TierwiseError: naming the known roles.
-    """
+    """Refuse a name that is neither a role nor ``all``."""
     if role not in _PLACED:
         raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, _PLACED, SYNONYMS))
 

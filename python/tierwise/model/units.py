@@ -24,9 +24,6 @@ def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
         text: the size.
         what: the option or field, for errors.
         least_bytes: smallest size accepted; a smaller one most likely lacks its unit.
-
-    Raises:
-        TierwiseError: if the size is not positive, too small or not a size.
     """
     match = _PATTERN.fullmatch(text.strip())
     size_bytes = int(match[1]) * _FACTORS[match[2].upper()] if match else 0
@@ -40,11 +37,7 @@ def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
 
 
 def parse_duration_s(text: str, what: str) -> float:
-    """Seconds in a duration such as ``30s``, ``10min``, ``1.5h`` or ``500ms``; seconds without a unit.
-
-    Raises:
-        TierwiseError: naming ``what`` (an option or a field), if the text is not a duration above 0.
-    """
+    """Seconds in a duration such as ``30s``, ``10min``, ``1.5h`` or ``500ms``; seconds without a unit."""
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if seconds <= 0:
@@ -75,16 +68,7 @@ _AMOUNT = re.compile(r"([$€£]|[A-Z]{3})?\s*(\d+(?:\.\d+)?)\s*([$€£]|[A-Z]{
 
 
 def parse_monthly(text: str, what: str, currency: str) -> float:
-    """The amount in ``50/month``, ``$50`` or ``50 EUR/month``.
-
-    Args:
-        text: the amount, with or without its currency.
-        what: the option, for errors.
-        currency: the one that it has to be in, a code such as ``EUR``.
-
-    Raises:
-        TierwiseError: no amount, or one in another currency.
-    """
+    """The amount in ``50/month``, ``$50`` or ``50 EUR/month``."""
     match = _AMOUNT.fullmatch(text.strip())
     if not match:
         raise TierwiseError(f"{what}: {text!r} is no amount of money", "write for example 50/month")

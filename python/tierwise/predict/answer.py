@@ -41,16 +41,7 @@ MOST_SPAN = 4.0
 
 
 class Answers:
-    """Answers from one recording.
-
-    Args:
-        run: what was recorded.
-        work: demands of the run on its machine.
-        reproduced: the replay of the run.
-        model_error: the calibrated error.
-        warnings: for every answer.
-        fresh: whether new devices are in their factory state.
-    """
+    """Answers from one recording."""
 
     def __init__(
         self,

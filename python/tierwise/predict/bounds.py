@@ -49,13 +49,7 @@ _READS = 0.01
 
 
 def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
-    """The highest rate of an answer; ``None`` where the recording does not tell the processor time.
-
-    Args:
-        scenario: what changes.
-        work: what was recorded.
-        recorded_rate_per_s: of transactions, or of requests where the recording shows no transaction.
-    """
+    """The highest rate of an answer; ``None`` where the recording does not tell the processor time."""
     demands = work.demands
     if demands.cpu_us <= 0 or recorded_rate_per_s <= 0 or _answers_reads(scenario, work):
         return None

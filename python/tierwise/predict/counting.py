@@ -15,11 +15,7 @@ _ASKED: tuple[Unit, ...] = ("transactions", "requests")
 
 
 def parse_unit(text: str) -> Unit:
-    """A unit from the command line.
-
-    Raises:
-        TierwiseError: if it is unknown.
-    """
+    """A unit from the command line."""
     for unit in _ASKED:
         if text == unit:
             return unit

@@ -41,9 +41,6 @@ def resolve(name: str) -> NamedDevice:
 
     A name is the full or short name of a profile (:func:`~tierwise.device_models.profiles.full_name`),
     or the path of a profile, which is read once. The suffix ``#2`` makes it another device of the same kind.
-
-    Raises:
-        TierwiseError: if no profile or several fit.
     """
     base, mark, copy = name.rpartition(_COPY)
     if not mark:

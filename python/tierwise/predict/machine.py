@@ -134,11 +134,7 @@ def _known_volumes(scenario: Scenario, about: About | None) -> set[Role]:
 
 
 def network_volumes(recorded_on: Mapping[str, str]) -> list[Role]:
-    """The roles that were recorded on a network volume, by what their devices are said to be.
-
-    Args:
-        recorded_on: role, or ``all``, -> name of a device.
-    """
+    """The roles that were recorded on a network volume, by what their devices are said to be."""
     named = {role: recorded_on.get(role, recorded_on.get(EVERYTHING)) for role in Role}
     profiles = {role: resolve(device).profile for role, device in named.items() if device}
     return [role for role, profile in profiles.items() if (profile.member or profile).kind == "volume"]

@@ -31,12 +31,6 @@ def rate_per_s(
 ) -> float | None:
     """The rate by mean-value analysis; ``None`` for work done once, at a rate, with settings, or without
     processor time.
-
-    Args:
-        scenario: what changes.
-        work: what was recorded.
-        outcome: of the simulation.
-        simulated_per_s: its rate, of transactions or requests.
     """
     demands = work.demands
     clients = scenario.clients or work.sessions
@@ -92,13 +86,7 @@ def flushing_share(offered: float) -> float:
 
 
 def log_wait_us(commits: float, per_us: float, flush_us: float) -> float:
-    """Time that a transaction waits for the log.
-
-    Args:
-        commits: of a transaction that wait for a flush.
-        per_us: transactions a µs.
-        flush_us: time of a flush.
-    """
+    """Time that a transaction waits for the log."""
     return commits * _commit_us(per_us * commits * flush_us, flush_us)
 
 

@@ -69,11 +69,7 @@ class ModelError(Record):
 
     @classmethod
     def read(cls, file: Path | None = None) -> ModelError:
-        """Read the errors calibrated here, else the shipped ones; none if a given file is missing.
-
-        Raises:
-            TierwiseError: an invalid or unreadable file.
-        """
+        """Read the errors calibrated here, else the shipped ones; none if a given file is missing."""
         if file is None:
             file = own_file() if own_file().exists() else SHIPPED
         if not file.exists():

@@ -44,11 +44,7 @@ class LogDemand:
 
 
 def rate_per_s(seen: Observation) -> float:
-    """Transactions a second.
-
-    Raises:
-        TierwiseError: if they were not counted.
-    """
+    """Transactions a second."""
     if not seen.transactions:
         raise TierwiseError(
             "the observation counts no transaction, so that nothing can be predicted from it",
@@ -58,11 +54,7 @@ def rate_per_s(seen: Observation) -> float:
 
 
 def work_of(seen: Observation) -> WorkSummary:
-    """The work of a transaction.
-
-    Raises:
-        TierwiseError: if transactions were not counted, or no session was seen.
-    """
+    """The work of a transaction."""
     rate = rate_per_s(seen)
     clients = max(round(seen.sessions), 1)
     per_us = clients / max(seen.sessions, 1e-9) * 1e6 / rate

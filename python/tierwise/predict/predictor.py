@@ -112,9 +112,6 @@ class Predictor:
             model_error: the calibrated error; if not given, the one measured here or else the shipped one.
             fresh: whether new devices are in their factory state, rather than worn by long use.
             names: CSV file of the names of tables and indexes, in place of those that the recording has.
-
-        Raises:
-            TierwiseError: no recording, a damaged or newer one, or one without work in it.
         """
         source = open_source(path)
         if isinstance(source, Observation):
@@ -208,9 +205,6 @@ class Predictor:
         Args:
             scenarios: what to change.
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
-
-        Raises:
-            TierwiseError: growth that the recording does not support; an unknown table or setting.
         """
         answered: dict[int, Prediction] = {}
         for selected in dict.fromkeys(scenario.selected for scenario in scenarios):

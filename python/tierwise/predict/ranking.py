@@ -195,9 +195,6 @@ def rank(
         cost: of a placement; a search over too many looks for the fastest at each cost.
         closer: how many of the best to predict with intervals.
         most: placements to replay at most.
-
-    Raises:
-        TierwiseError: an unknown device, or no device.
     """
     names = list(dict.fromkeys(name if name == RECORDED else resolve(name).name for name in devices))
     if not names:
@@ -398,9 +395,6 @@ def survey(
         devices: names, as in a scenario.
         keep: which placements to predict; the others have no answer.
         first: roles to place before busier ones, where the placements of all roles are too many.
-
-    Raises:
-        TierwiseError: an unknown device, or no device.
     """
     names = [RECORDED, *dict.fromkeys(resolve(name).name for name in devices)]
     if len(names) == 1:

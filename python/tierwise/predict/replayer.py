@@ -121,9 +121,6 @@ class Replayer:
             without: mechanisms that are switched off.
             threads: simulations side by side in one call.
             selected: numbers of the files that get the role ``selected``.
-
-        Raises:
-            TierwiseError: no recording, a damaged one, or one that has no work in it.
         """
         try:
             return cls(_core.Replay(path, profiles.texts(), without, selected), fresh=fresh, threads=threads)
@@ -143,11 +140,7 @@ class Replayer:
         self.progress(done, of)
 
     def simulate(self, requests: str, profiles: Sequence[_core.Profile]) -> str:
-        """Answers to requests in the simulator's own form, a JSON list.
-
-        Raises:
-            TierwiseError: a request that is not valid.
-        """
+        """Answers to requests in the simulator's own form, a JSON list."""
         return _raised(partial(self._core.predict, requests, profiles, self._threads))
 
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:

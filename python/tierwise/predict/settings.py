@@ -381,11 +381,7 @@ def settings_of(engine: str) -> tuple[str, tuple[Setting, ...]]:
 
 
 def chosen(texts: Sequence[str], about: About) -> list[ChosenSetting]:
-    """The settings named by texts such as ``synchronous_commit=off``, of the recorded engine.
-
-    Raises:
-        TierwiseError: one that is not NAME=VALUE, that is not known of the engine, or that is named twice.
-    """
+    """The settings named by texts such as ``synchronous_commit=off``, of the recorded engine."""
     by_name: dict[str, ChosenSetting] = {}
     for text in texts:
         setting = _chosen(text, about)
@@ -509,11 +505,7 @@ def _writes_pages(recorded: Outcome) -> bool:
 
 
 def refusal(texts: Sequence[str], about: About) -> Refusal | None:
-    """Why the recording cannot answer some settings, if it cannot.
-
-    Raises:
-        TierwiseError: as :func:`chosen`.
-    """
+    """Why the recording cannot answer some settings, if it cannot."""
     return next((why for setting in chosen(texts, about) if (why := setting.refusal)), None)
 
 

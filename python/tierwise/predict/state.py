@@ -22,15 +22,7 @@ _GB = 1e9
 def notes(
     scenario: Scenario, run: RecordedRun, work: WorkSummary, outcomes: tuple[Outcome, Outcome], fresh: bool
 ) -> list[str]:
-    """The assumptions of an answer about caches, checkpoints and devices.
-
-    Args:
-        scenario: what was asked.
-        run: the recorded run.
-        work: what was recorded.
-        outcomes: of the recorded run as reproduced, and of the answer.
-        fresh: whether new devices are in their factory state.
-    """
+    """The assumptions of an answer about caches, checkpoints and devices."""
     recorded, answer = outcomes
     run = run.changed(clients=scenario.clients or run.clients)
     texts = [machine.assumed(scenario, run, work)]

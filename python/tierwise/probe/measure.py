@@ -92,9 +92,6 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
         path: a directory for a temporary file; or, with consent, a block device.
         options: options of the probe.
         progress: called at the start of each phase.
-
-    Raises:
-        TierwiseError: naming the problem of the path or an option.
     """
     _require_sensible(options)
     place = look(path)

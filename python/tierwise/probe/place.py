@@ -79,11 +79,7 @@ class Place:
 
 
 def look(path: Path) -> Place:
-    """Facts about a path before any measurement.
-
-    Raises:
-        TierwiseError: if it is neither a writable directory nor a block device, or is a mounted device.
-    """
+    """Facts about a path before any measurement."""
     with os_errors(path, "name a directory or a block device"):
         mode = path.stat()
     if stat.S_ISBLK(mode.st_mode):
@@ -95,11 +91,7 @@ def look(path: Path) -> Place:
 
 
 def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int) -> int:
-    """Size of the file: the requested size, or the default if space allows; a multiple of 1 MiB.
-
-    Raises:
-        TierwiseError: if there is too little space, naming the available space.
-    """
+    """Size of the file: the requested size, or the default if space allows; a multiple of 1 MiB."""
     if asked_bytes is not None and asked_bytes < SMALLEST_BYTES:
         raise TierwiseError(
             f"--size: {asked_bytes:,} bytes tell nothing", f"give {SMALLEST_BYTES // _MIB}M or more"
@@ -147,11 +139,7 @@ def _whole_disk(folder: Path) -> Path:
 
 
 def _require_unmounted(path: Path, number: int) -> None:
-    """Refuse a device that is mounted, whole or in part.
-
-    Raises:
-        TierwiseError: naming the mount point.
-    """
+    """Refuse a device that is mounted, whole or in part."""
     block = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
     parts = [block, *(file.parent for file in block.glob("*/partition"))]
     numbers = {(part / "dev").read_text("ascii").strip() for part in parts}

@@ -264,17 +264,7 @@ def profile_text(
     tables: Mapping[str, Table] | None = None,
     sources: Mapping[str, str] | None = None,
 ) -> str:
-    """TOML of a profile.
-
-    Args:
-        kind: ``hdd``, ``ssd`` or ``ram``.
-        summary: one line for display.
-        numbers: top-level numbers, each with its source.
-        flags: top-level flags, which need no source.
-        zones: the list of that name.
-        tables: further tables.
-        sources: of zones and tables, by key.
-    """
+    """TOML of a profile."""
     top: dict[str, Scalar] = {"kind": kind, "summary": summary}
     top |= {key: value for key, (value, _) in numbers.items()} | dict(flags or {})
     lines = ["# Written by tierwise probe.", *_assignments(top)]

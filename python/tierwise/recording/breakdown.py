@@ -186,9 +186,5 @@ class Breakdown(Record):
 
 
 def break_down(path: Path, most_files: int = MOST_FILES) -> Breakdown:
-    """Say where the time of a recording went, with at most ``most_files`` files.
-
-    Raises:
-        TierwiseError: naming the file, if it is no recording, newer than this program, or damaged.
-    """
+    """Say where the time of a recording went, with at most ``most_files`` files."""
     return Breakdown.model_validate_json(_core.profile_recording(path, most_files))

@@ -55,21 +55,13 @@ class BufferContent(Foreign):
 
 
 def write_buffer(folder: Path, content: BufferContent) -> None:
-    """Write it into the folder of a recording.
-
-    Raises:
-        TierwiseError: naming the file, if it cannot be written.
-    """
+    """Write it into the folder of a recording."""
     path = folder / BUFFER_FILE
     with os_errors(path, "name a new directory with room"), open_file(path, "new") as file:
         file.write(content.model_dump_json(indent=1, exclude_none=True).encode())
 
 
 def read_buffer(folder: Path) -> BufferContent:
-    """Read it from the folder of a recording.
-
-    Raises:
-        TierwiseError: naming the file, if it is damaged.
-    """
+    """Read it from the folder of a recording."""
     path = folder / BUFFER_FILE
     return validated(BufferContent, read_text(path, _FIX, in_folder=True), str(path), _FIX)

@@ -144,9 +144,6 @@ class Observation(Record):
     def open(cls, path: Path) -> Observation:
         """Open an observation.
 
-        Args:
-            path: its folder.
-
         Raises:
             TierwiseError: naming the file, if it is unreadable, damaged, or of a newer tierwise.
         """
@@ -203,20 +200,12 @@ class Observation(Record):
 
 
 def open_source(path: Path) -> Recording | Observation:
-    """Open a folder: an observation if it has the file of one, else a recording.
-
-    Raises:
-        TierwiseError: as their ``open``.
-    """
+    """Open a folder: an observation if it has the file of one, else a recording."""
     return Observation.open(path) if os.path.lexists(path / OBSERVATION_FILE) else Recording.open(path)
 
 
 def write_observation(folder: Path, observation: Observation) -> None:
-    """Write an observation into an existing empty folder; only its owner may read it.
-
-    Raises:
-        TierwiseError: naming the file, if it cannot be written.
-    """
+    """Write an observation into an existing empty folder; only its owner may read it."""
     path = folder / OBSERVATION_FILE
     with os_errors(path, "name a new directory with room"), open_file(path, "new") as file:
         file.write(observation.model_dump_json(by_alias=True, indent=1).encode())

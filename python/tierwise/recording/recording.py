@@ -79,11 +79,7 @@ _TOOLS = (
 
 
 def refuse_file(path: Path) -> None:
-    """Refuse a file given as a recording, which is a folder; nothing happens if it is one, or missing.
-
-    Raises:
-        TierwiseError: naming the tool that wrote it, if it is known.
-    """
+    """Refuse a file given as a recording, which is a folder; nothing happens if it is one, or missing."""
     if not path.is_file():
         return
     with open_regular(path, _OTHER_FIX, most_bytes=1 << 62) as file:
@@ -236,10 +232,6 @@ class Recording:
         Args:
             path: its folder.
             whole: read and check every table too, which takes seconds for ten million rows.
-
-        Raises:
-            TierwiseError: naming the file, if it is no recording, newer than this program, truncated or
-                damaged.
         """
         refuse_file(path)
         return cls(path, About.model_validate_json(_core.read_recording(path, whole)))
@@ -266,11 +258,7 @@ class Recording:
         return sum(file.lstat().st_size for file in self.path.iterdir())
 
     def break_down(self) -> Breakdown:
-        """Say where its time went.
-
-        Raises:
-            TierwiseError: as :func:`tierwise.recording.breakdown.break_down`.
-        """
+        """Say where its time went."""
         return break_down(self.path)
 
     def relations(self, names: Path | None = None) -> Relations:
@@ -278,20 +266,13 @@ class Recording:
 
         Args:
             names: CSV file of names, in place of those that the recording has.
-
-        Raises:
-            TierwiseError: as :meth:`break_down`, and as :func:`tierwise.recording.relations.read_names`.
         """
         named = self.about.relations if names is None else read_names(names)
         files = break_down(self.path, most_files=sys.maxsize).files
         return relations(self.about.engine, files, named, self.buffer())
 
     def buffer(self) -> BufferContent | None:
-        """What the engine's buffer held at the end; ``None`` if that was not asked for.
-
-        Raises:
-            TierwiseError: as :func:`tierwise.recording.buffer.read_buffer`.
-        """
+        """What the engine's buffer held at the end; ``None`` if that was not asked for."""
         return read_buffer(self.path) if os.path.lexists(self.path / BUFFER_FILE) else None
 
     def connect(self) -> duckdb.DuckDBPyConnection:
@@ -330,10 +311,6 @@ def redact(path: Path, out: Path) -> None:
     """Write a copy of a recording for others, without paths, names of devices and names of programs.
 
     Predictions from it are the same. docs/concepts/privacy.md describes what remains in it.
-
-    Args:
-        path: of the recording.
-        out: of the new one: an empty or new directory.
 
     Raises:
         TierwiseError: if the recording is missing or damaged, or ``out`` is not empty.

@@ -153,11 +153,7 @@ class Relations:
         return [row for row in self.rows if row.files and (row.waited_s > 0 or row.device_s > 0)]
 
     def require_names(self) -> None:
-        """Refuse a recording without names of tables.
-
-        Raises:
-            TierwiseError: with the ways to get them.
-        """
+        """Refuse a recording without names of tables."""
         if not self.rows:
             raise TierwiseError(
                 "the recording has no names of tables",
@@ -173,9 +169,6 @@ class Relations:
 
         Names of other databases than the connected one begin with the database. Without it, a pattern names
         something in another database only if it names nothing in the connected one.
-
-        Raises:
-            TierwiseError: a pattern that names nothing, or without its database something in several.
         """
         self.require_names()
         matching: dict[str, RelationTraffic] = {}
@@ -217,14 +210,7 @@ class Relations:
 def relations(
     engine: str, files: Sequence[FileTraffic], named: Sequence[Relation], buffer: BufferContent | None = None
 ) -> Relations:
-    """Join the files of a recording with the names of tables and indexes.
-
-    Args:
-        engine: name of the recorded engine.
-        files: all files of the recording that were used.
-        named: names from the recording or from a file.
-        buffer: the engine's buffer at the end of the recording, if it was asked for.
-    """
+    """Join the files of a recording with the names of tables and indexes."""
     by_path = {_known_part(relation.path): relation for relation in named}
     movable: dict[tuple[str, str], RelationTraffic] = {}
     for named_relation in named:
@@ -266,9 +252,6 @@ def read_names(file: Path) -> list[Relation]:
     """Read names from a CSV file with the columns path, name and kind.
 
     Further columns may be table, partitioned, database and size_bytes.
-
-    Raises:
-        TierwiseError: naming the file, the line and the column.
     """
     text = read_text(file, "give a CSV file; docs/how-to/tables.md has the query that writes it")
     reader = csv.DictReader(io.StringIO(text), strict=True)

@@ -31,11 +31,7 @@ def latest_in(directory: Path) -> Path | None:
 
 
 def own_latest_in(directory: Path) -> Path | None:
-    """The same where results are to be added: all of it must be the caller's.
-
-    Raises:
-        TierwiseError: naming what another user made, or may change.
-    """
+    """The same where results are to be added: all of it must be the caller's."""
     link = directory / LATEST
     try:
         require_own_directory(directory)
@@ -58,11 +54,7 @@ def write_study_info(path: Path, info: StudyInfo) -> None:
 
 
 def read_study_info(path: Path) -> StudyInfo:
-    """Read ``study.json``.
-
-    Raises:
-        TierwiseError: if the file is missing, or is not a study of this schema version.
-    """
+    """Read ``study.json``."""
     text = read_text(path, "name a directory that a study has written", in_folder=True)
     return _validated(StudyInfo, text, str(path))
 

@@ -107,15 +107,7 @@ class LiveApp:
 def application(
     recordings: ServedRecordings, simulator: Simulator, token: str, host: str, admit: Admit
 ) -> ASGIApp:
-    """The guarded application; closing it closes the simulator.
-
-    Args:
-        recordings: the recordings.
-        simulator: answers questions.
-        token: first part of every path.
-        host: address that the server listens on.
-        admit: called with the other end of each connection that has shown the token.
-    """
+    """The guarded application; closing it closes the simulator."""
     live = LiveApp(recordings, simulator)
 
     @asynccontextmanager

@@ -34,14 +34,7 @@ Admit = Callable[[tuple[str, int]], None]
 
 
 class Guard:
-    """Lets requests with the token pass to an application, whose paths are those behind the token.
-
-    Args:
-        app: the application.
-        token: the first part of every path.
-        host: the address that the server listens on.
-        admit: called for each request that passes.
-    """
+    """Lets requests with the token pass to an application, whose paths are those behind the token."""
 
     def __init__(self, app: ASGIApp, token: str, host: str, admit: Admit = lambda _: None) -> None:
         self._app, self._token, self._admit = app, token, admit

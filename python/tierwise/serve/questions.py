@@ -29,13 +29,7 @@ _CLI = "ask `tierwise predict` on the command line"
 
 
 class RequestError(TierwiseError):
-    """A request that cannot be served.
-
-    Args:
-        status: of the response.
-        message: what is wrong.
-        fix: what to do.
-    """
+    """A request that cannot be served."""
 
     def __init__(self, status: int, message: str, fix: str) -> None:
         super().__init__(message, fix)

@@ -68,16 +68,7 @@ class Opened:
 
 
 class ServedRecordings:
-    """The recordings by number, from 1. Names of folders never become part of an address.
-
-    Args:
-        paths: folders of the recordings.
-        asked: what every page is made for.
-        simulator: runs what is slow.
-
-    Raises:
-        TierwiseError: no recording, or a damaged or newer one; an unknown device.
-    """
+    """The recordings by number, from 1. Names of folders never become part of an address."""
 
     def __init__(self, paths: Sequence[Path], options: AdviceOptions, simulator: Simulator) -> None:
         """Check the recordings and start to make their pages."""
@@ -132,14 +123,7 @@ class ServedRecordings:
 
 
 def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders: Sequence[Slider]) -> str:
-    """The page of a recording, as ``tierwise advise -o`` writes it, with sliders; tables are no choice on it.
-
-    Args:
-        path: folder of the recording, for commands to type.
-        predictor: of the recording.
-        options: of the advice.
-        sliders: of the live part.
-    """
+    """The page of a recording, as ``tierwise advise -o`` writes it, with sliders and without tables."""
     predictor.replayer.remember()  # the page needs the placements that the advice ranks
     advice = advise(predictor, options, tables=True)
     live = {"ask": "ask", "most_seeds": MOST_SEEDS, "sliders": sliders}

@@ -56,12 +56,7 @@ class Answer:
 
 
 class Refinement:
-    """The simulations of one question, in order, and the answers they give. Threads may share it.
-
-    Args:
-        predictor: of the recording, opened with at least ``MOST_SEEDS`` seeds.
-        scenario: the question, with its growth applied.
-    """
+    """The simulations of one question, in order, and the answers they give. Threads may share it."""
 
     def __init__(self, predictor: Predictor, scenario: Scenario) -> None:
         self._predictor, self._scenario = predictor, scenario
@@ -99,11 +94,7 @@ class Refinement:
         return Answer(answer, "final") if answer else None
 
     def simulate_next(self) -> Answer | None:
-        """Run the next simulation; the answer it gives, ``None`` if it gives no new one.
-
-        Raises:
-            TierwiseError: the simulator refuses its input.
-        """
+        """Run the next simulation; the answer it gives, ``None`` if it gives no new one."""
         with self._lock:
             if not self.has_more:
                 return None

@@ -125,14 +125,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(recordings: ServedRecordings, simulator: Simulator, listening: socket.socket, host: str) -> Server:
-    """A server for some recordings with a new random token.
-
-    Args:
-        recordings: the recordings.
-        simulator: answers questions; closed when the server ends.
-        listening: its socket.
-        host: the address as the user gave it.
-    """
+    """A server for some recordings with a new random token."""
     token, newcomers = secrets.token_urlsafe(24), Newcomers()
     config = uvicorn.Config(
         application(recordings, simulator, token, host, newcomers.admit),

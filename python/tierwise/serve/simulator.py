@@ -48,11 +48,7 @@ class Question:
 
 
 class Simulator:
-    """Runs simulations for all clients.
-
-    Args:
-        threads: how many run at once; as many as cores by default.
-    """
+    """Runs simulations for all clients."""
 
     def __init__(self, threads: int | None = None) -> None:
         self._changed = Condition()

@@ -98,10 +98,6 @@ def attainable_rates(profile: Profile, device: Path) -> list[AttainableRate]:
     """Measure random reads of 4 KiB by depth, once in a process for each profile.
 
     None of a hard disk, whose times are far above the path's, and of a device that answers at once.
-
-    Args:
-        profile: of the emulated device.
-        device: its block device, timed, on which nothing else runs.
     """
     if profile.text not in _measured:
         _measured[profile.text] = [] if rotates(profile) else _measure(profile, device)

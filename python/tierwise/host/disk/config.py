@@ -51,11 +51,7 @@ class Faults:
     """Sector ranges on the whole device."""
 
     def commands(self, size_bytes: int) -> list[tuple[str, dict[str, Any]]]:
-        """Server commands that set up these faults on a device of ``size_bytes``.
-
-        Raises:
-            TierwiseError: if a value is out of range.
-        """
+        """Server commands that set up these faults on a device of ``size_bytes``."""
         whole = {"name": "the device", "size_bytes": size_bytes}
         commands = [
             ("unreadable", unreadable(sectors.start, sectors.stop - 1, whole, 0))
@@ -109,11 +105,7 @@ def _seconds(what: str, seconds: float) -> float:
 
 
 def require_possible(profile: Profile, lies_about_flush: bool, precondition: str) -> None:
-    """Refuse a combination that a disk of this profile cannot have.
-
-    Raises:
-        TierwiseError: naming the profile or the word.
-    """
+    """Refuse a combination that a disk of this profile cannot have."""
     if lies_about_flush and not profile.write_cache:
         raise TierwiseError(
             f"{profile.name} has no volatile write cache to lie about",
@@ -143,16 +135,7 @@ def write(
     start: Mapping[str, Any],
     transport: Transport | None,
 ) -> Path:
-    """Make the directories of a disk and the server's configuration file; give the file's path.
-
-    Args:
-        home: the disk's directory, not there yet.
-        name: of the disk.
-        profile: of the device.
-        parts: the partitions.
-        start: seed, state of the device, and whether it lies about flushes.
-        transport: the way of requests to the server; the fastest of this kernel when left out.
-    """
+    """Make the directories of a disk and the server's configuration file; give the file's path."""
     fuse = fuse_directory(home)
     own_folder(home)
     new_folder(fuse)
@@ -193,11 +176,7 @@ class Partition:
 
 
 def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions, rounded down to whole blocks.
-
-    Raises:
-        TierwiseError: if this machine, these names or this profile do not allow the disk.
-    """
+    """The partitions, rounded down to whole blocks."""
     lacking = doctor.missing_for_emulation(doctor.examine())
     if lacking:
         raise HostError(f"no emulated disk here: {lacking[0].detail}", lacking[0].fix)
@@ -205,11 +184,7 @@ def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partiti
 
 
 def fitted_partitions(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions, rounded down to whole blocks, whether or not this machine can emulate disks.
-
-    Raises:
-        TierwiseError: if these names or this profile do not allow the disk.
-    """
+    """The partitions, rounded down to whole blocks, whether or not this machine can emulate disks."""
     for label in [name, *(part.name for part in partitions)]:
         if not _NAME.fullmatch(label):
             raise TierwiseError(f"{label!r} is no name for a disk", "use a-z, 0-9, '_', '.' and '-'")
@@ -235,11 +210,7 @@ def mount_points(parts: Sequence[Partition], mount_dir: Path) -> dict[str, Path]
 
 
 def require_unused(mount_dir: Path) -> None:
-    """Refuse a directory that is not empty or is a mount point.
-
-    Raises:
-        TierwiseError: naming the directory.
-    """
+    """Refuse a directory that is not empty or is a mount point."""
     if mounts.mount_at(mount_dir) is not None:
         raise TierwiseError(f"{mount_dir}: something is mounted there", "name another directory")
     if mount_dir.exists() and not mount_dir.is_dir():

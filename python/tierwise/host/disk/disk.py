@@ -243,11 +243,7 @@ class EmulatedDisk:
 
     @classmethod
     def find(cls, name: str) -> Self:
-        """Find the disk of that name, made by any process.
-
-        Raises:
-            TierwiseError: if there is none.
-        """
+        """Find the disk of that name, made by any process."""
         entry = ledger.find("disk", name)
         if entry is None:
             known = ", ".join(entry.name for entry in ledger.entries("disk")) or "none is up"

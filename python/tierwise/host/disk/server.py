@@ -23,11 +23,7 @@ _PATIENCE_S = 30
 
 
 def send_command(control_socket: Path, command: str, **arguments: Any) -> dict[str, Any]:
-    """Send one command and give the answer.
-
-    Raises:
-        TierwiseError: if the server is gone, silent, or refuses.
-    """
+    """Send one command and give the answer."""
     request = json.dumps({"do": command, **arguments}) + "\n"
     try:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -61,11 +57,7 @@ def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
 
 
 def await_socket(server: subprocess.Popen[bytes], control_socket: Path, log: Path, what: str) -> None:
-    """Wait until a just-started server accepts commands.
-
-    Raises:
-        TierwiseError: beginning with ``what``, with the last line of the log, if it ends instead.
-    """
+    """Wait until a just-started server accepts commands."""
     deadline = time.monotonic() + _STARTS_WITHIN_S
     while not _listens(control_socket):
         if server.poll() is not None:

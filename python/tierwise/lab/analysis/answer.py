@@ -134,11 +134,7 @@ class Answer(Record):
 
 
 def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
-    """Compute the answer from the runs of one study.
-
-    Raises:
-        TierwiseError: if there is no run at all.
-    """
+    """Compute the answer from the runs of one study."""
     if not results:
         raise TierwiseError(
             f"study {info.name} has no finished run", f"run it: tierwise study run {info.name}"

@@ -50,12 +50,7 @@ class HostedRatio:
 
 
 def hosted_ratio(log_ratios: Blocks, bound: Bound = Bound.EXACT) -> HostedRatio:
-    """Intervals of a ratio, and the hosts that differ.
-
-    Args:
-        log_ratios: of at least one host.
-        bound: what a block's ratio is to its true value, if times were stopped at a cap.
-    """
+    """Intervals of a ratio, and the hosts that differ."""
     means = {host: fmean(values) for host, values in log_ratios.items()}
     count, blocks = len(means), sum(map(len, log_ratios.values()))
     mean, variance = fmean(means.values()), variance_within(log_ratios)

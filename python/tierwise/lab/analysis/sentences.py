@@ -32,12 +32,7 @@ _SSD_NAMES = {
 
 
 class PlacementPhraser:
-    """Describes placements of one comparison in words.
-
-    Args:
-        devices: every device in the comparison.
-        all_roles: every role that the engine placed.
-    """
+    """Describes placements of one comparison in words."""
 
     def __init__(self, devices: Iterable[DeviceInfo], all_roles: set[Role]) -> None:
         self._devices = {device.name: device for device in devices}

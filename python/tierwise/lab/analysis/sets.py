@@ -231,9 +231,6 @@ def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[st
 
     Runs are matched by engine, placement and setting. A key part with a single value in each set matches
     even if the two values differ.
-
-    Raises:
-        TierwiseError: if a set has no valid run, or nothing of one matches anything of the other.
     """
     valid = [[run for run in runs if run.status == "ok"] for runs in (a, b)]
     for name, runs, usable in zip(names, (a, b), valid, strict=True):

@@ -65,11 +65,7 @@ def in_format(comparison: SetComparison, format: Format) -> str:
 
 
 def read_set(name: str) -> list[RunResult]:
-    """The runs of a directory or file; if ``name`` ends in a colon and an engine, only those of the engine.
-
-    Raises:
-        TierwiseError: if there are none.
-    """
+    """The runs of a directory or file; if ``name`` ends in a colon and an engine, only its runs."""
     path, engine = Path(name), ""
     if any((path / file).is_file() for file in (ABOUT_FILE, OBSERVATION_FILE)):
         raise TierwiseError(

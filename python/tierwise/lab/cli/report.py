@@ -97,11 +97,7 @@ def write_pngs(answer: Answer, directory: Path) -> list[Path]:
 
 
 def read_study(results_dir: Path) -> tuple[list[RunResult], StudyInfo]:
-    """The runs of a study and what a report needs besides.
-
-    Raises:
-        TierwiseError: if a file is missing or malformed.
-    """
+    """The runs of a study and what a report needs besides."""
     info = read_study_info(results_dir / STUDY_FILE)
     return read_results(results_dir / RESULTS_FILE), info
 

@@ -38,11 +38,7 @@ def names() -> list[str]:
 
 
 def create(name: str, settings: Mapping[str, str] | None = None) -> Engine:
-    """Create an engine by its name in a study, with settings for its server; nothing is started yet.
-
-    Raises:
-        TierwiseError: if the name is unknown, or the engine or its extra is not installed.
-    """
+    """Create an engine by its name in a study, with settings for its server; nothing is started yet."""
     if name not in _ENGINES:
         raise TierwiseError(f"engine {name!r} is unknown", one_of(name, _ENGINES))
     require(name.removesuffix("-system"), f"engine {name}")

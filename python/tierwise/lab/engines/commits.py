@@ -73,12 +73,7 @@ class SqlCommitSession:
     def __init__(
         self, execute: Callable[[str], Sequence[Any]], close: Callable[[], None] = lambda: None
     ) -> None:
-        """Take a session that commits each statement by itself outside a transaction.
-
-        Args:
-            execute: runs one statement and gives its rows.
-            close: ends the session.
-        """
+        """Take a session that commits each statement by itself outside a transaction."""
         self._execute = execute
         self.close = close
 

@@ -30,14 +30,6 @@ def checked(engine: str, given: Mapping[str, str], allowed: Collection[str]) -> 
     """The settings with their names as the engine's list has them: in lower case, with ``_``.
 
     A server also takes other spellings, as ``--Skip-X`` or the beginning of a name; those are refused.
-
-    Args:
-        engine: its name, for messages.
-        given: from the study.
-        allowed: names that a study may set.
-
-    Raises:
-        TierwiseError: naming the setting, if it is not allowed, is given twice, or has control characters.
     """
     values: dict[str, str] = {}
     for written, value in given.items():

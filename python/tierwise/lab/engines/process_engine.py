@@ -24,12 +24,6 @@ class RoleDirectories:
     """New directories under the places of the roles, owned by the engine's user, entered in the ledger."""
 
     def __init__(self, prefix: str, user: ServerUser | None) -> None:
-        """Make nothing yet.
-
-        Args:
-            prefix: begins the name of each directory.
-            user: the engine's account; ``None`` for the caller.
-        """
         self._prefix, self._user = prefix, user
         self._made: dict[Role, ledger.Directory] = {}
         self._beside: list[tuple[Role, ledger.Directory]] = []
@@ -45,11 +39,7 @@ class RoleDirectories:
         return ((role, made.path) for role, made in (*self._made.items(), *self._beside))
 
     def make(self, places: Mapping[Role, Path]) -> None:
-        """Make one directory for each role.
-
-        Raises:
-            TierwiseError: naming the role and the directory, if the user may not enter a place.
-        """
+        """Make one directory for each role."""
         for role, place in places.items():
             self._made[role] = self._make(role, place)
 
@@ -78,13 +68,6 @@ class EngineProcess(ABC):
     _crash_signal = signal.SIGKILL
 
     def __init__(self, name: str, prefix: str, user: ServerUser | None) -> None:
-        """Make the home.
-
-        Args:
-            name: of the engine, for messages.
-            prefix: begins the home's name.
-            user: the process's account; ``None`` for the caller.
-        """
         self._name, self.user = name, user
         self._home = Home(f"{prefix}-home", user)
         self._process: processes.Process | None = None
@@ -146,16 +129,6 @@ class ProcessEngine(Engine, Generic[ProcessT]):
     """Longest wait for a start with its recovery, and for a stop with its checkpoint."""
 
     def __init__(self, name: str, kind: str, settings: Mapping[str, str] | None) -> None:
-        """Prepare; nothing is made or started yet.
-
-        Args:
-            name: the engine's name, for messages and results.
-            kind: begins the names of its directories.
-            settings: the engine's settings by name.
-
-        Raises:
-            TierwiseError: naming a setting that a study may not give.
-        """
         self.name = name
         self._given = checked(name, settings or {}, self.allowed_settings())
         self._user = users.server_user()

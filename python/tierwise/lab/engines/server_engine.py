@@ -54,11 +54,7 @@ class SqlSession:
         self._server, self.connection = server, connection
 
     def query(self, sql: str) -> list[Any]:
-        """Run one statement and give its rows.
-
-        Raises:
-            TierwiseError: with the server's message; with the last severe line of its log if it is gone.
-        """
+        """Run one statement and give its rows."""
         return self._rows(sql)[1]
 
     def ask(self, sql: str) -> list[dict[str, Any]]:
@@ -90,7 +86,6 @@ class ServerProcess(EngineProcess):
     _stop_signal = signal.SIGTERM
 
     def __init__(self, name: str, prefix: str, user: ServerUser | None) -> None:
-        """Make the home; the arguments are the base class's."""
         super().__init__(name, prefix, user)
         self._log_from_bytes = 0
         self._control: SqlSession | None = None
@@ -149,20 +144,12 @@ class ServerProcess(EngineProcess):
 
     @property
     def control(self) -> SqlSession:
-        """tierwise's own session of the superuser.
-
-        Raises:
-            TierwiseError: if the server is down.
-        """
+        """tierwise's own session of the superuser."""
         return self._up(self._control)
 
     @property
     def client(self) -> SqlSession:
-        """tierwise's own session of the load's account, for all that concerns the load's database.
-
-        Raises:
-            TierwiseError: if the server is down.
-        """
+        """tierwise's own session of the load's account, for all that concerns the load's database."""
         return self._up(self._client)
 
     def query(self, sql: str) -> list[Any]:
@@ -170,11 +157,7 @@ class ServerProcess(EngineProcess):
         return self.control.query(sql)
 
     def session(self, connect: Callable[[], Any]) -> SqlSession:
-        """Open a session.
-
-        Raises:
-            TierwiseError: with the server's message.
-        """
+        """Open a session."""
         try:
             return SqlSession(self, connect())
         except self.driver_errors() as error:
@@ -247,11 +230,7 @@ class ServerProcess(EngineProcess):
         timeout_s: float,
         secrets: Mapping[str, str] | None = None,
     ) -> None:
-        """Run a program as the server's user to its end; the arguments are those of :meth:`launch`.
-
-        Raises:
-            TierwiseError: with the last line that it wrote, if it failed.
-        """
+        """Run a program as the server's user to its end; the arguments are those of :meth:`launch`."""
         process = self.launch(program, arguments, secrets)
         try:
             failed = process.wait(timeout_s) != 0
@@ -323,11 +302,7 @@ class Installation(Protocol):
         """Version of the server, such as ``10.11.14``."""
 
     def check(self, engine: str, settings: Mapping[str, str]) -> None:
-        """Check settings with the server's own parser, without starting it.
-
-        Raises:
-            TierwiseError: naming the first setting that is unknown or has a value that the server refuses.
-        """
+        """Check settings with the server's own parser, without starting it."""
 
 
 class ServerEngine(ProcessEngine[ServerT]):
@@ -340,13 +315,6 @@ class ServerEngine(ProcessEngine[ServerT]):
     def __init__(
         self, name: str, installation: Installation, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Prepare; nothing is made or started yet.
-
-        Args:
-            name: the engine's name, for messages and results.
-            installation: the programs to use.
-            settings: server settings by name, as in the server's own file of settings.
-        """
         super().__init__(name, self.driver, settings)
         self._installation = installation
         self._version = installation.version

@@ -33,12 +33,7 @@ _HUES = ["place-1", "place-2", "place-3", "place-4", "place-6", "wait-lock", "wa
 
 
 def accuracy_chart(pairs: Sequence[Pair], look: Look) -> alt.LayerChart:
-    """Predicted time for the same work, with its interval, against measured time, with a line at equality.
-
-    Args:
-        pairs: answered pairs, at least one.
-        look: of the drawing.
-    """
+    """Predicted time for the same work, with its interval, against measured time, with a line at equality."""
     data = [_datum(pair) for pair in pairs if pair.predicted is not None]
     values = [float(one[name]) for one in data for name in _FIGURES]  # type: ignore[arg-type]
     scale, ticks = log_scale(values)
@@ -150,13 +145,7 @@ def summary_row(name: str, summary: Summary) -> list[str]:
 
 
 def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) -> str:
-    """The page as Markdown.
-
-    Args:
-        accuracy: result of the validation.
-        rows: slots, for their conditions.
-        chart: file name of the drawing beside the page, if there is one.
-    """
+    """The page as Markdown."""
     parts = ["# How accurate predictions are\n", HOW, _bars(accuracy)]
     parts.append(f"![Predicted against measured]({chart})\n" if chart else "")
     for round, title in _ROUNDS.items():

@@ -53,11 +53,7 @@ class StudyOptions:
     own_storage: Path | None = None
 
     def applied_to(self, study: Study) -> Study:
-        """The study with all these options applied.
-
-        Raises:
-            TierwiseError: naming the option, and what the study has instead.
-        """
+        """The study with all these options applied."""
         for overrides in self._overrides(study):
             study = study.with_overrides(overrides)
         for name, spec in (self._device(study, text) for text in self.devices):

@@ -225,11 +225,7 @@ class Study(_Spec):
         return changed if overrides.placements is None else changed.with_placements(overrides.placements)
 
     def with_placements(self, names: list[str]) -> Self:
-        """The study with only these placements; without its own baseline, the first becomes the baseline.
-
-        Raises:
-            TierwiseError: if the study has no such placement.
-        """
+        """The study with only these placements; without its own baseline, the first becomes the baseline."""
         for name in names:
             if name not in self.placements:
                 raise TierwiseError(
@@ -271,11 +267,7 @@ def names() -> list[str]:
 
 
 def load(name_or_path: str) -> Study:
-    """Read a study by the name of one that ships with tierwise, or by the path of a TOML file.
-
-    Raises:
-        TierwiseError: naming the file and field, if there is no such study or it is not valid.
-    """
+    """Read a study by the name of one that ships with tierwise, or by the path of a TOML file."""
     given = Path(name_or_path)
     if given.suffix == ".toml":
         return parse(read_text(given, "name a readable study file"), str(given))
@@ -286,11 +278,7 @@ def load(name_or_path: str) -> Study:
 
 
 def parse(text: str, file: str) -> Study:
-    """Read a study from TOML.
-
-    Raises:
-        TierwiseError: naming ``file`` and the field.
-    """
+    """Read a study from TOML."""
     study = validated(Study, _with_names(parse_toml(text, file)), file, "mend that field")
     for placement in study.placements.values():
         placement.require_known(study.devices, file)
@@ -319,11 +307,7 @@ def _with_names(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_consistent(study: Study, where: str) -> None:
-    """Refuse fields that contradict each other, or that the runs would not heed.
-
-    Raises:
-        TierwiseError: naming ``where`` and the field.
-    """
+    """Refuse fields that contradict each other, or that the runs would not heed."""
     for problem, fix in (*_contradictions(study), *_unheeded(study)):
         raise TierwiseError(f"{where}: {problem}", fix)
 

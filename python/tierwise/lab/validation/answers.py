@@ -99,11 +99,7 @@ def unanswered(row: Row, problem: str | None) -> Answered:
 
 
 def read_answers(folder: Path) -> list[Answered]:
-    """The kept answers of a round; empty if none were kept.
-
-    Raises:
-        TierwiseError: if the file is malformed.
-    """
+    """The kept answers of a round; empty if none were kept."""
     file = folder / ANSWERS_FILE
     return read_records(Answered, file, "name the folder of a validation") if os.path.lexists(file) else []
 

@@ -62,11 +62,7 @@ class Case:
         return servers.roles_of(self.spec.server, self.engine) | selected
 
     def client(self) -> clients.Client[Any]:
-        """The client program.
-
-        Raises:
-            TierwiseError: naming the case and the option that is wrong.
-        """
+        """The client program."""
         with self._named():
             return clients.create(self.spec.client, self.spec.options, self.study.clients)
 
@@ -79,11 +75,7 @@ class Case:
         return database
 
     def check(self) -> None:
-        """Check what its slots need, before anything is made: devices, memory, settings.
-
-        Raises:
-            TierwiseError: naming the case and what is wrong with it.
-        """
+        """Check what its slots need, before anything is made: devices, memory, settings."""
         with self._named():
             self._check()
 
@@ -136,9 +128,6 @@ def cases_of(
         spec: all there are.
         names: names of cases, or prefixes of names; if given, they replace the selection by ``held_back``.
         held_back: whether to run the cases of a prospective round, or the others.
-
-    Raises:
-        TierwiseError: if there is no such case, two have one name, or a client does not know its server.
     """
     every = [_case(spec, case, count) for case in spec.cases for count in case.clients]
     for name, times in Counter(case.name for case in every).items():

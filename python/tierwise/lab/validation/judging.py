@@ -58,11 +58,7 @@ class RoundData:
 
     @classmethod
     def read(cls, folder: Path) -> RoundData:
-        """Read the round in a folder.
-
-        Raises:
-            TierwiseError: if it holds no round, or a damaged one.
-        """
+        """Read the round in a folder."""
         started = read_plan(folder)
         if started is None:
             raise TierwiseError(f"{folder} holds no validation", "run tierwise validate first")
@@ -151,11 +147,7 @@ class RoundData:
 
 
 def rounds_in(folder: Path) -> list[RoundData]:
-    """The rounds in a folder and in its subfolders.
-
-    Raises:
-        TierwiseError: if there is none.
-    """
+    """The rounds in a folder and in its subfolders."""
     inside = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.exists() else []
     folders = [candidate for candidate in (folder, *inside) if read_plan(candidate) is not None]
     if not folders:
@@ -408,9 +400,6 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
         rounds: rounds to copy.
         folder: destination.
         recordings_bytes: also redact and copy the smallest recordings, up to this total size.
-
-    Raises:
-        TierwiseError: if it cannot be written.
     """
     made: dict[Path, RoundData] = {}
     for round_data in rounds:

@@ -91,11 +91,7 @@ class RecordingVerdict(Record):
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """The slots of a validation, oldest first; a truncated last line is left out.
-
-    Raises:
-        TierwiseError: naming an invalid line.
-    """
+    """The slots of a validation, oldest first; a truncated last line is left out."""
     file = folder / ROWS_FILE
     return read_records(Row, file, _FIX) if os.path.lexists(file) else []
 

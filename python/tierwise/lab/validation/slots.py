@@ -35,13 +35,7 @@ _MOST_WAIT_S = 5.0
 
 
 def is_done(case: Case, spec: ValidationSpec, rows: Sequence[Row]) -> bool:
-    """Whether a case needs no further block.
-
-    Args:
-        case: the case.
-        spec: its validation.
-        rows: the slots of the case so far.
-    """
+    """Whether a case needs no further block."""
     blocks = blocks_of(rows, case.placements)
     if len(blocks) >= case.most_blocks:
         return True
@@ -77,9 +71,6 @@ class CaseInSlots:
 
         Args:
             rows: earlier slots of the case; their blocks count.
-
-        Raises:
-            TierwiseError: if a placement cannot be brought up.
         """
         known = list(rows)
         template = template_of(self.case, self.folder / "templates", self.progress)

@@ -160,11 +160,7 @@ class ValidationSpec(Record):
 
 
 def load(file: Path | None = None) -> ValidationSpec:
-    """Read a validation; the one that ships with tierwise if no file is given.
-
-    Raises:
-        TierwiseError: naming the file and field.
-    """
+    """Read a validation; the one that ships with tierwise if no file is given."""
     name = SHIPPED if file is None else str(file)
     text = (DATA / SHIPPED).read_text("utf-8") if file is None else read_text(file, "name a readable file")
     return validated(ValidationSpec, parse_toml(text, name), name, "mend that field")

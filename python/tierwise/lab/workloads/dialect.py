@@ -40,9 +40,6 @@ def translate(statement: str, dialect: str, where: str) -> str:
 
     The engine orders nulls unless the statement specifies it: an explicit order would keep engines from using
     their indexes.
-
-    Raises:
-        TierwiseError: naming ``where``, if the dialect cannot express it.
     """
     if dialect == "postgres":
         return statement
@@ -56,9 +53,6 @@ def translate_schema(
 
     Storage parameters (``WITH``, ``USING``) are left out. SQLite cannot add a primary key to an existing
     table, so its tables are created with their keys.
-
-    Raises:
-        TierwiseError: naming ``where`` and the statement that the dialect cannot express.
     """
     before = [(role, _parse(sql, dialect, where)) for role, sql in schema]
     behind = [(role, _parse(sql, dialect, where)) for role, sql in after_load]

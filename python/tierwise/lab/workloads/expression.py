@@ -36,16 +36,7 @@ _TERM_FUNCTIONS = {"abs": "absolute", "min": "least", "max": "greatest"}
 
 
 def evaluate(expression: int | float | str, names: Mapping[str, float], where: str) -> float:
-    """Value of an expression of numbers, names, ``+ - * /``, parentheses, ``round``, ``min`` and ``max``.
-
-    Args:
-        expression: what the data file says; a number stands for itself.
-        names: what names mean.
-        where: file and field, for the error.
-
-    Raises:
-        TierwiseError: if it is anything else, uses an unknown name, or is too large for a database.
-    """
+    """Value of an expression of numbers, names, ``+ - * /``, parentheses, ``round``, ``min`` and ``max``."""
     try:
         value = _value(_parse(str(expression)), names)
         if not abs(value) < _LARGEST:

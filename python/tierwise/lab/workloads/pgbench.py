@@ -182,11 +182,7 @@ _CHANGES_SCHEMA = re.compile(
 
 
 def scripts_in(folder: Path, without: Container[str]) -> list[Path]:
-    """The scripts of a folder without a workload.toml; files called as in ``without`` are none.
-
-    Raises:
-        TierwiseError: naming a script with another ending, or one that changes the schema.
-    """
+    """The scripts of a folder without a workload.toml; files called as in ``without`` are none."""
     scripts = []
     for path in sorted(path for path in folder.iterdir() if path.is_file() and path.name not in without):
         if path.suffix in SUFFIXES:
@@ -226,9 +222,6 @@ def read_scripts(files: Sequence[tuple[Path, float]], constants: Iterable[str]) 
     Args:
         files: scripts with their weights; each becomes a transaction of its file's name.
         constants: names of the workload's constants, which stand for pgbench's ``-D``.
-
-    Raises:
-        TierwiseError: naming file, line and construct, if no workload can express a script.
     """
     shared: dict[str, dict[str, Any]] = {}
     transactions: dict[str, Any] = {}

@@ -41,9 +41,6 @@ def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
     Args:
         file: what the first layer was read from, for messages.
         layers: the workload, the one that it is like, and so on.
-
-    Raises:
-        TierwiseError: naming the file and field that is not valid.
     """
     raw, folders = _merged(layers), [layer.folder for layer in layers]
     fix = "mend that field; see docs/reference/workloads.md"
@@ -57,11 +54,7 @@ def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
 
 
 def read_schema(layers: Sequence[Layer], spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
-    """Statements to run before and after the load phase; those of objects are derived from their fields.
-
-    Raises:
-        TierwiseError: naming the file.
-    """
+    """Statements to run before and after the load phase; those of objects are derived from their fields."""
     folders = [layer.folder for layer in layers]
     schema_file, after_load_file = (_file(folders, name) for name in (SCHEMA_FILE, AFTER_LOAD_FILE))
     if spec.objects:
@@ -76,11 +69,7 @@ def read_schema(layers: Sequence[Layer], spec: WorkloadSpec) -> tuple[RoleSql, R
 
 
 def read_toml(folder: Path) -> dict[str, Any]:
-    """The folder's workload.toml, parsed but not checked.
-
-    Raises:
-        TierwiseError: naming the file.
-    """
+    """The folder's workload.toml, parsed but not checked."""
     file = folder / WORKLOAD_FILE
     return parse_toml(read_text(file_below(folder, WORKLOAD_FILE)), str(file))
 
@@ -118,11 +107,7 @@ def _file(folders: Sequence[Path], name: str) -> Path:
 
 
 def role_sql(path: Path) -> RoleSql:
-    """Statements of a script; a line ``-- role: data`` says the role of all that follow.
-
-    Raises:
-        TierwiseError: naming the file.
-    """
+    """Statements of a script; a line ``-- role: data`` says the role of all that follow."""
     sections = _ROLE_MARKER.split(read_text(path))
     if _core.split_statements(sections[0]):
         raise TierwiseError(f"{path}: a statement before the first role", "begin with a line '-- role: data'")
@@ -135,11 +120,7 @@ def role_sql(path: Path) -> RoleSql:
 
 
 def read_text(path: Path) -> str:
-    """Text of one of a workload's files.
-
-    Raises:
-        TierwiseError: naming the file.
-    """
+    """Text of one of a workload's files."""
     return input_files.read_text(
         path, "a workload is a folder of readable files; see docs/reference/workloads.md"
     )
@@ -195,9 +176,6 @@ def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
 
     Returns:
         Its name, its name in messages, and its layers.
-
-    Raises:
-        TierwiseError: if there is none, or its workload.toml cannot be read.
     """
     if name_or_path in names():
         return name_or_path, *_folder(_SHIPPED / name_or_path)
@@ -243,11 +221,7 @@ _TEMPLATE = DATA / "templates" / "workload"
 
 
 def write(folder: Path) -> list[Path]:
-    """Make a new folder with a small workload that runs unchanged; return its files.
-
-    Raises:
-        TierwiseError: if the folder already exists or cannot be made.
-    """
+    """Make a new folder with a small workload that runs unchanged; return its files."""
     try:
         require_own_parents(folder)
         new_folder(folder, 0o755)

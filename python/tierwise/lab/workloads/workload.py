@@ -37,9 +37,6 @@ class Resolver:
             scale: as the study gives it, above 0.
             constants: values in place of the workload's own.
             dialect: of the engine.
-
-        Raises:
-            TierwiseError: naming the unknown or invalid constant.
         """
         if not 0 < scale < float("inf"):
             raise TierwiseError(f"scale {scale} is not above 0", "give a positive scale")
@@ -208,11 +205,7 @@ class Workload:
 
     @classmethod
     def load(cls, name_or_path: str) -> Workload:
-        """Read a workload by the name of a shipped one, by its folder, or by a pgbench script.
-
-        Raises:
-            TierwiseError: naming the file and field, if there is no such workload or it is not valid.
-        """
+        """Read a workload by the name of a shipped one, by its folder, or by a pgbench script."""
         name, file, layers = find(name_or_path)
         spec = read_spec(file, layers)
         schema, after_load = read_schema(layers, spec)
@@ -229,10 +222,6 @@ class Workload:
             scale: above 0; the workload defines which numbers it multiplies.
             constants: values in place of the workload's own constants.
             dialect: ``postgres``, ``mysql``, ``sqlite``, ``duckdb``, or ``objects`` for engines without SQL.
-
-        Raises:
-            TierwiseError: naming the field whose value is invalid at this scale, or the statement that the
-                dialect cannot express.
         """
         resolver = Resolver(self.spec, self.file, scale, constants or {}, dialect)
         schema, after_load = self._schema(dialect)

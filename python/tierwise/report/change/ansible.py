@@ -24,11 +24,7 @@ _HOSTS = "database"
 
 
 def playbook(change: Change) -> str:
-    """A playbook: a play of the moves in order, and one of the way back with the tags ``back`` and ``never``.
-
-    Raises:
-        TierwiseError: no role that moves has steps.
-    """
+    """A playbook: a play of the moves in order, and a play back with the tags ``back`` and ``never``."""
     steps_of = guide(change.engine, change.moves, change.needed_bytes)
     if not steps_of.steps:
         reasons = "; ".join(steps_of.without) or f"no steps are known for {change.engine}"

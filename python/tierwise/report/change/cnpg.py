@@ -30,11 +30,7 @@ _MOST_NAME = 253
 
 
 def cluster_patch(change: Change) -> str:
-    """A merge patch in YAML for ``kubectl patch cluster NAME --type merge --patch-file FILE``.
-
-    Raises:
-        TierwiseError: another engine, or a role that CloudNativePG cannot place by itself.
-    """
+    """A merge patch in YAML for ``kubectl patch cluster NAME --type merge --patch-file FILE``."""
     if change.engine != "postgres":
         raise TierwiseError(f"--emit cnpg: CloudNativePG runs PostgreSQL, not {change.engine}", _OTHERS)
     _require_placeable(change)

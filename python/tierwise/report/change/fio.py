@@ -31,11 +31,7 @@ _GLOBAL = (
 
 
 def fio_jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> str:
-    """A job file; roles that move to one device run at the same time, those of the next device after them.
-
-    Raises:
-        TierwiseError: none of the roles has a request.
-    """
+    """A job file; roles that move to one device run at the same time, those of the next device after them."""
     if not requests.keys() & change.moves.keys():
         raise TierwiseError(
             "--emit fio: the recording has no requests of the roles that move", "record under load, with root"

@@ -51,15 +51,7 @@ FAMILIES = (TIME, RATE, SAVED, SPEEDUP, BUSY, STARTED)
 def openmetrics(
     breakdown: Breakdown, saved: Savings, labels: Labels, rate_per_s: float | None, started_at: str
 ) -> str:
-    """The metrics of one recording; a value that is not known has no sample.
-
-    Args:
-        breakdown: where its time went.
-        saved: savings by role.
-        labels: of every sample, such as the recording's name.
-        rate_per_s: transactions a second.
-        started_at: start of the recording, as ISO 8601.
-    """
+    """The metrics of one recording; a value that is not known has no sample."""
     started_s = _seconds(started_at)
     samples: dict[Family, list[tuple[Labels, float]]] = {
         TIME: [

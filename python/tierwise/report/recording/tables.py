@@ -78,14 +78,7 @@ def tables_headline(advice: TableAdvice) -> str:
 def sets_table(
     sets: Sequence[tuple[str, TableSet]], advice: TableAdvice, *, title: str, devices: bool = False
 ) -> Table:
-    """Sets of tables with their gain and price.
-
-    Args:
-        sets: each with its device.
-        advice: that they are of.
-        title: of the table.
-        devices: whether to name the device of each, and fewer tables.
-    """
+    """Sets of tables with their gain and price."""
     unit = numbers.per_month(advice.currency)
     figures = ["size", "times the\nthroughput", unit, "more/s", f"more/s\nper {unit}"]
     shown = table(["tables and indexes", *(["on"] if devices else [])], figures, title)

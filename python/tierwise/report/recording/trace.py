@@ -78,10 +78,6 @@ class Trace:
 def trace(recording: Recording, limit: int = LIMIT) -> Trace:
     """The first events of a recording, all threads and devices up to the same moment.
 
-    Args:
-        recording: the recording.
-        limit: most events; names of tracks, a few for each thread and device, come on top.
-
     Raises:
         HostError: DuckDB, which reads the tables, is not installed.
         TierwiseError: a table is missing or damaged.

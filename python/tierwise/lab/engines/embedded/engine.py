@@ -35,11 +35,6 @@ class EmbeddedClients:
     def __init__(
         self, present_link: Callable[[], WorkerLink], program_json: str, clients: int, seed: int
     ) -> None:
-        """Connect ``clients`` clients.
-
-        Args:
-            present_link: gives the link to the current worker.
-        """
         self._present_link = present_link
         self._connection: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
         self._closed = False

@@ -46,11 +46,7 @@ class WorkerLink:
         return self._open
 
     def call(self, request: str, **arguments: Any) -> Any:
-        """Send one request and wait for its answer, without a time limit.
-
-        Raises:
-            TierwiseError: with the worker's error, or if the worker has ended.
-        """
+        """Send one request and wait for its answer, without a time limit."""
         number, answer = next(self._numbers), Future[Any]()
         line = json.dumps({"number": number, "request": request, "arguments": arguments}) + "\n"
         with self._lock:
@@ -97,13 +93,6 @@ class WorkerProcess(EngineProcess):
     """
 
     def __init__(self, name: str, adapter: str, user: ServerUser | None) -> None:
-        """Make the home.
-
-        Args:
-            name: of the engine, for messages.
-            adapter: module and class of its adapter, as ``module:Class``.
-            user: account of the worker; ``None`` for the caller.
-        """
         super().__init__(name, name, user)
         self._adapter = adapter
         self.link: WorkerLink | None = None
@@ -114,15 +103,7 @@ class WorkerProcess(EngineProcess):
         return None if self.link is not None and not self.link.open else super().pid
 
     def start(self, directories: Iterable[Path], timeout_s: float) -> WorkerLink:
-        """Start a worker and wait until it is ready.
-
-        Args:
-            directories: of the database; besides the home, the only ones that the worker may write to.
-            timeout_s: longest wait.
-
-        Raises:
-            TierwiseError: with the last line of its log, if it ends before.
-        """
+        """Start a worker and wait until it is ready."""
         self.crash_stop()  # one that ended by itself is still in the ledger
         self._home.log.unlink(missing_ok=True)
         connection, theirs = socket.socketpair()

@@ -28,11 +28,7 @@ class MariadbBinaries:
 
     @property
     def version(self) -> str:
-        """Version from ``mariadbd --version``, such as ``10.11.14``.
-
-        Raises:
-            TierwiseError: if the program does not run.
-        """
+        """Version from ``mariadbd --version``, such as ``10.11.14``."""
         completed = self._run("--no-defaults", "--version")
         match = re.search(r"Ver (\d+(\.\d+)*)", completed.output)
         if match is None:
@@ -66,11 +62,7 @@ class MariadbBinaries:
 
 
 def installed() -> MariadbBinaries:
-    """The system's server, as its package installs it.
-
-    Raises:
-        TierwiseError: if there is none.
-    """
+    """The system's server, as its package installs it."""
     # mariadb-install-db calls the third, from a package that the server's package does not depend on.
     names = ("mariadbd", "mariadb-install-db", "my_print_defaults")
     paths = {name: programs.find(name) for name in names}

@@ -41,7 +41,6 @@ class MariadbEngine(ServerEngine[MariadbServer]):
     def __init__(
         self, name: str, installation: MariadbBinaries, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Prepare; the arguments are the base class's."""
         super().__init__(name, installation, settings)
         self._binaries = installation
         self._files = MariadbFiles()

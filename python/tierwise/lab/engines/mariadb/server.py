@@ -122,11 +122,6 @@ class MariadbServer(ServerProcess):
     memory_setting: ClassVar = "innodb_buffer_pool_size"
 
     def __init__(self, name: str, binaries: MariadbBinaries, user: ServerUser | None) -> None:
-        """Make the home.
-
-        Args:
-            name: of the engine, for messages.
-        """
         super().__init__(name, "mariadb", user)
         self._binaries = binaries
         self._client_secret = secrets.token_hex(16)
@@ -148,11 +143,7 @@ class MariadbServer(ServerProcess):
         return [self._binaries.server, "--no-defaults", *options_of(data, settings)]
 
     def install(self, data: Path, settings: Mapping[str, str], access: list[str], timeout_s: float) -> None:
-        """Make the system tables in a data directory and in the directories that settings name.
-
-        Args:
-            access: options that say who may be root.
-        """
+        """Make the system tables in a data directory and in the directories that settings name."""
         arguments = ["--no-defaults", *access, "--skip-test-db", *options_of(data, settings)]
         self.run(self._binaries.installer, arguments, timeout_s)
 

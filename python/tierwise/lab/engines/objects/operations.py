@@ -47,11 +47,7 @@ class Kind:
     indexes: tuple[str, ...]
 
     def place_of(self, field: str) -> int:
-        """Position of a field among the fields.
-
-        Raises:
-            TierwiseError: if the kind does not have it.
-        """
+        """Position of a field among the fields."""
         if field not in self.fields:
             raise TierwiseError(f"{self.name} has no field {field}", one_of(field, self.fields))
         return self.fields.index(field)
@@ -72,11 +68,7 @@ class Operation:
 
 
 def parse_kind(statement: str, number: int) -> Kind:
-    """Read a declaration.
-
-    Raises:
-        TierwiseError: if the statement is not a declaration.
-    """
+    """Read a declaration."""
     match = _KIND.fullmatch(statement.strip())
     if match is None:
         raise TierwiseError(f"{_shown(statement)} declares no kind of object", "write OBJECT name KEY ...")
@@ -88,15 +80,7 @@ def parse_kind(statement: str, number: int) -> Kind:
 
 
 def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Kind]) -> Operation:
-    """Read an operation.
-
-    Args:
-        names: of the arguments, in their order.
-        kinds: those of the database.
-
-    Raises:
-        TierwiseError: if the statement is not an operation, or names an unknown kind or field.
-    """
+    """Read an operation."""
     match = _OPERATION.fullmatch(statement.strip())
     if match is None:
         raise TierwiseError(

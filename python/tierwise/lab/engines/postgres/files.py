@@ -29,11 +29,6 @@ class PostgresFiles:
     """Maps each relation to the schema statement that made it, and its files to a role, in any directory."""
 
     def __init__(self, query: Callable[[str], list[Any]]) -> None:
-        """Start empty.
-
-        Args:
-            query: runs a statement in the load's database and gives the rows.
-        """
         self._query = query
         self._role_of_oid: dict[int, Role] = {}
         self._role_of_number: dict[int, Role] = {}

@@ -61,15 +61,7 @@ class PostgresSettings:
 
     @classmethod
     def split(cls, name: str, settings: Mapping[str, str]) -> PostgresSettings:
-        """Take out what the server does not know, and check its values.
-
-        Args:
-            name: of the engine, for messages.
-            settings: those that a study may give.
-
-        Raises:
-            TierwiseError: naming the setting.
-        """
+        """Take out what the server does not know, and check its values."""
         server = dict(settings)
         members = server.pop("log_members", "1")
         if members not in ("1", "2"):
@@ -135,11 +127,7 @@ class SynchronousWalReceiver:
         self._process: Process | None = None
 
     def start(self, timeout_s: float) -> None:
-        """Start receiving, and wait until commits can use the receiver.
-
-        Raises:
-            TierwiseError: with the program's last line, if it ended.
-        """
+        """Start receiving, and wait until commits can use the receiver."""
         program = self._server.bin / "pg_receivewal"
         arguments: list[str | Path] = ["-D", self._directory, "--no-password", "--slot", MEMBER, "--no-loop"]
         dsn = f"{self._server.control_dsn} application_name={MEMBER}"
@@ -191,12 +179,7 @@ class PostgresServer(ServerProcess):
     def __init__(
         self, name: str, binaries: Binaries, user: ServerUser | None, *, socket_dir: Path | None = None
     ) -> None:
-        """Make the home, with a copy of the programs if ``user`` cannot reach them.
-
-        Args:
-            name: of the engine, for messages.
-            socket_dir: the home when left out.
-        """
+        """Make the home, with a copy of the programs if ``user`` cannot reach them."""
         super().__init__(name, "postgres", user)
         self._shared: ledger.Directory | None = None
         try:

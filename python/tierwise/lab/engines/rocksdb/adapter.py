@@ -36,11 +36,7 @@ _CACHE_BYTES = 32 << 20
 
 
 def wants_sync(settings: Mapping[str, str]) -> bool:
-    """The setting ``sync``: on unless it is off.
-
-    Raises:
-        TierwiseError: for any other value.
-    """
+    """The setting ``sync``: on unless it is off."""
     value = settings.get(SYNC, "on")
     if value not in ("on", "off"):
         raise TierwiseError(f"setting {SYNC} cannot be {value!r}", "give on or off")
@@ -51,15 +47,6 @@ class NamedOptions:
     """The options of an existing database, with some of them changed."""
 
     def __init__(self, database: Path, changes: Mapping[str, str]) -> None:
-        """Read the options.
-
-        Args:
-            database: directory with its newest ``OPTIONS`` file.
-            changes: values by name, as the file has them.
-
-        Raises:
-            TierwiseError: naming the option that is unknown or has a bad value.
-        """
         self._values = {CACHE: str(_CACHE_BYTES), **read_options(database)}
         for name in changes.keys() - self._values.keys():
             raise TierwiseError(
@@ -79,14 +66,7 @@ class NamedOptions:
         return self._cache_bytes
 
     def load(self, scratch: Path) -> tuple[Options, dict[str, Options]]:
-        """Let RocksDB parse the options; gives those of the database, and of each column family.
-
-        Args:
-            scratch: a writable directory.
-
-        Raises:
-            TierwiseError: naming the option whose value RocksDB refuses.
-        """
+        """Let RocksDB parse the options; gives those of the database, and of each column family."""
         scratch.mkdir(exist_ok=True)
         (scratch / "OPTIONS-000001").write_text(self._text)
         (scratch / "rocksdict-config.json").write_text(

@@ -36,11 +36,7 @@ class SqliteEngine(EmbeddedEngine):
     }
 
     def __init__(self, name: str, settings: Mapping[str, str] | None = None) -> None:
-        """Prepare as any embedded engine; settings are PRAGMAs.
-
-        Raises:
-            TierwiseError: naming the PRAGMA that is unknown or has a bad value.
-        """
+        """Prepare as any embedded engine; settings are PRAGMAs."""
         super().__init__(name, settings)
         check(name, self._given)
 

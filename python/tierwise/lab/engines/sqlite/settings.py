@@ -101,15 +101,7 @@ _FIRST = ("busy_timeout", "page_size", "auto_vacuum")
 
 
 def check(engine: str, settings: Mapping[str, str]) -> None:
-    """Refuse values that SQLite would silently misread.
-
-    Args:
-        engine: its name, for messages.
-        settings: PRAGMAs of :data:`ALLOWED`.
-
-    Raises:
-        TierwiseError: naming the PRAGMA.
-    """
+    """Refuse values that SQLite would silently misread."""
     for name, value in settings.items():
         if _KINDS[name].read(value) is None or (name == "page_size" and int(value).bit_count() != 1):
             raise TierwiseError(

@@ -70,11 +70,7 @@ def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
 
 
 def with_durability(study: Study, engine: Engine) -> Study:
-    """A study of power cuts with the engine's durability settings as its variants.
-
-    Raises:
-        TierwiseError: if the study names a setting that the engine does not have.
-    """
+    """A study of power cuts with the engine's durability settings as its variants."""
     known = {setting.name: setting for setting in engine.durability()}
     for name in study.durability:
         if name not in known:
@@ -89,11 +85,7 @@ def with_durability(study: Study, engine: Engine) -> Study:
 
 
 def with_dying(study: Study, engine: Engine) -> Study:
-    """A study of deaths on the roles that the engine places, with the engine's durable setting.
-
-    Raises:
-        TierwiseError: if the study names a role that the engine does not place.
-    """
+    """A study of deaths on the roles that the engine places, with the engine's durable setting."""
     placements = {
         name: placement.model_copy(
             update={"roles": {r: d for r, d in placement.roles.items() if r in engine.roles}}

@@ -28,10 +28,6 @@ _TIMEOUT_S = 10
 def hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
     """The hosts of a cluster that runs.
 
-    Args:
-        scheduler: its address.
-        trusted: the user vouches for it (:mod:`tierwise.cluster.dask_executor`).
-
     Raises:
         HostError: a package of the extra is not installed.
         TierwiseError: a wrong address, no answer, or no worker with the resource.
@@ -61,9 +57,6 @@ class DaskHosts:
         """Name -> address of each host that is there.
 
         The name is the host's own, with that of the worker if it was given one.
-
-        Raises:
-            TierwiseError: two workers without a name are on one host, or the scheduler is gone.
         """
         try:
             workers = self._client.scheduler_info()["workers"]

@@ -387,14 +387,7 @@ class DeathBed(FaultBed):
 
 
 def described(seed: int, load: Load, attempts: Sequence[Attempt], owed: int) -> DeviceDeath:
-    """The record of a death: the best of the attempts, of equal ones the first.
-
-    Args:
-        seed: of the moment.
-        load: the commits.
-        attempts: in their order.
-        owed: commits that the database had to hold.
-    """
+    """The record of a death: the best of the attempts, of equal ones the first."""
     best, first = min(attempts, key=lambda attempt: attempt.rank), attempts[0]
     start: Start = "never" if not best.started else "as_is" if best.step is None else "salvaged"
     tried = best.step or attempts[-1].step

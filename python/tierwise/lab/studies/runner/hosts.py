@@ -84,14 +84,6 @@ def run_blocks(
 ) -> None:
     """Run the blocks that a study lacks; each stays on the host that began it.
 
-    Args:
-        study: what to run.
-        seed: of the order of runs.
-        finished: runs from before.
-        hosts: where to run.
-        started: called with each run that begins, and its host.
-        ended: called with each result, which it keeps.
-
     Raises:
         TierwiseError: a run cannot be prepared, no host is left, or a placement seems to kill its hosts.
             Results before are kept.
@@ -265,11 +257,7 @@ class RunTask:
 
     @classmethod
     def of(cls, study: Study, seed: int) -> RunTask:
-        """A task without a run yet; paths of the user's own files are replaced by names in ``files``.
-
-        Raises:
-            TierwiseError: such a file cannot be read, or the workload is a single script.
-        """
+        """A task without a run yet; paths of the user's own files are replaced by names in ``files``."""
         files: dict[tuple[str, ...], str] = {}
         devices = dict(study.devices)
         for name, spec in study.devices.items():

@@ -112,11 +112,7 @@ class LapRunner:
         self._began_s = time.monotonic()
 
     def run(self) -> LapsMeasured:
-        """Run every lap. A failure or a wrong result ends the run after the current laps.
-
-        Raises:
-            TierwiseError: if a step before a lap fails.
-        """
+        """Run every lap. A failure or a wrong result ends the run after the current laps."""
         measured = LapsMeasured()
         try:
             for stage in self._bench.program.stages:

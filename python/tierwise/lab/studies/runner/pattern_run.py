@@ -79,11 +79,7 @@ def prepare(storage: Storage, undo: ExitStack) -> _core.ProbeTarget:
 
 
 def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTarget) -> PatternsMeasured:
-    """Every pattern of the study once, reads first, and the flush check, in the study's seconds.
-
-    Raises:
-        TierwiseError: if a request fails.
-    """
+    """Every pattern of the study once, reads first, and the flush check, in the study's seconds."""
     seconds = study.seconds or 0.0
     random = Random(plan.seed)
     storage.start_counting()

@@ -78,11 +78,7 @@ class DiskCounters:
 
 
 def open_real_device(name: str, path: str) -> RealDevice:
-    """The device under a directory that the user named.
-
-    Raises:
-        TierwiseError: if the directory does not exist or cannot be written.
-    """
+    """The device under a directory that the user named."""
     directory = Path(path)
     if not directory.is_dir() or not os.access(directory, os.W_OK):
         raise TierwiseError(
@@ -119,9 +115,6 @@ class RoleRequests:
         Args:
             places: directory of each role; it contains no other role's directory.
             undo: detaches.
-
-        Raises:
-            TierwiseError: if nothing can be traced here, or a device has no requests of its own.
         """
         emulated = json.dumps(emulated_partitions())
         devices, indices = json.loads(_core.devices_of(list(places.values()), emulated))
@@ -153,11 +146,7 @@ class RoleRequests:
         self._thread.start()
 
     def end(self) -> Shares:
-        """End the window.
-
-        Raises:
-            TierwiseError: if the kernel's events could not be read.
-        """
+        """End the window."""
         self._counter.stop()
         self._stop_looking()
         if self._failure is not None:
@@ -201,11 +190,7 @@ class RoleRequests:
 
 
 def _traced(devices: Sequence[Mapping[str, Any]], index: int | None, place: Path) -> int:
-    """Index of the device under a place.
-
-    Raises:
-        TierwiseError: if its requests are not traced.
-    """
+    """Index of the device under a place."""
     if index is None:
         raise TierwiseError(f"{place}: no block device is under it", "use a directory on ext4 or xfs")
     device = devices[index]
@@ -239,12 +224,6 @@ class RealDevices:
     """
 
     def __init__(self, devices: Mapping[str, RealDevice], places: Mapping[Role, tuple[str, Path]]) -> None:
-        """Register devices and places.
-
-        Args:
-            devices: devices by name.
-            places: device name and directory of each role on a real device.
-        """
         self._devices, self._names = devices, {role: name for role, (name, _) in places.items()}
         self._places = {role: place for role, (_, place) in places.items()}
         self._numbers = {name: device.path.stat().st_dev for name, device in devices.items()}

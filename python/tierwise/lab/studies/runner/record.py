@@ -52,14 +52,7 @@ def failed(result: RunResult, problems: Sequence[str]) -> RunResult:
 
 
 def with_mix(prepared: RunResult, load: dict[str, Any], window: Window, *, sampled: bool) -> RunResult:
-    """The record of a mix of transactions.
-
-    Args:
-        prepared: the record before.
-        load: the clients' report.
-        window: measured meanwhile.
-        sampled: whether a wait profile is expected.
-    """
+    """The record of a mix of transactions."""
     problems = list(window.storage.problems)
     if sampled and window.waits is None:
         problems.append("the engine stopped answering the wait sampler")

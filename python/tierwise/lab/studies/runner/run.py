@@ -54,9 +54,6 @@ def execute(
         A record with status ``ok``; ``invalid`` if a device exceeded its overrun bound; or ``failed``, with
         the cause, if a device broke, the measured phase aborted, a checksum was wrong, or a role's files were
         not where the placement has them.
-
-    Raises:
-        TierwiseError: if the run cannot be prepared; the user has to fix the cause.
     """
     if study.patterns:
         return _execute_patterns(study, plan, study_seed, progress)

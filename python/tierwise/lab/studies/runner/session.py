@@ -181,9 +181,6 @@ def check(study: Study, *, here: bool = True) -> None:
     Args:
         study: with all options applied.
         here: whether it runs on this machine, so that its devices must be here.
-
-    Raises:
-        TierwiseError: naming the setting and what the engine says of it, or the field of study or workload.
     """
     require_consistent(study, f"study {study.name}")
     swept = [at(study, point) for point in points(study.sweep)]

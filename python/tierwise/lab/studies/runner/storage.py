@@ -59,11 +59,7 @@ class Storage:
     _makers: dict[str, Callable[[], EmulatedDisk]] = field(default_factory=dict)
 
     def replace(self, device: str) -> None:
-        """Put a new, blank device in the place of an emulated one, whose data are gone.
-
-        Raises:
-            TierwiseError: if a process still uses the old one.
-        """
+        """Put a new, blank device in the place of an emulated one, whose data are gone."""
         self.take_down(device)
         self.emulated[device] = self._makers[device]()
 
@@ -164,9 +160,6 @@ def open_storage(
         roles: roles to give a place.
         undo: takes down everything that was brought up.
         by_role: count requests per role on a shared real device, at a small cost.
-
-    Raises:
-        TierwiseError: if a device cannot be brought up.
     """
     placed = [role for role in sorted(roles) if is_placed(role, plan.placement)]
     storage = Storage({role: plan.placement.device_of(role) for role in placed})
@@ -189,11 +182,7 @@ def open_storage(
 
 
 def check_devices(study: Study, roles: Collection[Role]) -> None:
-    """Check the devices of all placements as :func:`open_storage` would, without making any.
-
-    Raises:
-        TierwiseError: naming the device.
-    """
+    """Check the devices of all placements as :func:`open_storage` would, without making any."""
     for placement in study.placements.values():
         placed = [role for role in sorted(roles) if is_placed(role, placement)]
         for name in dict.fromkeys(map(placement.device_of, placed)):

@@ -30,11 +30,7 @@ _SEED = 1
 
 
 def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
-    """The least scale at which the workload makes sense.
-
-    Raises:
-        TierwiseError: naming the field that fails at every scale.
-    """
+    """The least scale at which the workload makes sense."""
     for scale in SCALES[:-1]:
         try:
             return scale, workload.resolve(scale, dialect=dialect)
@@ -53,9 +49,6 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
         workload: the workload.
         engine_name: as a study names it.
         scale: if not given, the smallest one that makes sense.
-
-    Raises:
-        TierwiseError: if the workload cannot be resolved for the engine, or the engine cannot be started.
     """
     with ExitStack() as undo:
         engine = engines.create(engine_name)

@@ -32,20 +32,12 @@ _BY_NAME = {client.family: client for client in _ALL}
 
 
 def create(name: str, options: Mapping[str, Option], clients: int) -> Client[Any]:
-    """A client program by the name of its family.
-
-    Raises:
-        TierwiseError: if there is no such family, or it has no such option.
-    """
+    """A client program by the name of its family."""
     return named(name)(options, clients)
 
 
 def named(name: str) -> type[Client[Any]]:
-    """The class of a family of clients.
-
-    Raises:
-        TierwiseError: if there is no such family.
-    """
+    """The class of a family of clients."""
     if name not in _BY_NAME:
         raise TierwiseError(f"there is no client {name!r}", one_of(name, sorted(_BY_NAME)))
     return _BY_NAME[name]

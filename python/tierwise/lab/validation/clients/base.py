@@ -58,11 +58,6 @@ class Client(ABC, Generic[DatabaseT]):
     """All values of the options that have few."""
 
     def __init__(self, options: Mapping[str, Option], clients: int) -> None:
-        """Check the options.
-
-        Raises:
-            TierwiseError: naming an option that the client does not have, or whose value it cannot take.
-        """
         if unknown := sorted(options.keys() - self.defaults.keys()):
             raise TierwiseError(
                 f"{self.family} has no option {unknown[0]!r}", f"use {', '.join(self.defaults)}"
@@ -132,21 +127,13 @@ def command(
     variables: Mapping[str, str] | None = None,
     timeout_s: float = _LONGEST_S,
 ) -> str:
-    """Run a client program to its end, as the database's user, and return its output.
-
-    Raises:
-        TierwiseError: with its last lines, if it fails or does not end.
-    """
+    """Run a client program to its end, as the database's user, and return its output."""
     log = database.outer / f"{name}.out"
     return finished(name, database.start_program(name, program, log, variables), log, timeout_s)
 
 
 def finished(name: str, process: processes.Process, log: Path, timeout_s: float = _LONGEST_S) -> str:
-    """Wait for a client program to end and return its output.
-
-    Raises:
-        TierwiseError: with its last lines, if it fails or does not end.
-    """
+    """Wait for a client program to end and return its output."""
     try:
         status = process.wait(timeout_s)
     except subprocess.TimeoutExpired:

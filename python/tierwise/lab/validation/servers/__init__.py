@@ -13,11 +13,7 @@ __all__ = ["BUFFER_SETTINGS", "CLIENT", "Database", "check_settings", "create", 
 
 
 def check_settings(server: str, settings: Mapping[str, str]) -> None:
-    """Check the settings of a server before anything is made.
-
-    Raises:
-        TierwiseError: naming the setting.
-    """
+    """Check the settings of a server before anything is made."""
     kind = PostgresServer if server == "postgres" else MariadbServer
     kind.check_settings(settings)
 

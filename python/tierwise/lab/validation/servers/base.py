@@ -100,11 +100,7 @@ class Database(EngineProcess):
         return copied
 
     def own_directory(self, parent: Path, name: str) -> Path:
-        """Make a directory that only the user may enter.
-
-        Raises:
-            TierwiseError: if that user may not enter ``parent``.
-        """
+        """Make a directory that only the user may enter."""
         require_reachable(self.engine, parent, self.user)
         made = parent / name
         new_folder(made, owner=ids(self.user), in_foreign=True)  # the parent may be the user's home
@@ -218,11 +214,7 @@ def caller() -> str:
 
 
 def copy_files(source: Path, destination: Path) -> None:
-    """Copy a directory with owners, modes and times.
-
-    Raises:
-        TierwiseError: if that fails, for example for lack of space.
-    """
+    """Copy a directory with owners, modes and times."""
     try:
         mounts.run("cp", "-a", "--", str(source), str(destination))
     except TierwiseError as error:

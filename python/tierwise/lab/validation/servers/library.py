@@ -66,16 +66,7 @@ class Library(Database):
     def launch(
         self, program: Sequence[str | Path] | Command, log: Path, script: str = processes.STOP_FIRST
     ) -> processes.Process:
-        """Start a client; it does nothing before :attr:`on_started` returns.
-
-        Args:
-            program: its command.
-            log: file of its output.
-            script: of the shell, which stops itself first and then becomes ``program``.
-
-        Raises:
-            TierwiseError: if it ends before it begins.
-        """
+        """Start a client; it does nothing before :attr:`on_started` returns."""
         command = program if isinstance(program, Command) else Command([*map(str, program)], self.user)
         stopped = Command(["/bin/sh", "-c", script, "sh", *command.argv], command.user)
         process = self.start_program(self.engine, stopped, log)

@@ -32,12 +32,6 @@ class MariadbServer(Server, server.MariadbServer):
     engine = "mariadb"
 
     def __init__(self, settings: Mapping[str, str], *, binary_log: bool = False) -> None:
-        """Find the programs.
-
-        Args:
-            settings: settings of the server.
-            binary_log: write a binary log, with the data.
-        """
         self.settings = checked(
             self.engine, settings, MariadbEngine.allowed_settings()
         )  # before a home is made

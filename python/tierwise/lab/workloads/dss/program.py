@@ -48,9 +48,6 @@ def statements(function: str, pair: int, scale_factor: float) -> list[str]:
         function: ``rf1`` or ``rf2``.
         pair: from 1; each pair has keys of its own.
         scale_factor: of the tables.
-
-    Raises:
-        TierwiseError: if there are no orders left to replace.
     """
     first_new, last_new, first_old, last_old = _core.tpch_refresh_keys(scale_factor, pair)
     if function == REFRESH[0]:
@@ -85,11 +82,7 @@ class Choice:
 
     @classmethod
     def of(cls, constants: Mapping[str, float]) -> Choice:
-        """The choice that a workload's constants make.
-
-        Raises:
-            TierwiseError: naming the missing or invalid constant.
-        """
+        """The choice that a workload's constants make."""
         limits = {"load": 1, "queries": 1, "power": 1, "streams": STREAMS_MAX, "seed": 2**32}
         for name in sorted({"scale_factor", *limits} - constants.keys()):
             raise TierwiseError(
@@ -139,9 +132,6 @@ def build(
         schema: statements that make the tables, in the engine's dialect.
         after_load: primary keys, indexes and statistics, likewise.
         translate: for queries and refresh functions.
-
-    Raises:
-        TierwiseError: naming the invalid constant or query file.
     """
     choice = Choice.of(constants)
     waiting = (
