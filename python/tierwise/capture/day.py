@@ -48,8 +48,6 @@ class DayRecorder:
             pid: of the database's first process. It may be restarted meanwhile.
             find: gives the processes to record by the pid of the first.
             out: folder of the day, to be made or empty.
-            plan: when to record.
-            progress: receives progress messages.
             note: receives one line for each recording, gap, restart and change of the schedule.
             dsn: of the engine's own counters, if they are to be read.
         """

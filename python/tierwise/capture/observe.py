@@ -46,11 +46,9 @@ def observe(
     Args:
         dsn: of the server; never stored.
         out: folder of the observation: empty or new.
-        seconds: how long.
         rate_hz: ticks a second, ``LEAST_RATE_HZ`` to ``MOST_RATE_HZ``.
         cores: of the server, which SQL does not tell, like the next.
         devices: role -> shipped profile of the device that it lies on.
-        status: called with what is done now.
     """
     with ExitStack() as undo:
         status("connecting")

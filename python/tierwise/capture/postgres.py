@@ -465,7 +465,6 @@ def further_views(number: int, version: str) -> tuple[list[str], list[str]]:
 
     Args:
         number: ``server_version_num``.
-        version: for people.
 
     Returns:
         The statements, and what cannot be counted, as sentences.

@@ -65,10 +65,7 @@ class Session:
         """Attach; nothing is traced yet.
 
         Args:
-            target: the recorded processes.
             out: directory of the recording, to be made or empty.
-            schedule: when events are taken.
-            progress: receives progress messages.
             dsn: of the engine's own counters, which are read at the start and the end of each window.
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
@@ -323,11 +320,8 @@ def record_command(
     time it runs on to its end. A signal that ends tierwise ends it too.
 
     Args:
-        command: program and arguments.
         rules: of its files' roles; by default those of its program.
         out: directory of the recording, to be made or empty.
-        schedule: when events are taken.
-        progress: receives progress messages.
         dsn: of the engine's own counters, if they are to be read.
         roles: roles of files that go before the rules, as ``PATH=ROLE``.
     """

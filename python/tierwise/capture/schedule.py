@@ -179,7 +179,6 @@ class DayPlan:
 
         Args:
             taken: the recordings so far, at least one.
-            elapsed_s: time since the day began.
 
         Returns:
             The period in seconds, infinite if no further recording keeps the limits; and the limit, in words.

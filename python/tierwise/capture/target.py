@@ -127,7 +127,6 @@ class ServersTalkedTo:
         """Refuse a program that talked to a server and opened no database itself, as an application may.
 
         Args:
-            name: of the program.
             out: its recording, which is removed.
         """
         if not self.any or any(row.role is not None for row in break_down(out).roles):

@@ -49,9 +49,6 @@ def show(document: Document, content: Content, schema: str, format: Format) -> N
 
     Args:
         document: the result for people and, by its tables, for spreadsheets.
-        content: the result for programs.
-        schema: kind of the object.
-        format: output format.
     """
     if format is Format.JSON:
         printing.echo(as_json(content, schema))

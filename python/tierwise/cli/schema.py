@@ -99,7 +99,6 @@ def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str,
     """The schema of a command's output: a kind, its version, then the fields of a model or some fields.
 
     Args:
-        name: the kind.
         base: module and name of the model whose fields are printed, for example ``probe:ProbeReport``.
         fields: name of a field -> module and name of its model, or a type of Python, followed by ``[]`` for
             a list or ``?`` for what may be null.

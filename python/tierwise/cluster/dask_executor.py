@@ -41,7 +41,6 @@ def check(address: str, option: str, trusted: bool) -> None:
 
     Args:
         address: such as ``tcp://host:8786``.
-        option: that named it, for messages.
         trusted: the user vouches for the scheduler and the network to it.
     """
     match = _ADDRESS.fullmatch(address)

@@ -283,7 +283,6 @@ def bill_parts(
 
     Args:
         profile: of the device, with the I/Os and the throughput that it provisions.
-        prices: of all devices.
         size_bytes: needed; what is bought is paid in full.
         years: over which a purchase is spread.
     """

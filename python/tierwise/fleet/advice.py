@@ -44,13 +44,10 @@ def advise_fleet(
     """Advise on the moves of many databases under one budget.
 
     Args:
-        recordings: one of each database.
         options: candidate devices, budget of all databases together, terms of payment.
-        executor: does the work of each database.
         weights: what the databases' owner says of them.
         left_out: recordings that are left out already, for the answer.
         seeds: runs of the simulator for each prediction.
-        seed: of the draws.
         share: what the sharing of devices may cost; none is shared if not given.
         results: where rows are kept; those of former runs are taken from it.
         progress: called with the number of finished databases and the number of all.
@@ -113,12 +110,8 @@ def best_moves(
 
     Args:
         outcomes: the rows, or why there are none.
-        options: as :func:`advise_fleet`.
-        weights: of the databases.
         left_out: recordings that are left out beside those in ``outcomes``.
         frozen: names of databases that stay as they are.
-        seed: of the draws.
-        draws: how often speed-ups are drawn.
 
     Raises:
         TierwiseError: as :func:`advise_fleet`.

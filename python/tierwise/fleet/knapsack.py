@@ -176,7 +176,6 @@ class Knapsack:
         """The set with the greatest gain; of options of one database with the same gain, the cheapest.
 
         Args:
-            gains: of every option, database after database.
             budget: most that the set may cost; no limit if ``None``.
             gap: how much more another set may gain at most, as a share of the gain. More is faster.
 

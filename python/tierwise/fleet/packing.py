@@ -188,8 +188,6 @@ class Packing:
         """Add a database to the first pack in which every member keeps what it must.
 
         Args:
-            number: of the database.
-            option: one that moves the log.
             most_cost: most that the device may cost more than it does without this log.
             least_gain: least that the pack must gain more than it does without this database.
         """

@@ -233,7 +233,6 @@ def rows_of(
     """The rows of each task, in order.
 
     Args:
-        tasks: one for each database.
         executor: does those that are not in ``results``.
         results: of former runs; the rows found now are added. A recording that was left out is tried again.
         progress: called with the number of finished databases and the number of all.

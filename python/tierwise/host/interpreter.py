@@ -47,9 +47,7 @@ def unprivileged(
 
     Args:
         name: for lists of processes; the child's ``sys.argv[0]``.
-        code: Python statements.
         arguments: the child's ``sys.argv[1:]``.
-        imports: modules that the code needs.
     """
     user = server_user()
     path = search_path()

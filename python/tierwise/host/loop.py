@@ -141,7 +141,6 @@ def drop_buffers(device: Path, *, unused: bool = False) -> None:
     """Write out and drop the kernel's buffers of a device, such as the metadata of its file system.
 
     Args:
-        device: path of the loop device.
         unused: also verify that no file system of the device is mounted anywhere, so that nothing of one
             stays in memory.
     """

@@ -188,7 +188,6 @@ def make_cold(directories: Directories, *, drop_caches: bool = False) -> ColdSta
     is in use, the pages of the files are dropped; their inodes and the metadata of the file system stay.
 
     Args:
-        directories: of the database.
         drop_caches: drop the caches of the whole machine instead.
 
     Raises:
@@ -225,7 +224,6 @@ def forget(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
     """Drop the cached pages of a database that may run, and its emulated disks' metadata; check what stayed.
 
     Args:
-        directories: of the database.
         drop_caches: drop the caches of the whole machine instead.
     """
     chosen = list(directories)

@@ -109,13 +109,11 @@ def start(
 
     Args:
         name: name for messages; need not be unique.
-        argv: program and arguments.
         user: run as this account (with its group and no supplementary groups); only for root.
         env: the whole environment; the caller's when left out.
         log: path of a file for both outputs, appended to and never through a link, or an open file; output
             is discarded when left out.
         errors: an open file for standard error alone.
-        descriptors: open files to pass on.
     """
     program = shutil.which(str(argv[0]))
     if program is None:

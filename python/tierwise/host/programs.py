@@ -111,8 +111,6 @@ def start(
         variables: all of its environment besides ``PATH``, ``HOME`` and ``LC_ALL``; only its user and root
             can read them.
         log: file for its output and errors, never opened through a link; discarded when left out.
-        errors: file for its errors alone.
-        descriptors: open files to pass on.
     """
     command = program if isinstance(program, Command) else Command([*map(str, program)], server_user())
     return processes.start(

@@ -62,7 +62,6 @@ def require(extra: str, what: str, modules: Sequence[str] = ()) -> None:
     """Check that the libraries of an extra are installed; none is imported.
 
     Args:
-        extra: as a user types it.
         what: the command, option or engine that needs them.
         modules: those that it needs, if not all that :data:`EXTRAS` lists.
 

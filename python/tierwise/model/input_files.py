@@ -45,11 +45,8 @@ def validated(
     """Data that others wrote, as a model. A text is JSON.
 
     Args:
-        model: what it must be.
         content: of a file, a request or an option.
         where: file, line or option, for the message; may be empty.
-        fix: of the error.
-        strict: overrides the model's own strictness.
     """
     try:
         if isinstance(content, str | bytes):
@@ -71,9 +68,7 @@ def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder:
     """The text of a file.
 
     Args:
-        path: of the file.
         fix: what to do if it cannot be read, for the error.
-        most_bytes: refuse a larger file.
         in_folder: the user names its folder only: the file itself must not be a link.
     """
     try:

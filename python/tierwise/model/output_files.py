@@ -40,7 +40,6 @@ def new_folder(
     """Make a folder in an existing directory.
 
     Args:
-        path: of the folder.
         mode: its permissions, whatever the umask.
         owner: user and group that get it; -1 keeps one.
         in_foreign: take a directory of another user, who may then rename the folder: use :func:`held`.
@@ -240,8 +239,6 @@ def _parent_of(
     """A descriptor of the directory that has the last part of a path, and that part.
 
     Args:
-        path: to walk.
-        make: make missing directories.
         follow: also follow a link in the place of the last part.
         foreign: take directories of other users. Their links are never followed.
     """

@@ -176,8 +176,6 @@ def price_order(
 
     Args:
         cost_per_month: in one currency; an unknown one comes last.
-        moves: number of moved roles.
-        gain: of any kind that is comparable.
         in_memory: whether files that must last are kept in memory.
     """
     return in_memory, math.inf if cost_per_month is None else cost_per_month, moves, -gain

@@ -21,8 +21,6 @@ def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
     """Bytes in a size such as ``4G``, ``512M`` or ``8192``; K, M, G and T are powers of 1024.
 
     Args:
-        text: the size.
-        what: the option or field, for errors.
         least_bytes: smallest size accepted; a smaller one most likely lacks its unit.
     """
     match = _PATTERN.fullmatch(text.strip())

@@ -94,7 +94,6 @@ class Answers:
         Args:
             scenario: what was asked.
             outcomes: one for each seed, the same seeds as those of the recorded run.
-            uncertainty: its uncertainties.
             ends: under the first seed, with the ends of the devices' ranges; the intervals contain them.
         """
         series = _by_assumption([self.rates(scenario, outcome) for outcome in outcomes])

@@ -33,7 +33,6 @@ def flush_us(core: _core.Profile, appended_bytes: float, *, worn: bool) -> float
     The kernel sends the flush after it only to a device with a volatile write cache.
 
     Args:
-        core: profile of the device.
         appended_bytes: log of one flush; rounded up to a power of two of KiB.
         worn: whether the device is in the state of long use.
     """

@@ -35,7 +35,6 @@ def spanning(series: Sequence[Sequence[float]], half_widths: Sequence[float] = (
 
     Args:
         series: for each assumption, a figure for each seed; the main assumption first.
-        half_widths: as :func:`estimate`.
     """
     uncertainty = [interval for values in series if (interval := estimate(values, half_widths))]
     if not uncertainty or len(uncertainty) < len(series):

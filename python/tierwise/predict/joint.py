@@ -37,7 +37,6 @@ def predict_together(
     with a number, as ``nvme-dc#1``, is one device for all databases that name it.
 
     Args:
-        predictors: of each database, by its name.
         scenarios: for each of them; of what a scenario can change, only the placement.
         seeds: runs of the simulator, at most those that the recorded runs were replayed with.
 

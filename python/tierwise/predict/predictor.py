@@ -107,7 +107,6 @@ class Predictor:
         """Open a recording, or an observation, and reproduce its run.
 
         Args:
-            path: its folder.
             seeds: runs of the simulator for each scenario.
             model_error: the calibrated error; if not given, the one measured here or else the shipped one.
             fresh: whether new devices are in their factory state, rather than worn by long use.
@@ -203,7 +202,6 @@ class Predictor:
         """Answer each scenario, in order.
 
         Args:
-            scenarios: what to change.
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
         """
         answered: dict[int, Prediction] = {}

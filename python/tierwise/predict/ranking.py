@@ -66,9 +66,7 @@ def search(
     Args:
         simulate: gives the looks of placements; it leaves out those without an answer.
         placed: roles to place, those together that move as one.
-        devices: for each role.
         keep: which placements to consider.
-        cost: of a placement.
         most: placements to simulate at most.
 
     Returns:
@@ -188,7 +186,6 @@ def rank(
     """Rank the placements of the recorded roles over some devices.
 
     Args:
-        predictor: of the recording.
         devices: names, as in a scenario; ``recorded`` leaves a role where it was.
         other: what else to change.
         keep: which placements to consider.
@@ -392,7 +389,6 @@ def survey(
 
     Args:
         predictor: of the recording. If its replayer remembers, placements that were ranked are not replayed.
-        devices: names, as in a scenario.
         keep: which placements to predict; the others have no answer.
         first: roles to place before busier ones, where the placements of all roles are too many.
     """

@@ -85,7 +85,6 @@ class Replayer:
         """Take an opened core without a replay.
 
         Args:
-            core: the simulator with the recording's work.
             fresh: whether new devices are in their factory state.
             threads: simulations side by side in one call; by default those that ``processors`` counts.
         """
@@ -116,9 +115,7 @@ class Replayer:
         """Read a recording and find the work in it.
 
         Args:
-            path: its folder.
             fresh: whether new devices are in their factory state.
-            without: mechanisms that are switched off.
             threads: simulations side by side in one call.
             selected: numbers of the files that get the role ``selected``.
         """
@@ -183,7 +180,6 @@ class Replayer:
         """Replay several recordings at once; devices with a number are shared.
 
         Args:
-            replayers: of the recordings.
             asked: joint requests, each with one request for each recording.
 
         Returns:

@@ -462,8 +462,6 @@ def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
     There is no bound where the recording has nothing that the setting could save.
 
     Args:
-        answer: of the simulator.
-        about: the recording.
         recorded: the recorded run as it is reproduced.
     """
     limited = [setting for setting in chosen(answer.scenario.settings, about) if setting.setting.limited]

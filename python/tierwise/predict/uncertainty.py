@@ -181,8 +181,6 @@ def smaller_buffer_refusal(
     """The reason why a smaller buffer is not known to hold all that the recorded one held; ``None`` if it is.
 
     Args:
-        scenario: with the smaller buffer.
-        recorded_bytes: size of the recorded one.
         held: what that held at the end of the recording, if it was asked.
         scanned_bytes: sizes of tables that the engine may read past its buffer; ``None`` if not known.
     """

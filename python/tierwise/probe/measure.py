@@ -90,7 +90,6 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
 
     Args:
         path: a directory for a temporary file; or, with consent, a block device.
-        options: options of the probe.
         progress: called at the start of each phase.
     """
     _require_sensible(options)

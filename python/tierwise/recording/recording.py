@@ -230,7 +230,6 @@ class Recording:
         """Open a recording.
 
         Args:
-            path: its folder.
             whole: read and check every table too, which takes seconds for ten million rows.
         """
         refuse_file(path)

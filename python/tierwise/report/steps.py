@@ -62,7 +62,6 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
     No name from a recording goes into a line to type: paths are shell variables that the reader sets.
 
     Args:
-        engine: its name.
         placement: the new device of each role that moves.
         recorded: roles that the recording tells apart; any other moves with the one that it is recorded as.
     """

@@ -105,8 +105,6 @@ def read_records(model: type[_RecordT], path: Path, fix: str, *, in_folder: bool
     """Read a JSON Lines file of records; a last line cut short by a crash is left out.
 
     Args:
-        model: of each line.
-        path: of the file.
         fix: what to do if it is missing.
         in_folder: the user names its directory only: the file must not be a link.
 

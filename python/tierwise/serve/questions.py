@@ -65,10 +65,7 @@ def scenario_of(question: Question, devices: Collection[str], predictor: Predict
     """The scenario of a question, with its growth applied.
 
     Args:
-        question: as read.
         devices: full names of the page's devices. No other is looked up: a name could be a path.
-        predictor: of the recording.
-        most: clients that it may have.
 
     Raises:
         TierwiseError: an unknown field, a value out of range, a device that is not on the page, or a

@@ -59,7 +59,6 @@ def paced_path_us(profile: Profile, device: Path, path_us: float, set_path: Call
     path is long (one that rotates) keeps ``path_us``.
 
     Args:
-        profile: of the emulated device.
         device: its block device, timed, on which nothing else runs.
         path_us: latency of single reads without timing, which is compensated now.
         set_path: compensates for another latency.

@@ -197,7 +197,6 @@ class EmulatedDisk:
 
         Args:
             name: unique on this machine.
-            profile: the model and its parameters.
             partitions: in order of their sectors; on a hard disk the first are the outermost.
             mount_dir: a directory that is empty or not there yet.
             seed: seed of the model's random number generator.
@@ -276,8 +275,6 @@ class EmulatedDisk:
 
         Args:
             keep_random: keep a subset of the unflushed sectors, which may tear and reorder writes.
-            seed: selects the subset.
-            remount: whether to call :meth:`remount`.
 
         Raises:
             TierwiseError: if a file system cannot be mounted again.

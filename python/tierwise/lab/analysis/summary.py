@@ -165,7 +165,6 @@ def cost_per_month(run: RunResult, among: Collection[str] | None = None) -> floa
     that the run left or, of a log, of what it wrote. ``advise.costs`` has the model.
 
     Args:
-        run: with its devices.
         among: names of those that count; all if not given.
     """
     costs = Costs({role: proof.written_bytes or 0 for role, proof in run.proof.items()})

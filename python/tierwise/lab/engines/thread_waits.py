@@ -118,7 +118,6 @@ class ThreadWaitProbe:
         """Prepare; the threads need not exist yet.
 
         Args:
-            pids: processes to look into.
             role_of: role of a file of the engine.
             sessions: gives the number of open sessions. A session without a thread is idle.
             helped: whether the library also runs a client's statement on its own threads. A client that waits

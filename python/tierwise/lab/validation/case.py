@@ -125,7 +125,6 @@ def cases_of(
     """Cases to run, with the placements that they support; and what is left out, with the reason.
 
     Args:
-        spec: all there are.
         names: names of cases, or prefixes of names; if given, they replace the selection by ``held_back``.
         held_back: whether to run the cases of a prospective round, or the others.
     """

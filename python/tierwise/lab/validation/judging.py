@@ -168,8 +168,6 @@ def judge(
     a prospective round calibrates nothing.
 
     Args:
-        rounds: recorded and measured rounds.
-        progress: receives progress.
         without: mechanisms of the model to switch off; these predictions are not kept.
         distribute: moves the simulations to a cluster, if given.
     """
@@ -397,8 +395,6 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
     """Copy each round's input of judging, without paths, to a folder named by the round.
 
     Args:
-        rounds: rounds to copy.
-        folder: destination.
         recordings_bytes: also redact and copy the smallest recordings, up to this total size.
     """
     made: dict[Path, RoundData] = {}

@@ -95,7 +95,6 @@ class Placed:
         """Run the client; give the fields of a row. A client that fails makes a failed slot.
 
         Args:
-            seconds: time of a mix.
             out: folder of a recording of it, if it is to be recorded.
         """
         started_at = datetime.now(UTC)
@@ -164,11 +163,6 @@ def placed(
     """Bring a placement up: its devices, a copy of the data, a server. All is taken down at the end.
 
     Args:
-        case: the case.
-        placement: its placement.
-        template: the stopped database to be copied.
-        own: directory on the machine's own storage.
-        seed: of the models of devices.
         drop_caches: make cold starts by dropping the caches of the whole machine.
 
     Raises:

@@ -91,8 +91,6 @@ def run(
     """Measure the remaining blocks of a round's cases.
 
     Args:
-        spec: the validation that defines the cases.
-        cases: cases to run, in this order.
         folder: folder of rows, recordings and the machine's own storage; an interrupted round is resumed.
         observer: receives progress. A case that cannot be brought up is left out; the others continue.
         round: whether the model is still being built, or is frozen.

@@ -46,7 +46,6 @@ def parse(name: str, expression: str, resolve: Resolve, declare: Declare) -> dic
     """The generator that a variable is set to.
 
     Args:
-        name: of the variable.
         expression: of whole numbers, variables, operators and functions.
         resolve: returns the parameter of a variable at this place.
         declare: makes a parameter of a generator, for a draw within the expression; returns its name, which

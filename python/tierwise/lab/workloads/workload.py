@@ -32,11 +32,8 @@ class Resolver:
         """Evaluate the constants.
 
         Args:
-            spec: fields of the workload.
-            file: its workload.toml, for messages.
             scale: as the study gives it, above 0.
             constants: values in place of the workload's own.
-            dialect: of the engine.
         """
         if not 0 < scale < float("inf"):
             raise TierwiseError(f"scale {scale} is not above 0", "give a positive scale")

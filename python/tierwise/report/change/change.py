@@ -132,7 +132,6 @@ def change_of(advice: Advice, room: float = 1.0) -> Change | None:
     """The change that an advice recommends; ``None`` where every file stays where it is.
 
     Args:
-        advice: the advice.
         room: size that a new device needs, as a multiple of the recorded files (:attr:`Terms.room`).
     """
     option = advice.decision.option

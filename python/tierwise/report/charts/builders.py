@@ -142,13 +142,9 @@ def dot_chart(
     """A row for each dot, its text on the right.
 
     Args:
-        dots: in the order of the rows.
-        x: axis and scale of their values.
         palette: group -> name of its colour.
-        look: look of the drawing.
         title: shown if the look has titles.
         line: whether to mark ratio 1, where both sides are equal.
-        below: layers behind the dots.
     """
     shown = dots if look.narrow else [replace(dot, text=f"{dot.text}  ({dot.span})") for dot in dots]
     base = plotted(shown).encode(

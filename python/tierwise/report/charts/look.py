@@ -32,7 +32,6 @@ class Look:
     """One rendering of a chart: for a page or standalone, on a wide or a narrow screen.
 
     Args:
-        width_px: width of the whole drawing.
         colour: converts a colour's name into the value that is written.
         titled: whether the drawing has its own title (a page has captions instead).
     """
@@ -120,11 +119,8 @@ def finish(
     """Put layers on one canvas of the look's width, in its style.
 
     Args:
-        layers: drawn in this order.
-        look: look of the result.
         height_px: height of the plot and its axes, without a title.
         title: shown if the look has titles.
-        right_px: kept free on the right.
     """
     chart = alt.LayerChart(layer=list(layers)).properties(
         width=look.width_px,
@@ -291,7 +287,6 @@ def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
     """An SVG for embedding in a page.
 
     Args:
-        chart: the chart to draw.
         name: unique in the page; ids inside the drawing begin with it.
         description: text that screen readers read in place of the drawing.
     """

@@ -217,7 +217,6 @@ def headline(advice: Advice, price: Callable[[Option], str] | None = None, inter
     """What to do, its gain and its price; or that nothing helps, why, and what would.
 
     Args:
-        advice: the advice.
         price: words for the price of an option; ``for 12 $/month`` by default.
         interval: whether to give that of the gain.
     """

@@ -93,9 +93,6 @@ class MariadbWaitProbe(ThreadWaitProbe):
         """Connect; the sampled sessions need not exist yet.
 
         Args:
-            pid: of the server.
-            role_of: gives the role of a file.
-            connect: opens a session of root.
             own: number of tierwise's own session of the load's account, which is not sampled.
         """
         super().__init__([pid], role_of, lambda: 0)

@@ -173,8 +173,6 @@ class FaultBed:
 
         Args:
             fault: causes it; gives the time in ns from which on nobody hears of an acknowledgement.
-            dice: decide the moment.
-            longest_s: of the load before the fault.
 
         Raises:
             TierwiseError: if the load fails before the fault.
@@ -237,7 +235,6 @@ class CutBed(FaultBed):
 
         Args:
             seed: of the moment, and of the unflushed sectors that survive.
-            longest_s: of the load.
             keep_random: keep a random subset of unflushed sectors; without it, all of them are lost.
 
         Returns:
@@ -332,8 +329,6 @@ class DeathBed(FaultBed):
 
         Args:
             role: whose device dies, with every other role on it.
-            seed: of the moment.
-            longest_s: of the load before the death.
 
         Raises:
             TierwiseError: if the load fails before the death, or the device cannot be replaced.

@@ -43,7 +43,6 @@ class RunRecording:
         """Nothing is recorded yet.
 
         Args:
-            session: attached to the engine.
             whole: record every event of a window instead of scheduled bursts.
         """
         self._session, self._whole = session, whole

@@ -44,7 +44,6 @@ def execute(
 
     Args:
         study: the study, at the run's point of the sweep.
-        plan: the run to execute.
         study_seed: the seed that decided the order of runs.
         progress: called at the start of each phase.
         recordings: destination of the recording of the measured phase; without it, nothing is recorded.

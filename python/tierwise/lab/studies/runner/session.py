@@ -86,9 +86,7 @@ def run_study(
     cannot honour are skipped, reported to the observer and kept with the reason in ``study.json``.
 
     Args:
-        study: what to run.
         out: parent directory; every start of a study gets its own directory there.
-        observer: receives progress.
         seed: seed of the order of runs and of the workload's parameters; random if not given.
         fresh: start anew even if an unfinished study is there.
         recordings: destination of each run's recording; without it, nothing is recorded.
@@ -179,7 +177,6 @@ def check(study: Study, *, here: bool = True) -> None:
     """Check what every run needs, before anything is made: devices, settings, the workload, the memory.
 
     Args:
-        study: with all options applied.
         here: whether it runs on this machine, so that its devices must be here.
     """
     require_consistent(study, f"study {study.name}")

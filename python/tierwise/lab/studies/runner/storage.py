@@ -157,7 +157,6 @@ def open_storage(
     Args:
         study: names the devices and the sizes of their partitions.
         plan: the placement, and the seed of the models.
-        roles: roles to give a place.
         undo: takes down everything that was brought up.
         by_role: count requests per role on a shared real device, at a small cost.
     """

@@ -46,8 +46,6 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
     database that would fill the file system of the temporary directory.
 
     Args:
-        workload: the workload.
-        engine_name: as a study names it.
         scale: if not given, the smallest one that makes sense.
     """
     with ExitStack() as undo:

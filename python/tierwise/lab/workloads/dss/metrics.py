@@ -42,7 +42,6 @@ def scores(score: Mapping[str, float], laps: Iterable[TimedLap]) -> dict[str, fl
 
     Args:
         score: ``scale_factor`` of the tables, and ``streams`` of the throughput sequence.
-        laps: of the run.
 
     Returns:
         ``power``, ``throughput`` and ``composite``, in queries an hour times the scale factor, to one
@@ -68,8 +67,6 @@ def power_at_size(queries_s: list[float], refreshes_s: list[float], scale_factor
     Args:
         queries_s: intervals of the 22 queries; those shorter than a thousandth of the longest count as that
             thousandth (clause 5.4.1.4).
-        refreshes_s: intervals of the two refresh functions.
-        scale_factor: of the tables.
     """
     least = max(queries_s) / _LONGEST_TO_SHORTEST
     intervals = [max(interval, least) for interval in queries_s] + refreshes_s

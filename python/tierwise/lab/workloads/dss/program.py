@@ -47,7 +47,6 @@ def statements(function: str, pair: int, scale_factor: float) -> list[str]:
     Args:
         function: ``rf1`` or ``rf2``.
         pair: from 1; each pair has keys of its own.
-        scale_factor: of the tables.
     """
     first_new, last_new, first_old, last_old = _core.tpch_refresh_keys(scale_factor, pair)
     if function == REFRESH[0]:
@@ -127,11 +126,8 @@ def build(
     """Build the program of a run.
 
     Args:
-        folder: of the workload, with its queries.
-        constants: as :class:`Choice` names them.
         schema: statements that make the tables, in the engine's dialect.
         after_load: primary keys, indexes and statistics, likewise.
-        translate: for queries and refresh functions.
     """
     choice = Choice.of(constants)
     waiting = (
